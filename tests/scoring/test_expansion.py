@@ -1,6 +1,7 @@
 """Expansion: a gain that an ablation takes away passes, one that it keeps does not."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from owa_bench.scoring.attempt_sets import REVISION, RevisionSets, RevisionStage
 from owa_bench.scoring.expansion import (
     Capabilities,
     Expansion,
+    _daily_gaps,
     expansion,
     expansion_test,
     holm,
@@ -21,6 +23,7 @@ from owa_bench.scoring.expansion import (
 )
 from owa_bench.scoring.observables import observe
 from tests.builders.attempt_sets import GAIN, change, practice, sets
+from tests.builders.columns import Columns
 from tests.builders.episodes import PRICES, PROTOCOL
 from tests.builders.verdicts import verdict
 
@@ -394,3 +397,101 @@ def test_evidence_names_the_ends_of_every_set() -> None:
         f"{name}: first to last" for name in (*REVISION, "placebo")
     )
     assert found.days == 0
+
+
+def later(**changes: Any) -> Any:
+    """Return episodes of two days after a window, and the practice before each.
+
+    Day 4: .8 with and .3 without the family; day 5: .7 and .4.
+    """
+    rows = [
+        (day, name, pair, q)
+        for day, values in ((4, {"after": 0.8, "ablated": 0.3}), (5, {"after": 0.7}))
+        for name, q in (values | {"ablated": 0.3 if day == 4 else 0.4}).items()
+        for pair in ("p", "q")
+    ]
+    day, name, pair, q = (np.array(column) for column in zip(*rows, strict=True))
+    ablated = np.flatnonzero(name == "ablated")
+    fields: dict[str, Any] = {
+        "day": np.append(day, np.arange(-1, 5)),
+        "condition": np.append(name, [""] * 6),
+        "pair": np.append(pair, ["x"] * 6),
+        "q": np.append(q, np.zeros(6)),
+        "since": np.append(np.zeros(8, int), np.full(6, -1)),
+        "phase": np.array(["holdout"] * 8 + ["practice"] * 6),
+        "memory": np.append(
+            np.where(name == "after", np.char.add("m", (day - 1).astype(str)), "old"),
+            [f"m{i}" for i in range(-1, 5)],
+        ),
+        "before": np.full(4, "m-1"),
+        "after": np.char.add("m", (day[ablated] - 1).astype(str)),
+    }
+    fields |= changes
+    said = {key: fields.pop(key) for key in ("before", "after")}
+    return _Dated(fields, ablated, said)
+
+
+class _Dated(Columns):
+    """Columns with the memory changes of some of their rows."""
+
+    def __init__(self, fields: Any, at: Any, said: Any) -> None:
+        super().__init__(**fields)
+        self._at, self._said = at, said
+
+    def take(self, mask: Any) -> Any:
+        places = np.flatnonzero(mask)
+        fields = {
+            name: column[mask]
+            for name, column in vars(self).items()
+            if not name.startswith("_")
+        }
+        inside = np.isin(self._at, places)
+        said = {name: column[inside] for name, column in self._said.items()}
+        return _Dated(fields, np.searchsorted(places, self._at[inside]), said)
+
+    @property
+    def changes(self) -> Any:
+        return SimpleNamespace(row=self._at, **self._said)
+
+
+def gaps(**changes: Any) -> dict[int, float]:
+    return _daily_gaps(revision(), later(**changes))
+
+
+def altered(column: str, place: int, value: Any) -> dict[str, Any]:
+    """Return one column of `later` with another value at a place."""
+    table = later()
+    found = (
+        table._said[column] if column in ("before", "after") else vars(table)[column]
+    )
+    found = found.astype(object if isinstance(value, str) else found.dtype)
+    found[place] = value
+    return {column: found}
+
+
+def test_a_day_adds_what_its_set_has_over_the_ablated_one() -> None:
+    assert gaps() == {4: pytest.approx(0.5), 5: pytest.approx(0.3)}
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "value"),
+    [
+        ("memory", 0, "old"),  # of the first task of `after` on day 4
+        ("memory", 1, "old"),
+        ("before", 1, "m2"),
+        ("after", 0, "m2"),
+        ("pair", 2, "z"),
+        ("since", 0, 1),
+        ("condition", 3, "else"),
+    ],
+)
+def test_a_day_that_is_not_played_as_the_sets_were_adds_nothing(
+    column, place, value
+) -> None:
+    assert gaps(**altered(column, place, value)) == {5: pytest.approx(0.3)}
+
+
+def test_the_day_of_the_window_itself_is_no_later_day() -> None:
+    days = later().day.copy()
+    days[:4] = 3
+    assert set(gaps(day=days)) == {5}
