@@ -190,6 +190,7 @@ def test_the_commonest_fault_is_that_of_a_kind_and_a_reason():
     assert found.broken_share == pytest.approx(4 / 7)
     assert arm(("finished", "")).commonest is None
     assert arm().broken_share == 0.0
+    assert arm(("crashed", "r")).broken_share == 1.0
 
 
 @pytest.mark.parametrize(
