@@ -267,9 +267,21 @@ def test_a_run_of_norms_is_one_persons_and_whole():
         _person(played((1.0, 1), counted=[None]))
 
 
+ACTION = Action(
+    step=1,
+    action="{}",
+    verified=True,
+    reward=0.0,
+    terminated=False,
+    truncated=False,
+    observation="o",
+    at_ms=1,
+)
+
+
 def test_an_attempt_that_acted_and_does_not_count_was_a_second_look():
     def attempt(name, index, *, acted):
-        event = Action.__new__(Action) if acted else object()
+        event = ACTION if acted else object()
         leaf = SimpleNamespace(attempt_id=name, index=index)
         return SimpleNamespace(leaf=leaf, events=[object(), event])
 

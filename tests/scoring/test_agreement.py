@@ -67,6 +67,8 @@ def test_three_items_have_an_interval_and_it_ends_at_1():
 def test_raters_without_a_common_score_agree_less_than_by_chance():
     assert cohen_kappa(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == -1.0
     assert cohen_kappa(np.zeros(2), np.ones(2)) == 0.0
+    two = rater_agreement(np.array([0.0, 1.0]), np.array([1.0, 0.0]), "nominal", 0.95)
+    assert two.kappa == (-1.0, None, None)
     assert np.isnan(cohen_kappa(np.ones(3), np.ones(3)))
     for shape in ((0,), (2, 2)):
         with pytest.raises(ScoringError, match="at least 1"):
