@@ -3,6 +3,7 @@
 import itertools
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from owa_bench.scoring.validation import _crossed_effect, validate
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of, with_help
 
 DESIGN = load_signs(default_signs("validate_full_signs.toml"))
+CROSSED = load_signs(default_signs()).crossed
 KNOB = next(knob for knob in DESIGN.knobs if knob.axis == "R")
 ARMS = [arm.name for arm in knob_arms(KNOB)]
 TASKS = ("p0", "p1", "p2")
@@ -370,7 +372,7 @@ def test_every_pair_of_axes_correlates_once_over_all_arms_and_over_the_named() -
         observe(iter(traces), PRICES),
         PROTOCOL,
         PRICES,
-        msgspec.structs.replace(DESIGN, agents=agents),
+        msgspec.structs.replace(DESIGN, agents=agents, crossed=CROSSED),
     )
     pairs = list(itertools.combinations(AXES, 2))
     assert [one.axes for one in found.correlations] == pairs
@@ -383,7 +385,7 @@ def test_every_pair_of_axes_correlates_once_over_all_arms_and_over_the_named() -
     assert [(one.arm, one.episodes) for one in found.arms] == sorted(
         [(first, 3), (last, 3)]
     )
-    played = {a.name for row in crossed_arms(DESIGN.crossed) for a in row}
+    played = {a.name for row in crossed_arms(CROSSED) for a in row}
     assert found.variants == len({first, last} & played)
 
 
@@ -433,3 +435,44 @@ def test_families_alone_stand_in_a_table_of_families_by_doses() -> None:
     found = validation_matrix._family_values(context, doses)
     assert found["A"].tolist() == [[0.0, 1.0], [1.0, 0.0]]
     assert np.isnan(found["P"]).all()
+
+
+def crossed(values: dict[str, np.ndarray], lacking: str = "") -> Any:
+    """Return the effects of a grid of asks (4 rows) by depth (5 columns)."""
+    names = [a.name for row in crossed_arms(CROSSED) for a in row]
+    arms = [
+        arm(**{axis: float(grid.ravel()[i]) for axis, grid in values.items()})
+        for i, name in enumerate(names)
+        if name != lacking
+    ]
+    context: Any = SimpleNamespace(
+        design=msgspec.structs.replace(DESIGN, crossed=CROSSED),
+        names=lambda: set(names) - {lacking},
+        estimates=lambda place: arms[place[0]],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        rows = [(i,) for i in range(len(arms))]
+        patch.setattr(validation, "shared_rows", lambda *_: rows)
+        return validation._crossed(context)
+
+
+def test_crossed_knobs_have_an_effect_on_their_own_and_on_the_others_axis() -> None:
+    """A falls by .3 from the first row to the last and by .1 along the columns."""
+    rows, columns = np.linspace(0, 1, 4)[:, None], np.linspace(0, 1, 5)
+    found = crossed(
+        {"A": 0.9 - 0.3 * rows - 0.1 * columns, "P": 0.8 - 0.05 * rows - 0.4 * columns}
+    )
+    asks, depth = found
+    assert (asks.knob, asks.axis, depth.knob, depth.axis) == ("asks", "A", "depth", "P")
+    assert (asks.own.value, asks.other.value) == pytest.approx((-0.3, -0.05))
+    assert (depth.own.value, depth.other.value) == pytest.approx((-0.4, -0.1))
+
+
+def test_a_crossed_design_needs_every_pair_and_every_axis() -> None:
+    flat = np.full((4, 5), 0.5)
+    gone = crossed_arms(CROSSED)[1][2].name
+    assert crossed({"A": flat, "P": flat}, lacking=gone) == ()
+    found = crossed({"A": flat, "P": np.where(np.eye(4, 5) > 0, np.nan, flat)})
+    assert [(one.knob, one.axis) for one in found] == [("asks", "A"), ("depth", "P")]
+    assert {one.verdict for one in found} == {"NO EVIDENCE"}
+    assert all(one.reason.startswith("axis P") for one in found)

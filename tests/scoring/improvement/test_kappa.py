@@ -281,6 +281,8 @@ def test_the_pace_of_a_window_is_its_slope_times_what_is_spent_a_day() -> None:
     days = np.array([2.0, 3.0, 7.0])
     found = window_pace(days, np.array([1.0, 3.0, 11.0]), np.array([0.2, 0.9, 0.7]))
     assert found == pytest.approx((0.05, 2.0, 0.1))
+    cheap = window_pace(days, np.array([0.0, 0.1, 0.5]), np.array([0.2, 0.3, 0.7]))
+    assert cheap.kappa == pytest.approx(1.0)
     still = window_pace(days, np.ones(3), np.array([0.2, 0.3, 0.7]))
     assert math.isnan(still.kappa)
     assert still.spend_rate == 0.0
