@@ -14,6 +14,7 @@ from owa_bench.records.observables import NO_DAY
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.maintenance import (
+    KeptShare,
     kept_share,
     lane_means,
     longest_run,
@@ -378,3 +379,8 @@ def test_a_failure_at_the_least_power_stands() -> None:
     assert found.details["power at ratio 1"] == pytest.approx(power, abs=1e-6)
     assert read(table, blind, base, power_min=power).status == "FAIL"
     assert read(table, blind, base, power_min=power + 1e-9).status == "NO EVIDENCE"
+
+
+def test_a_bound_at_the_share_itself_passes() -> None:
+    bound = np.array([math.log(0.9), math.nextafter(math.log(0.9), -1)])
+    assert KeptShare(bound, bound, bound).passes(0.9).tolist() == [True, False]

@@ -93,7 +93,7 @@ def test_spending_is_what_the_lane_had_cost_up_to_each_day() -> None:
 def test_no_checkpoint_and_no_price_are_said() -> None:
     none = series([episode(phase="practice", day=1)])
     assert none.reason == "no checkpoints: not a campaign"
-    assert none.days == ()
+    assert (none.days, none.unit) == ((), 0.0)
     free = series(day_of(0, 0, horizon=0))
     assert "no kappa unit" in str(free.reason)
     unpriced = day_of(0, 0)
