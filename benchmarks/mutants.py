@@ -13,11 +13,10 @@ one of them fails. Prints survivors as they are found, then the killed share wit
 Wilson interval. Mutants are run in the order in which they are drawn, so the share so
 far, printed every twenty, is that of a smaller draw.
 
-`MODULES` are those whose formulas are settled. Left out are the axis P and
-`observables` (flows between subgoals), kappa, its checkpoints and curvature, slopes,
-task means, expansion, maintenance and the campaign's gates: the coverage of their
-intervals is being mended. Left out too is what draws or words a page: a changed figure
-of a layout is no error of a judgement.
+`MODULES` are all that hold a formula or a check. Left out is what draws or
+words a page (figures, tables of a run, sites, terms): a changed figure of a layout is
+no error of a judgement. Left out too are `report/norms`, `report/comparison` and
+`report/leaderboard`: they admit or pair whole runs by formulas that stand elsewhere.
 
 Not drawn, since they change nothing that a run does: annotations, decorators, raised
 messages, formatted text, `strict=` of zip (an assertion on lengths that agree).
@@ -57,10 +56,11 @@ FIRST = 3  # of them, run alone before the others: most mutants die there
 TESTS = ("tests/scoring", "tests/report")
 MODULES = (
     "report/assurance", "report/attempts", "report/bundle", "report/composition",
-    "report/evidence_checks", "report/integrity_checks", "report/statement",
-    "report/verify", "scoring/admissibility", "scoring/attempt_sets",
-    "scoring/axes/autonomy", "scoring/axes/economics", "scoring/axes/embodiment",
-    "scoring/axes/generality", "scoring/axes/memory", "scoring/axes/self_revision",
+    "report/evidence_checks", "report/integrity_checks", "report/outcomes",
+    "report/ratings", "report/statement", "report/verify", "scoring/admissibility",
+    "scoring/agreement", "scoring/attempt_sets", "scoring/axes/autonomy",
+    "scoring/axes/economics", "scoring/axes/embodiment", "scoring/axes/generality",
+    "scoring/axes/memory", "scoring/axes/planning", "scoring/axes/self_revision",
     "scoring/axes/sociality", "scoring/axes/tools", "scoring/axes/world_model",
     "scoring/axis", "scoring/bootstrap", "scoring/companions/aiq/complexity",
     "scoring/companions/aiq/measure", "scoring/companions/arrays",
@@ -72,15 +72,20 @@ MODULES = (
     "scoring/companions/intelligence_test/power_law",
     "scoring/companions/intelligence_test/sandpile",
     "scoring/companions/novelty/measure", "scoring/companions/novelty/trials",
-    "scoring/composites", "scoring/descriptive", "scoring/discriminance",
-    "scoring/drift_response", "scoring/episode_tables", "scoring/estimates",
+    "scoring/comparison", "scoring/composites", "scoring/crosswalk",
+    "scoring/descriptive", "scoring/discriminance", "scoring/drift_response",
+    "scoring/episode_tables", "scoring/estimates", "scoring/expansion",
     "scoring/findings", "scoring/gate", "scoring/gate_statistics",
-    "scoring/gates/capability", "scoring/improvement/continuous_score",
-    "scoring/improvement/dynamics", "scoring/improvement/tables",
-    "scoring/improvement/theorem", "scoring/jackknife", "scoring/native",
-    "scoring/pipeline", "scoring/power", "scoring/robotics", "scoring/robotics_report",
-    "scoring/sample", "scoring/scores", "scoring/sensitivity",
-    "scoring/statistics_table", "scoring/validation", "scoring/validation_matrix",
+    "scoring/gates/campaign", "scoring/gates/capability",
+    "scoring/improvement/checkpoints", "scoring/improvement/continuous_score",
+    "scoring/improvement/curvature", "scoring/improvement/dynamics",
+    "scoring/improvement/kappa", "scoring/improvement/tables",
+    "scoring/improvement/theorem", "scoring/inner_attempts", "scoring/jackknife",
+    "scoring/maintenance", "scoring/native", "scoring/norms", "scoring/observables",
+    "scoring/pipeline", "scoring/power", "scoring/project_report", "scoring/robotics",
+    "scoring/robotics_report", "scoring/sample", "scoring/scores",
+    "scoring/sensitivity", "scoring/slopes", "scoring/statistics_table",
+    "scoring/task_means", "scoring/validation", "scoring/validation_matrix",
 )  # fmt: skip
 UNCHANGED = frozenset({"annotation", "returns", "decorator_list", "type_params"})
 

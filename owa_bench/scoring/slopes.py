@@ -123,7 +123,7 @@ def slope(x: Floats, values: Floats, days: Floats | None = None) -> LagMixture:
     >>> round(float(slope(np.arange(5.0), 2.0 * np.arange(5.0)).value), 9)
     2.0
     """
-    design = np.stack((np.ones_like(x), x), axis=-1)
+    design = np.stack((np.ones_like(x), x), axis=1)
     return fit(design, np.array([0.0, 1.0]), values, days)
 
 
@@ -140,7 +140,7 @@ def end_level(values: Floats, days: Floats) -> LagMixture:
     >>> round(float(end_level(2.0 * np.arange(5.0), np.arange(5.0)).value), 9)
     8.0
     """
-    design = np.stack((np.ones_like(days), days), axis=-1)
+    design = np.stack((np.ones_like(days), days), axis=1)
     return fit(design, np.array([1.0, days[-1]]), values, days)
 
 
@@ -187,7 +187,7 @@ def bend(x: Floats, values: Floats, days: Floats | None = None) -> LagMixture:
     6.0
     """
     z = x - (x.min() + x.max()) / 2
-    design = np.stack((np.ones_like(z), z, z * z), axis=-1)
+    design = np.stack((np.ones_like(z), z, z * z), axis=1)
     return fit(design, np.array([0.0, 0.0, 2.0]), values, days)
 
 

@@ -1,16 +1,24 @@
 """Comparison of runs: which pairs are shared, and what is refused by name."""
 
 import json
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from owa_bench.errors import FieldError, RunDirectoryError, UsageError
 from owa_bench.records.events import EpisodeStart
+from owa_bench.records.score import Interval
 from owa_bench.report import bundle, composition
 from owa_bench.report.assurance import assess
-from owa_bench.report.comparison import compare, comparison_table, report_comparison
+from owa_bench.report.comparison import (
+    ArmComparison,
+    compare,
+    comparison_table,
+    report_comparison,
+)
 from owa_bench.report.render_html import render_page
+from owa_bench.scoring.comparison import COST, QUALITY, PairedFigure
 from tests.builders.run_directory import ARMS, make_plan, make_run
 
 
@@ -150,3 +158,51 @@ def test_a_report_outlives_arms_without_a_common_pair(tmp_path):
     table = report_comparison(bundle.read(layout.root))
     assert table.rows == ()
     assert "must share at least one pair" in table.note
+
+
+def row(group, name, *, measure=QUALITY, low=0.1, reason=None):
+    interval = Interval(low=low, high=0.3, method="m", reason=reason)
+    return PairedFigure(
+        measure=measure,
+        group=group,
+        name=name,
+        pairs=4,
+        tasks=2,
+        first=0.5,
+        second=0.7,
+        difference=0.2,
+        interval=interval,
+    )
+
+
+def shown(*figures, unshared=(0, 0)):
+    return comparison_table(
+        ArmComparison(
+            first="a", second="b", pairs=4, unshared=unshared, figures=figures
+        )
+    )
+
+
+def test_a_table_names_groups_without_the_only_suite_and_what_lacks():
+    one = shown(row("all", ""), row("family", "s/f"), row("tier", "T1", measure=COST))
+    assert [r[1] for r in one.rows] == ["all", "family f", "tier T1"]
+    assert [r[0] for r in one.rows] == ["quality", "quality", "cost ratio"]
+    assert one.rows[0][2:] == (4, 2, 0.5, 0.7, 0.2, 0.1, 0.3)
+    two = shown(row("family", "s/f"), row("family", "t/f"))
+    assert [r[1] for r in two.rows] == ["family s/f", "family t/f"]
+    assert "left out" not in two.note
+    assert "Missing intervals" not in two.note
+    assert "left out: 0 and 3." in shown(row("all", ""), unshared=(0, 3)).note
+    bare = shown(row("all", ""), row("tier", "T1", low=None, reason="one task"))
+    assert bare.note.endswith("Missing intervals: one task.")
+
+
+def test_a_run_of_controls_is_not_compared_with_them():
+    def arm(name, **kind):
+        return SimpleNamespace(
+            **({"name": name, "placebo": False, "baseline": False} | kind)
+        )
+
+    for kind in ({"placebo": True}, {"baseline": True}):
+        plan = SimpleNamespace(arms=[arm("a"), arm("b", **kind)])
+        assert report_comparison(SimpleNamespace(plan=plan)) is None

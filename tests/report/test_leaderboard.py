@@ -1,15 +1,20 @@
 """Leaderboard: what gives a row, what does not, and the page."""
 
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from owa_bench.errors import CheckFailure
 from owa_bench.records.registry import Registry, VerifierKey, read_registry
 from owa_bench.report import leaderboard as boards
 from owa_bench.report.leaderboard import leaderboard, write_board
 from owa_bench.run.plan.request import Request, draft_plan
 from tests.builders.ceremony_run import hold_ceremony
+from tests.builders.columns import Columns
 from tests.builders.sandboxes import needs_namespaces
 
 pytestmark = needs_namespaces  # a row needs agents in sandboxes
@@ -123,3 +128,105 @@ class TestTermsAside:
         board = leaderboard([tmp_path / "run"], trusted)
         assert board.rows == ()
         assert "signature" in board.refused[0].reason
+
+
+def episodes(**changes):
+    """Return four episodes of an agent and one of another; costs in micro-USD."""
+    fields = {
+        "arm": np.array(["a", "a", "a", "a", "b"]),
+        "condition": np.array([""] * 5),
+        "interventions": np.array([0, 0, 2, 0, 0]),
+        "phase": np.array(["holdout", "holdout", "holdout", "practice", "holdout"]),
+        "pair": np.array(["p", "q", "p", "r", "p"]),
+        "u": np.array([1.0, 0.0, 1.0, 1.0, 0.0]),
+        "cost_agent": np.array([1e6, 2e6, 3e6, 4e6, 9e6]),
+        "cost_human": np.array([0.0, 0.0, 2e6, 0.0, 9e6]),
+    }
+    return Columns(**fields | changes)
+
+
+def outcomes(monkeypatch, **changes):
+    monkeypatch.setattr(boards, "observe", lambda *_: episodes(**changes))
+    bundle = SimpleNamespace(traces=lambda: (), prices=None)
+    return boards._outcomes(bundle, "a")
+
+
+def test_success_is_of_unaided_episodes_and_cost_of_all(monkeypatch):
+    success, cost = outcomes(monkeypatch)
+    assert (success.value, cost.value) == (0.5, 3.0)
+    assert success.low < 0.5 < success.high
+    assert cost.low < 3.0 < cost.high
+    sets = np.array(["after", "", "", "", ""])
+    success, cost = outcomes(monkeypatch, condition=sets)
+    assert (success.value, cost.value) == (0.0, pytest.approx(11 / 3))
+
+
+def test_what_is_not_known_has_no_figure(monkeypatch):
+    nothing = boards.Figure(None)
+    unknown = np.array([1e6, np.nan, 3e6, 4e6, 9e6])
+    success, cost = outcomes(monkeypatch, cost_agent=unknown)
+    assert (success.value, cost) == (0.5, nothing)
+    helped = np.array([2, 2, 2, 0, 0])
+    assert outcomes(monkeypatch, interventions=helped) == (nothing, nothing)
+    assert outcomes(monkeypatch, arm=np.full(5, "b")) == (nothing, nothing)
+
+
+def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
+    def row(agent, order, value):
+        made = dict.fromkeys(boards.BoardRow._fields, "")
+        figure = boards.Figure(value)
+        return boards.BoardRow(
+            **made | {"agent": agent, "order": order, "composite": figure}
+        )
+
+    given = [
+        row("low", -1, 0.9),
+        row("b", 2, 0.5),
+        row("a", 2, 0.5),
+        row("none", 2, None),
+        row("high", 3, 0.1),
+        row("first", 2, 0.7),
+    ]
+    bundle = SimpleNamespace(plan_digest="d")
+    monkeypatch.setattr(boards, "read", lambda _: bundle)
+    monkeypatch.setattr(boards, "_rows", lambda *_: iter(given))
+    found = leaderboard([tmp_path], REGISTRY)
+    names = [one.agent for one in found.rows]
+    assert names == ["high", "first", "a", "b", "none", "low"]
+    twice = leaderboard([tmp_path, tmp_path / "again"], REGISTRY)
+    assert twice.rows == ()
+    assert len(twice.refused) == 2
+
+
+def test_the_first_check_that_fails_is_named():
+    held, broken = (SimpleNamespace(ok=ok, name="n", detail="d") for ok in (1, 0))
+    boards._refuse_broken([held, held])
+    with pytest.raises(CheckFailure, match="n fails: d"):
+        boards._refuse_broken([held, broken])
+
+
+def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
+    one, other = boards.Figure(0.5), boards.Figure(2.0)
+    monkeypatch.setattr(boards, "_outcomes", lambda *_: (one, other))
+    band = SimpleNamespace(low=0.3, high=0.6)
+    verdict = SimpleNamespace(
+        agent="x",
+        arm="a",
+        level=None,
+        level_text="not placed",
+        indices=[
+            SimpleNamespace(name="core", value=0.9, tasks_like_these=None),
+            SimpleNamespace(name="AAI", value=0.4, tasks_like_these=band),
+        ],
+        axes=[SimpleNamespace(symbol="A", value=0.45, tasks_like_these=band)],
+    )
+    plan = SimpleNamespace(battery=None, public_key=KEY, created="2026-01-02T03:04")
+    bundle = SimpleNamespace(plan=plan, layout=SimpleNamespace(root=Path("some/run")))
+    found = boards._row(bundle, verdict, SimpleNamespace(name="V4"))
+    assert (found.order, found.level, found.battery) == (-1, "not placed", "")
+    assert found.composite == boards.Figure(0.4, 0.3, 0.6)
+    assert found.axes == (("A", boards.Figure(0.45, 0.3, 0.6)),)
+    assert (found.success, found.cost) == (one, other)
+    assert (found.run, found.rung, found.made) == ("run", "V4", "2026-01-02")
+    verdict.level = 0
+    assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 0

@@ -1,18 +1,20 @@
 """Norms of people: which runs are let in, what follows from them, how it is forged."""
 
+from types import SimpleNamespace
+
 import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.canonical import canonical_json, document_digest, seal
 from owa_bench.errors import CheckFailure, UsageError
-from owa_bench.records.events import EpisodeEnd
+from owa_bench.records.events import Action, EpisodeEnd
 from owa_bench.records.layout import NORMS_TYPE, RunLayout
 from owa_bench.records.people import NormFigure, read_norms
 from owa_bench.records.plan import Budget, SuiteEntry
 from owa_bench.records.protocol import load
 from owa_bench.report import statement
-from owa_bench.report.norms import make_norms, sealed_norms
+from owa_bench.report.norms import _person, make_norms, sealed_norms
 from owa_bench.report.verify import recompute, verify
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
@@ -222,3 +224,70 @@ def test_one_person_has_no_spread_and_positions_are_clipped():
     assert isinstance(alone, NormFigure)
     assert (alone.sd, alone.low, alone.coverage) == (None, None, 0.0)
     assert [human_position(x, 0.2, 0.7) for x in (0.1, 0.2, 0.7, 0.9)] == [0, 0, 1, 1]
+
+
+def played(*episodes, agent="person:ada", fastest=0.5, attempts=(), counted=None):
+    """Return a run of episodes of (seconds, steps)."""
+    ends = [SimpleNamespace(wall_s=s, steps=n) for s, n in episodes]
+    arm = SimpleNamespace(name="ada", agent=agent)
+    leaves = [SimpleNamespace(attempt_id=f"{i}.0") for i in range(len(episodes))]
+    norms = SimpleNamespace(step_s_min=fastest)
+    return SimpleNamespace(
+        plan=SimpleNamespace(arms=[arm], public_key="ab" * 32),
+        layout=SimpleNamespace(root="run"),
+        counted=leaves if counted is None else counted,
+        attempts=lambda: iter(attempts),
+        traces=lambda: iter(SimpleNamespace(end=end) for end in ends),
+        protocol=SimpleNamespace(norms=norms),
+        evidence_root="e",
+        plan_digest="d",
+    )
+
+
+def test_a_persons_pace_is_the_median_over_episodes_of_seconds_an_action():
+    found = _person(played((4.0, 2), (0.75, 0), (9.0, 9)))
+    assert (found.step_s, found.episodes, found.person) == (1.0, 3, "ada")
+    assert not found.scripted
+    assert _person(played((0.5, 1))).step_s == 0.5  # the fastest that is let in
+    with pytest.raises(UsageError, match="a program's pace"):
+        _person(played((0.49, 1)))
+    scripted = _person(played((0.01, 1), agent="scripted-person:ada"))
+    assert scripted.scripted
+    with pytest.raises(UsageError, match="step_s_min"):
+        _person(played((1.0, 1), fastest=None))
+
+
+def test_a_run_of_norms_is_one_persons_and_whole():
+    two = played((1.0, 1))
+    two.plan.arms *= 2
+    for wrong in (two, played((1.0, 1), agent="agentic")):
+        with pytest.raises(UsageError, match="must be played by one person"):
+            _person(wrong)
+    with pytest.raises(UsageError, match="is not complete"):
+        _person(played((1.0, 1), counted=[None]))
+
+
+ACTION = Action(
+    step=1,
+    action="{}",
+    verified=True,
+    reward=0.0,
+    terminated=False,
+    truncated=False,
+    observation="o",
+    at_ms=1,
+)
+
+
+def test_an_attempt_that_acted_and_does_not_count_was_a_second_look():
+    def attempt(name, index, *, acted):
+        event = ACTION if acted else object()
+        leaf = SimpleNamespace(attempt_id=name, index=index)
+        return SimpleNamespace(leaf=leaf, events=[object(), event])
+
+    counted = attempt("0.0", 0, acted=True)
+    idle = attempt("1.0", 1, acted=False)
+    assert _person(played((1.0, 1), attempts=(counted, idle))).episodes == 1
+    again = attempt("7.0", 7, acted=True)
+    with pytest.raises(UsageError, match="its episodes 7 were begun twice"):
+        _person(played((1.0, 1), attempts=(counted, idle, again)))

@@ -1,6 +1,7 @@
 """The first screen says how episodes ended, and why those that broke did."""
 
 import shutil
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -8,7 +9,16 @@ import pytest
 from benchmarks.report_pages import CRASHING
 from owa_bench.report import bundle as bundles
 from owa_bench.report import statement
-from owa_bench.report.outcomes import NOT_PLAYED, OutcomeCount, arm_outcomes
+from owa_bench.report.outcomes import (
+    NO_BUDGET,
+    NOT_PLAYED,
+    PROVIDER,
+    OutcomeCount,
+    _Ending,
+    _ending,
+    _of_arm,
+    arm_outcomes,
+)
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
@@ -92,3 +102,161 @@ def test_four_crashes_in_a_hundred_are_no_alarm(half_crashed):
     healthy = msgspec.structs.replace(found, planned=100, kinds=kinds)
     assert not healthy.alarming
     assert healthy.broken_share == 0.04
+
+
+def ended(outcome="finished", *, reason="r", steps=3, calls=(), success=False):
+    """Return an attempt that ended so, with calls of (source, status, failure)."""
+    end = SimpleNamespace(outcome=outcome, reason=reason, steps=steps, success=success)
+    made = [
+        SimpleNamespace(source=source, status=status, failure=failure)
+        for source, status, failure in calls
+    ]
+    return SimpleNamespace(
+        leaf=SimpleNamespace(attempt_id="a"), end=end, of=lambda kind: iter(made)
+    )
+
+
+REFUSED = "the model's provider: HTTP 402. The agent: r"
+
+
+@pytest.mark.parametrize(
+    ("trace", "kind", "reason"),
+    [
+        (ended(), "finished", ""),
+        (ended("infeasible"), "declared infeasible", ""),
+        (ended("agent_timeout"), "timed out", "r"),
+        (ended("truncated", reason="budget:steps"), "out of steps", ""),
+        (ended("truncated", reason="budget:steps", steps=0), "out of steps", ""),
+        (
+            ended("truncated", reason="budget:tokens", steps=1),
+            "out of budget (tokens)",
+            "",
+        ),
+        (
+            ended("truncated", reason="budget:tokens", steps=0),
+            NO_BUDGET,
+            "the run's budget of tokens was spent before its first step",
+        ),
+        (ended("agent_raised", calls=[("harness", 402, "")]), PROVIDER, REFUSED),
+        (ended("finished", calls=[("harness", 402, "")]), "finished", ""),
+        (ended("agent_raised", calls=[("harness", 500, "")]), "crashed", "r"),
+        (ended("agent_raised", calls=[("agent", 402, "")]), "crashed", "r"),
+        (
+            ended("agent_raised", calls=[("harness", 402, ""), ("harness", 200, "")]),
+            "crashed",
+            "r",
+        ),
+        (
+            ended("agent_raised", calls=[("harness", 200, ""), ("harness", 0, "down")]),
+            PROVIDER,
+            "the model's provider: down. The agent: r",
+        ),
+    ],
+)
+def test_an_ending_is_said_in_words(trace, kind, reason):
+    assert _ending(trace) == ("a", kind, reason)
+
+
+def arm(*endings, successes=0, counted=None, cost=None):
+    found = [_Ending(f"a{i}", *ending) for i, ending in enumerate(endings)]
+    return _of_arm(
+        "x",
+        found,
+        counted=len(found) if counted is None else counted,
+        successes=successes,
+        helped=1,
+        cost=cost,
+        again=2,
+    )
+
+
+def test_the_commonest_fault_is_that_of_a_kind_and_a_reason():
+    found = arm(
+        ("finished", ""),
+        ("crashed", "one"),
+        ("timed out", "two"),
+        ("crashed", "two"),
+        ("timed out", "two"),
+        ("finished", ""),
+        ("finished", ""),
+    )
+    assert found.commonest == OutcomeCount("timed out", 2, "a2", "two")
+    assert found.kinds == (
+        OutcomeCount("finished", 3, "a0", ""),
+        OutcomeCount("crashed", 2, "a1", "one"),
+        OutcomeCount("timed out", 2, "a2", "two"),
+    )
+    assert (found.planned, found.own, found.helped, found.again) == (7, 3, 1, 2)
+    assert found.broken_share == pytest.approx(4 / 7)
+    assert arm(("finished", "")).commonest is None
+    assert arm().broken_share == 0.0
+    assert arm(("crashed", "r")).broken_share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("cost", "successes", "each"),
+    [(None, 2, None), (7, 2, 3), (7, 0, None), (0, 1, 0)],
+)
+def test_a_success_costs_what_all_episodes_cost_over_the_successes(
+    cost, successes, each
+):
+    found = arm(*[("finished", "")] * 3, successes=successes, cost=cost)
+    assert found.cost_micro_usd == each
+
+
+def test_a_share_has_the_interval_of_wilson():
+    found = arm(*[("finished", "")] * 10, successes=4).success
+    z, n, p = 1.959964, 10, 0.4
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
+    assert (found.low, found.high) == pytest.approx(
+        (middle - half, middle + half), abs=1e-6
+    )
+    assert arm().success.reason == "no counted episode"
+
+
+def test_five_in_a_hundred_are_the_most_that_are_no_alarm():
+    kinds = (OutcomeCount("finished", 95), OutcomeCount("crashed", 5))
+    found = msgspec.structs.replace(arm(), planned=100, kinds=kinds)
+    assert not found.alarming
+    assert msgspec.structs.replace(found, planned=99).alarming
+
+
+def test_an_attempt_that_failed_counts_where_none_does():
+    """Entry 0 counts, 1 failed twice, 2 was lost to the provider, 3 was not played."""
+    traces = [ended(success=True)]
+    traces[0].leaf.index = 0
+    helps = [SimpleNamespace(kind="refused")]
+    traces[0].of = lambda kind: iter(helps if kind.__name__ == "Intervention" else ())
+
+    def failed(index, number, reason, outcome="infrastructure"):
+        last = SimpleNamespace(outcome=outcome, reason=reason)
+        return SimpleNamespace(
+            attempt_id=f"{index}.{number}",
+            leaf=SimpleNamespace(index=index),
+            events=[last] if reason else [],
+        )
+
+    attempts = [
+        failed(1, 0, "first"),
+        failed(1, 1, "second"),
+        failed(2, 0, "ProviderFailure: down"),
+        failed(3, 0, ""),
+        failed(0, 0, "done", "finished"),
+    ]
+    entries = [SimpleNamespace(index=i, arm="x") for i in range(4)]
+    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
+    bundle = SimpleNamespace(
+        plan=plan, traces=lambda: iter(traces), attempts=lambda: iter(attempts)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("owa_bench.report.outcomes.EpisodeEnd", SimpleNamespace)
+        (found,) = arm_outcomes(bundle, {"x": 12})
+    assert {kind.kind: (kind.first, kind.reason) for kind in found.kinds} == {
+        "finished": ("a", ""),
+        "failed through the harness": ("1.1", "second"),
+        PROVIDER: ("2.0", "ProviderFailure: down"),
+        NOT_PLAYED: ("", ""),
+    }
+    assert (found.counted, found.successes, found.again) == (1, 1, 3)
+    assert (found.helped, found.cost_micro_usd) == (0, 12)

@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from scipy import stats
 
 from owa_bench.canonical import sha256
+from owa_bench.records.trace import Trace
 from owa_bench.scoring import attempt_sets
 from owa_bench.scoring.attempt_sets import (
     REVISION,
@@ -14,9 +16,13 @@ from owa_bench.scoring.attempt_sets import (
     human_part,
     morning_digest,
     own_controls,
+    read_sets,
     set_rows,
 )
+from owa_bench.scoring.observables import observe
+from tests.builders.attempt_sets import GAIN, change, practice, sets
 from tests.builders.columns import Columns
+from tests.builders.episodes import PRICES, plan_of
 
 EMPTY = sha256(b"")
 WINDOW = (1, 3)
@@ -289,3 +295,29 @@ def test_a_pair_of_the_holdout_that_was_played_elsewhere_is_named():
     parts["ablated"].changes.before = np.full(2, EMPTY)
     parts["ablated"].changes.after = np.full(2, EMPTY)
     assert faults(parts, practice=silent) == []
+
+
+def test_a_window_holds_its_sets_and_the_practice_before_its_end():
+    """Help on the day of practice that begins the morning after does not count."""
+    helps = {"interventions": 2, "hints_after": (1,)}
+    traces = [
+        *practice(3),
+        *practice(1, first=3, said=False, **helps),
+        *sets(GAIN, tasks=2, noise=0.0, shown=change(3, families=("ocr",))),
+    ]
+    late = traces[3]
+    start = structs.replace(late.start, day=3, pair="practice/3")
+    traces[3] = Trace(late.leaf, (start, *late.events[1:]))
+    plan = plan_of(traces, battery=None)
+    arm = next(arm for arm in plan.arms if arm.name == "agent")
+    table = observe(iter(traces), PRICES)
+    (found,) = read_sets(plan, arm, table, ("toolquest/other", "toolquest/reconcile"))
+    assert (found.window, found.fault, found.human) == ((0, 3), "", "")
+    assert found.family.tolist() == [1, 1]
+    assert {name: q.tolist() for name, q in found.q.items()} == {
+        name: [pytest.approx(0.9 * mean + 0.1)] * 2 for name, mean in GAIN.items()
+    }  # a tenth of quality is the forecast, which was right
+    assert (found.lines, found.installed, found.one_law) == (3, ("ocr",), True)
+    assert found.attempts["after"] == ("001002.0", "001003.0")
+    other = next(arm for arm in plan.arms if arm.placebo)
+    assert read_sets(plan, other, table, ("toolquest/reconcile",)) == ()

@@ -318,3 +318,10 @@ class _Rows(SimpleNamespace):
 
     def __len__(self) -> int:
         return len(self.steps)
+
+
+def test_an_amount_that_is_unknown_or_of_nothing_is_blank() -> None:
+    blank = (None, None, None)
+    for column in (np.zeros(0), np.array([1.0, np.nan])):
+        table = SimpleNamespace(pair=np.array(["p", "q"])[: len(column)])
+        assert descriptive._each(column, table) == blank  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records import events
-from owa_bench.records.observables import NEAR
+from owa_bench.records.events import ProjectDay
+from owa_bench.records.observables import NEAR, NO_CAP
 from owa_bench.scoring import episode_tables
 from tests.builders.episodes import episode
 
@@ -195,3 +196,93 @@ def test_lines_of_a_change_are_those_added_and_removed():
     found = episode_tables.change_table([[], [change]])
     assert (found.row.tolist(), found.lines.tolist()) == ([1], [8])
     assert found.families.tolist() == [("f", "g")]
+
+
+def action(observation, *, role="a", novel=False, verified=False):
+    return SimpleNamespace(
+        role=role, observation=observation, novel=novel, verified=verified
+    )
+
+
+def call(role, target, method="GET", request="r"):
+    return SimpleNamespace(role=role, method=method, target=target, request=request)
+
+
+def crew(*, seats=(), cap=None, bound=None, no_lift=None, **found):
+    """Return the columns of an episode with these events by kind."""
+    start = SimpleNamespace(
+        seats=seats,
+        role_cap=cap,
+        muted=False,
+        control=False,
+        crew_bound=bound,
+        no_lift=no_lift,
+    )
+    trace = SimpleNamespace(
+        start=start, of=lambda kind: iter(found.get(kind.__name__, ()))
+    )
+    return episode_tables.crew_row(trace)
+
+
+def told(step, *, source="env", tokens=0):
+    said = message(step, "a", ("b",))
+    return SimpleNamespace(
+        **vars(said), source=source, tokens=tokens, digest=str(step), sketch="f" * 16
+    )
+
+
+def test_an_episode_of_one_silent_seat_is_no_crew():
+    row = crew()
+    assert (row["seats"], row["cap"], row["channel"]) == (1, NO_CAP, False)
+    assert (row["idle"], row["cycle"], row["same"]) == (0, 0, 0)
+    assert (row["conflict"], row["no_lift"]) == (False, False)
+    assert np.isnan(row["bound"])
+    known = crew(cap=3, bound=0.5, no_lift=True)
+    assert (known["cap"], known["bound"], known["no_lift"]) == (3, 0.5, True)
+
+
+def test_a_channel_is_a_second_seat_or_a_message_of_the_suite():
+    assert not crew(seats=("a",))["channel"]
+    assert crew(seats=("a", "b"))["channel"]
+    assert crew(seats=("a",), Message=[told(1)])["channel"]
+    assert not crew(seats=("a",), Message=[told(1, source="agent")])["channel"]
+
+
+def test_messages_and_conflicts_of_the_agent_are_counted_apart():
+    said = [told(1, tokens=3), told(2, source="agent", tokens=5), told(3, tokens=4)]
+    row = crew(Message=said)
+    assert (row["messages"], row["declared"], row["tokens"]) == (2, 1, 7)
+
+    def conflict(item, resolved, source="env"):
+        return SimpleNamespace(item=item, resolved=resolved, source=source)
+
+    assert crew(Conflict=[conflict("x", False)])["conflict"]
+    assert not crew(Conflict=[conflict("x", False), conflict("x", True)])["conflict"]
+    assert crew(Conflict=[conflict("x", True), conflict("y", False)])["conflict"]
+    assert not crew(Conflict=[conflict("x", False, "agent")])["conflict"]
+
+
+def test_rounds_calls_and_answers_of_each_seat_are_counted():
+    """Five actions in a row without a novel result are two rounds of two seats."""
+    news = [True, False, False, False, False, False]
+    actions = [action("o", role="ab"[i % 2], novel=n) for i, n in enumerate(news)]
+    actions[0].verified = actions[2].verified = True
+    calls = [call("a", t) for t in "xyxyxzzz"] + [call("b", "z")]
+    calls += [call("b", "z", "POST"), call("b", "z", "POST", "s")]
+    row = crew(seats=("a", "b"), Action=actions, Call=calls)
+    assert (row["idle"], row["cycle"], row["same"]) == (2, 3, 3)
+    assert (row["answers"], row["verified"]) == (2, 2)
+    five = crew(Call=[call("a", t) for t in "vwxyzvwxyz"])
+    assert (five["cycle"], five["same"]) == (5, 1)
+    assert crew(Call=[call("a", t) for t in "uvwxyzuvwxyz"])["cycle"] == 0
+
+
+def test_a_void_day_of_a_project_earns_nothing_and_what_was_not_due_stays_so():
+    fields = {"green": True, "acceptance": 0.5, "service": 1.0, "release": None}
+    day = ProjectDay(step=1, day=3, postmortem=0.25, **fields)
+    trace = episode(extra=(day,))
+    assert episode_tables.project_days(trace, void=False) == (day,)
+    (found,) = episode_tables.project_days(trace, void=True)
+    marks = (found.green, found.acceptance, found.service, found.postmortem)
+    assert marks == (False, 0.0, 0.0, 0.0)
+    assert (found.release, found.day) == (None, 3)

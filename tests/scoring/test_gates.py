@@ -14,6 +14,8 @@ from owa_bench.scoring.gate import (
     judge_gates,
     norms_mark,
 )
+from owa_bench.scoring.gate_statistics import ProjectOutcomes
+from owa_bench.scoring.gates.campaign import improving
 from owa_bench.scoring.gates.capability import _norm_gaps
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
@@ -275,3 +277,124 @@ def test_norms_that_nobody_measured_are_provisional() -> None:
     assert mark(2, measured=every, synthetic=True) == "synthetic"
     assert mark(2, measured=(*every, "experts"), synthetic=True) == "synthetic"
     assert mark(0) == mark(0, synthetic=True) == ""
+
+
+def families(*scores: dict[str, Any]) -> Any:
+    """Return findings with a kappa of each of these families, g0, g1, .."""
+    good = findings().kappas[0]
+    kappas = tuple(
+        msgspec.structs.replace(good, **({"family": f"g{i}"} | changes))
+        for i, changes in enumerate(scores)
+    )
+    whole = msgspec.structs.replace(good, family=None, slope=None, reason="whole")
+    return findings(kappas=(whole, *kappas))
+
+
+def test_enough_families_improve_and_are_named() -> None:
+    three = status(families({}, {"slope": 0.0}, {}, {}), "kappa", 3)
+    assert (three.status, three.measured) == ("PASS", "3 of 4 families: g0, g2, g3")
+    assert three.evidence == ("000000.0",)
+    two = status(families({}, {"slope": 0.0}, {}), "kappa", 3)
+    assert (two.status, two.measured) == ("FAIL", "2 of 3 families: g0, g2")
+    none = status(families({"slope": -0.1}), "kappa", 2)
+    assert none.measured == "0 of 1 families: none"
+
+
+def test_every_family_that_is_not_saturated_is_asked_for_on_a_link() -> None:
+    rises = {"logit": 0.05, "logit_p": 0.001, "checkpoints": 30, "floor": 0.7}
+    limit = PROTOCOL.improvement.saturated
+    found = status(families(rises, rises), "kappa", 4)
+    assert (found.status, found.measured) == ("PASS", "2 of 2 families: g0, g1")
+    assert found.required == (
+        "kappa on the logit link >= 0.02 on every family, 30 days with spending"
+    )
+    still = rises | {"logit": 0.0}
+    assert status(families(rises, still), "kappa", 4).status == "FAIL"
+    for floor, expected in ((limit, "PASS"), (limit - 1e-6, "FAIL"), (None, "FAIL")):
+        found = status(families(rises, still | {"floor": floor}), "kappa", 4)
+        assert found.status == expected
+    assert status(families(still | {"floor": limit}), "kappa", 4).status == "PASS"
+
+
+def test_a_family_without_a_slope_says_why_there_is_no_evidence() -> None:
+    gone = {"slope": None, "p": None, "reason": "gone"}
+    found = status(
+        families({}, {}, gone, {"reason": "odd", "checkpoints": 6}), "kappa", 3
+    )
+    assert (found.status, found.reason) == ("NO EVIDENCE", "gone; odd")
+    short = status(families({}, {}, {"checkpoints": 6}), "kappa", 3)
+    assert short.reason.startswith("2 families with a slope over ")
+    helped = status(
+        families({"human": "b"}, {"human": "a"}, {"human": "b"}), "kappa", 3
+    )
+    assert (helped.status, helped.reason) == ("FAIL", "human cost: a; b")
+
+
+def test_a_short_series_counts_as_no_evidence_in_holm() -> None:
+    """Its p of .0001 counts as 1, and the other three need alpha / 4 of four."""
+    alpha = PROTOCOL.improvement.alpha
+    fit = {"p": alpha / 4}
+    short = {"p": 1e-4, "checkpoints": 6}
+    assert status(families(fit, fit, fit, short), "kappa", 3).status == "PASS"
+    wide = {"p": alpha / 3.9}
+    assert status(families(wide, wide, wide, short), "kappa", 3).status == "FAIL"
+
+
+def test_improving_families_reach_the_slope_in_fixed_decimals() -> None:
+    alpha = PROTOCOL.improvement.alpha
+    found = improving([0.01, 0.01 - 1e-9, 0.009], [0.0, 0.0, 0.0], 0.01, PROTOCOL)
+    assert found == (True, True, False)
+    found = improving([0.1, 0.1], [alpha / 2, 1.0], 0.01, PROTOCOL)
+    assert found == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("closure", "level", "expected", "reason"),
+    [
+        (("PASS", 30), 4, "PASS", "why"),
+        (("PASS", 29), 4, "NO EVIDENCE", "tested on 29 consecutive days of 30"),
+        (("FAIL", 0), 4, "FAIL", "why"),
+        (("NO EVIDENCE", 40), 4, "NO EVIDENCE", "why"),
+        (None, 4, "NO EVIDENCE", "no such closure is tested"),
+    ],
+)
+def test_a_closure_stands_with_its_own_words(closure, level, expected, reason) -> None:
+    held = {}
+    if closure:
+        state, days = closure
+        held["maintenance"] = ClosureResult(
+            name="maintenance", status=state, reason="why", days=days, evidence=("e",)
+        )
+    found = status(findings(closures=held), "maintenance closure", level)
+    assert (found.status, found.reason) == (expected, reason)
+    assert found.required == "PASS, sustained 30 days"
+    assert found.evidence == (("e",) if closure else ())
+
+
+@pytest.mark.parametrize(
+    ("number", "days", "read", "cost", "level", "expected"),
+    [
+        (20, 30, (0.95, 0.9), None, 3, ("PASS", "")),
+        (20, 29, (0.95, 0.9), None, 3, ("NO EVIDENCE", "no project of 30 days")),
+        (0, 30, (0.95, 0.9), None, 3, ("NO EVIDENCE", "no project of 30 days")),
+        (20, 30, (0.95, None), None, 3, ("NO EVIDENCE", "no lower bound")),
+        (20, 30, (0.95, 0.9), 1.0, 4, ("PASS", "")),
+        (20, 30, (0.95, 0.9), 1.001, 4, ("FAIL", "dearer than an expert")),
+        (20, 30, (0.95, 0.9), None, 4, ("NO EVIDENCE", "the cost is unknown")),
+        (20, 30, (0.1, 0.05), 5.0, 4, ("FAIL", "")),
+    ],
+)
+def test_projects_are_delivered_at_an_experts_cost(
+    number, days, read, cost, level, expected
+) -> None:
+    outcomes = ProjectOutcomes(number=number, days=days, cost=cost, attempts=("a",))
+    found = status(
+        findings(projects=outcomes, delivered=GateReading(*read)), "project", level
+    )
+    assert found.status == expected[0]
+    assert found.reason.startswith(expected[1])
+    assert bool(found.reason) == bool(expected[1])
+    if expected[0] == "PASS":
+        words = "" if cost is None else f", {cost:.3g} of the expert's cost"
+        assert found.measured == f"20 projects, 0.950 delivered{words}"
+        assert found.evidence == ("a",)

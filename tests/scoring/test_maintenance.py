@@ -10,10 +10,18 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
+from owa_bench.records.observables import NO_DAY
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.maintenance import kept_share, longest_run
+from owa_bench.scoring.maintenance import (
+    KeptShare,
+    kept_share,
+    lane_means,
+    longest_run,
+    maintenance,
+)
 from owa_bench.scoring.slopes import mean_level
+from tests.builders.columns import Columns
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
@@ -187,3 +195,192 @@ def test_bad_input_is_refused() -> None:
     ):
         with pytest.raises(ScoringError):
             kept_share(x, k, 0.0, 0.95, 0.95)
+
+
+def test_the_power_is_the_chance_to_pass_at_a_ratio_of_1() -> None:
+    rng = np.random.default_rng(2)
+    x, k = 0.8 + 0.05 * rng.standard_normal((2, 9))
+    found = kept_share(x, k, 0.0, 0.9, 0.95)
+    left = np.log((x.sum() - x) / (k.sum() - k))
+    error = mean_level(8 * (left.mean() - left))
+    reach = error.upper(0.95)
+    assert found.theta == pytest.approx(math.log(x.mean() / k.mean()))
+    assert found.lower == pytest.approx(found.theta - reach)
+    assert found.power == pytest.approx(error.p_above(-math.log(0.9) - reach))
+    assert found.passes(math.exp(found.lower + 1e-9)) == np.False_
+    assert found.passes(math.exp(found.lower - 1e-9)) == np.True_
+
+
+def test_two_days_are_the_least_and_series_are_read_at_once() -> None:
+    x, k = np.array([[0.4, 0.6], [0.3, 0.3]]), np.full((2, 2), 0.5)
+    found = kept_share(x, k, np.array([0.0, 0.6]), 0.95, 0.95)
+    assert np.exp(found.theta) == pytest.approx([1.0, 0.5])
+    with pytest.raises(ScoringError, match="must be above 0"):
+        kept_share(x, np.zeros((2, 2)), np.array([0.5, 0.0]), 0.95, 0.95)
+    assert kept_share(x, np.zeros((2, 2)), 0.5, 0.95, 0.95).theta.shape == (2,)
+
+
+def test_a_run_of_days_is_the_longest_and_the_last_of_equals() -> None:
+    assert longest_run([]) == ()
+    assert longest_run([1, 2, 3, 7, 8]) == (1, 2, 3)
+    assert longest_run([0, 1, 4, 5, 9]) == (4, 5)
+
+
+def test_the_means_of_a_lane_are_by_day() -> None:
+    rows = Columns(
+        condition=np.array(["clean", "clean", "drifted", "clean", "clean"]),
+        day=np.array([3, 3, 3, 4, NO_DAY]),
+        q_state=np.array([0.2, 0.4, 0.9, 0.5, 1.0]),
+    )
+    assert lane_means(rows, "clean") == {3: pytest.approx(0.3), 4: 0.5}
+    assert lane_means(rows, "drifted") == {3: 0.9}
+
+
+def lane_rows(**changes: Any) -> tuple[Columns, Columns, Columns]:
+    """Return an agent's rows, the baseline's, and a base row of each task.
+
+    Two tasks on days 2 to 8: .8 without and with drift; a practice episode a day.
+    """
+    days = np.repeat(np.arange(2, 9), 4)
+    count = len(days)
+    fields: dict[str, Any] = {
+        "day": days,
+        "condition": np.tile(["clean", "clean", "drifted", "drifted"], 7),
+        "pair": np.tile(["p", "q"], 14),
+        "q_state": np.full(count, 0.8),
+        "realised": np.tile([0.0, 0.0, 0.3, 0.3], 7),
+        "memory": np.array([f"m{day - 1}" for day in days]),
+        "phase": np.full(count, "holdout"),
+        "patched": np.zeros(count, int),
+        "fingerprint": np.full(count, "f"),
+        "attempt": np.array([f"a{i}" for i in range(count)]),
+    }
+    drills: dict[str, Any] = {
+        "day": np.arange(9),
+        "condition": np.full(9, ""),
+        "pair": np.full(9, "x"),
+        "q_state": np.full(9, 0.1),
+        "realised": np.zeros(9),
+        "memory": np.array([f"m{day}" for day in range(9)]),
+        "phase": np.full(9, "practice"),
+        "patched": np.zeros(9, int),
+        "fingerprint": np.full(9, "f"),
+        "attempt": np.array([f"x{i}" for i in range(9)]),
+    }
+    for name, values in changes.items():
+        part, _, column = name.partition("__")
+        {"lane": fields, "drill": drills}[part][column] = values
+    table = Columns(
+        **{name: np.concatenate((fields[name], drills[name])) for name in fields}
+    )
+    blind = Columns(**fields)
+    blind.q_state = np.where(blind.condition == "drifted", 0.4, 0.8)
+    base = Columns(q_state=np.array([0.7, 0.9, 1.0]), pair=np.array(["p", "q", "z"]))
+    return table, blind, base
+
+
+def read(*parts: Columns, **rules: Any) -> ClosureResult:
+    closures = msgspec.structs.replace(PROTOCOL.closures, **({"days": 7} | rules))
+    protocol = msgspec.structs.replace(PROTOCOL, closures=closures)
+    return maintenance(*parts, protocol, {"P": 1.0})  # type: ignore[arg-type]
+
+
+def test_figures_of_a_closure_by_hand() -> None:
+    found = read(*lane_rows())
+    assert (found.status, found.days) == ("PASS", 7)
+    assert found.evidence == ("a0 to a27",)
+    assert found.details["days"] == [2, 8]
+    assert found.details["drifted"] == found.details["clean"] == [0.8] * 7
+    assert found.details["best clean mean from elsewhere"] == 0.8  # of p and q alone
+    assert found.details["theta"] == pytest.approx(0.0, abs=1e-9)
+    assert found.details["drifted over clean"] == {"P": 1.0}
+
+
+def test_clean_lanes_of_the_days_before_the_window_raise_the_floor() -> None:
+    """A clean lane on day 0, whose drifted lane was not played: its mean is 1."""
+    table, blind, base = lane_rows()
+    early = Columns(**{name: column[:2] for name, column in vars(table).items()})
+    early.day, early.q_state = np.zeros(2, int), np.ones(2)
+    both = Columns(
+        **{
+            name: np.concatenate((getattr(early, name), column))
+            for name, column in vars(table).items()
+        }
+    )
+    found = read(both, blind, base)
+    assert found.details["best clean mean from elsewhere"] == 1.0
+    assert found.status == "FAIL"
+    early.day = np.full(2, -6)  # more than a window before
+    both.day = np.concatenate((early.day, table.day))
+    assert read(both, blind, base).details["best clean mean from elsewhere"] == 0.8
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"lane__memory": np.full(28, "m1")}, "a lane of day 3 did not begin with"),
+        ({"lane__pair": np.tile(["p", "q", "p", "p"], 7)}, "are not of one list of"),
+        ({"lane__realised": np.tile([0.3, 0.3, 0.0, 0.0], 7)}, "0 consecutive days"),
+    ],
+)
+def test_lanes_that_are_no_pair_test_nothing(changes: Any, words: str) -> None:
+    found = read(*lane_rows(**changes))
+    assert found.status == "NOT TESTED"
+    assert words in found.reason
+
+
+def test_a_baseline_that_keeps_just_what_is_let_pass_is_bitten() -> None:
+    table, blind, base = lane_rows()
+    assert read(table, blind, base, drift_bite=0.5).status == "PASS"
+    found = read(table, blind, base, drift_bite=0.499)
+    assert found.reason == "drift did not bite: the drift-blind baseline keeps 0.500"
+    blind.q_state = np.where(blind.condition == "clean", 0.0, 0.4)
+    assert "solves nothing without drift" in read(table, blind, base).reason
+    part = blind.take(blind.day != 5)
+    assert "was not played on every day" in read(table, part, base).reason
+    part = blind.take((blind.day != 5) | (blind.condition == "clean"))
+    assert "was not played on every day" in read(table, part, base).reason
+
+
+def test_a_patch_in_the_window_or_other_files_fail() -> None:
+    """Practice of day 1 lies before the window, that of days 2 and 8 inside."""
+    for day, status in ((1, "PASS"), (2, "FAIL"), (8, "FAIL")):
+        table = lane_rows(drill__patched=(np.arange(9) == day).astype(int))
+        assert read(*table).status == status
+    names = np.where(np.arange(28) == 5, "g", "f")
+    assert read(*lane_rows(lane__fingerprint=names)).reason == (
+        "a human patch in the window"
+    )
+
+
+@pytest.mark.parametrize("lane", ["clean", "drifted"])
+def test_a_lane_that_solves_nothing_fails(lane: str) -> None:
+    table, blind, base = lane_rows()
+    table.q_state = np.where(table.condition == lane, 0.0, table.q_state)
+    base.q_state = np.ones(3)
+    assert read(table, blind, base).reason == "a lane's mean quality is 0"
+
+
+def test_without_rows_elsewhere_the_floor_is_0() -> None:
+    table, blind, base = lane_rows()
+    found = read(table, blind, base.take(np.array([False, False, True])))
+    assert found.details["best clean mean from elsewhere"] == 0.0
+
+
+def test_a_failure_at_the_least_power_stands() -> None:
+    noisy = np.where(np.arange(28) % 4 < 2, 0.8, 0.74 + 0.02 * (np.arange(28) % 3))
+    table, blind, base = lane_rows(lane__q_state=noisy)
+    blind.q_state = np.where(blind.condition == "drifted", 0.4, 0.8)
+    found = read(table, blind, base)
+    assert found.status in ("FAIL", "NO EVIDENCE")
+    x = table.q_state[table.condition == "drifted"].reshape(7, 2).mean(axis=1)
+    level, rho = PROTOCOL.statistics.gate_level, PROTOCOL.closures.rho
+    power = float(kept_share(x, np.full(7, 0.8), 0.8, rho, level).power)
+    assert found.details["power at ratio 1"] == pytest.approx(power, abs=1e-6)
+    assert read(table, blind, base, power_min=power).status == "FAIL"
+    assert read(table, blind, base, power_min=power + 1e-9).status == "NO EVIDENCE"
+
+
+def test_a_bound_at_the_share_itself_passes() -> None:
+    bound = np.array([math.log(0.9), math.nextafter(math.log(0.9), -1)])
+    assert KeptShare(bound, bound, bound).passes(0.9).tolist() == [True, False]

@@ -68,6 +68,7 @@ def test_performance_by_level_beside_the_first_arm() -> None:
     assert row[8] == 11.0
     assert after.counted == before.counted + 3
     assert after.infrastructure == before.infrastructure - 3
+    assert after.cost_micro_usd["agent"] == 3 * 1000  # the first arm's two are its own
 
 
 def test_a_run_of_native_suites_alone_has_no_axes_and_no_level() -> None:

@@ -11,6 +11,9 @@ import pytest
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import pipeline
+from owa_bench.scoring.attempt_sets import REVISION
+from owa_bench.scoring.gate import LevelPlacement
+from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
 from tests.builders.verdicts import verdict
@@ -342,3 +345,81 @@ def test_cut_points_stand_with_every_arm_that_has_a_score() -> None:
     assert third.tables == own.tables
     (alone,) = pipeline._with_cut_points([(own, 0.5)])
     assert alone == own
+
+
+def campaign(trace: Trace) -> CampaignEvidence:
+    """Return a campaign inside an episode; only that of `agent` has a gain."""
+    arm, pair = trace.start.arm, trace.start.pair
+    gain = PROTOCOL.revision.full_gain / 2 if arm == "agent" else 0.0
+    return CampaignEvidence(
+        arm=arm,
+        pair=pair,
+        family="selfrev/memory",
+        quality=dict.fromkeys(REVISION, 0.4) | {"after": 0.4 + gain},
+        size=40,
+        attempts={},
+        e_values={pair: 1e6},
+        adopted=(pair,) if gain else (),
+        countable=True,
+        proposals=1,
+        lines=1,
+        faults=(),
+    )
+
+
+def test_each_arm_has_the_campaigns_of_its_own_episodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "read_campaign", campaign)
+    traces = [
+        episode(index=i, arm=arm, pair=pair, suite="selfrev", family="memory")
+        for i, (arm, pair) in enumerate(
+            (a, p) for a in ("agent", "other") for p in ("p", "q", "r")
+        )
+    ]
+    values = {
+        verdict.arm: {axis.symbol: axis.value for axis in verdict.axes}["R"]
+        for verdict in judged(traces, battery=None).verdicts
+    }
+    assert values == {"agent": pytest.approx(0.5), "other": 0.0}
+
+
+def test_a_plan_that_names_axes_has_a_dynamic_index_over_them() -> None:
+    plan = plan_of([episode()])
+    assert pipeline._with_dynamics(PROTOCOL, plan) is PROTOCOL
+    named = msgspec.structs.replace(plan, dynamics=("A", "G"))
+    found = pipeline._with_dynamics(PROTOCOL, named).index
+    kept = {s for s in found.weights if s not in found.dynamic_without}
+    assert kept == {"A", "G"} - set(PROTOCOL.index.dynamic_without)
+    assert len(set(found.dynamic_without)) == len(found.dynamic_without)
+
+
+@pytest.mark.parametrize(
+    ("battery", "faults", "own_terms", "underpowered", "level", "text"),
+    [
+        (None, ("f",), "x", True, None, "no battery that gives a level was played"),
+        ("b", ("f",), "", False, None, "the battery is not admissible"),
+        ("b", (), "x", False, None, "(own terms: x); by them AAI-"),
+        ("b", (), "", True, None, "AAI-1 (under-powered"),
+        ("b", (), "", False, 1, "AAI-1"),
+    ],
+)
+def test_a_level_needs_a_battery_without_faults_on_published_terms(
+    monkeypatch: pytest.MonkeyPatch,
+    battery: str | None,
+    faults: tuple[str, ...],
+    own_terms: str,
+    underpowered: bool,
+    level: int | None,
+    text: str,
+) -> None:
+    placed = LevelPlacement(1, "AAI-1", False, ())
+    monkeypatch.setattr(pipeline.gate, "place", lambda *_, **__: placed)
+    monkeypatch.setattr(pipeline.gate, "is_fixed_automation", lambda *_: False)
+    plan = SimpleNamespace(battery=battery, underpowered=underpowered)
+    context = SimpleNamespace(
+        plan=plan, faults=faults, own_terms=own_terms, protocol=PROTOCOL
+    )
+    found = pipeline._placement(context, (), SimpleNamespace(axes={}))  # type: ignore[arg-type]
+    assert found.level == level
+    assert text in found.text

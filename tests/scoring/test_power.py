@@ -337,3 +337,34 @@ def test_an_alpha_of_nothing_or_all_is_refused(alpha):
 def test_a_margin_of_nothing_or_all_is_refused(margin):
     with pytest.raises(ScoringError, match="must lie in"):
         equivalence_tasks(0.3, margin, 0.05, 0.8)
+
+
+def test_what_a_plan_names_no_tasks_for_counts_none() -> None:
+    """No axis but A has tasks: the core, the tools and every other axis have 0."""
+    given = sizes(0, days=0, lane_days=0)
+    given = msgspec.structs.replace(given, tasks={"A": 50})
+    for rule, one in zip(PROTOCOL.gates, gate_powers(PROTOCOL, given), strict=True):
+        if rule.gate in ("tools", "core") or (rule.gate == "axis" and rule.of != "A"):
+            assert (one.planned, one.power) == (0, 0.0)
+        elif rule.gate == "axis":
+            assert one.planned == 50
+            assert one.power
+
+
+def test_the_families_are_those_of_g_alone() -> None:
+    given = sizes(0, families=50)
+    for rule, one in zip(PROTOCOL.gates, gate_powers(PROTOCOL, given), strict=True):
+        if rule.gate == "axis":
+            assert one.planned == (50 if rule.of == "G" else 0)
+
+
+def test_a_slope_of_five_days_and_a_spending_just_above_0_has_a_count() -> None:
+    assert slope_power(0.02, 60, 5, 1e-9, 0.95) == pytest.approx(0.025, abs=1e-3)
+    assert slope_instances(1.0, 5, 0.5, 0.95, 0.8) == math.ceil(
+        (0.5 * (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / 0.5) ** 2 / 10 * 11
+    )
+
+
+def test_a_margin_at_which_every_gate_is_certain_has_the_power_1() -> None:
+    assert level_power(PROTOCOL, 4, 1, margin=1.0) == 1.0
+    assert level_power(PROTOCOL, 0, 1) == 1.0

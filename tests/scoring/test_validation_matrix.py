@@ -1,24 +1,34 @@
 """R in the matrix of a validation: read from the campaigns inside episodes."""
 
+import itertools
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.records.score import Interval
-from owa_bench.records.validation import AXES, default_signs, knob_arms, load_signs
+from owa_bench.records.validation import (
+    AXES,
+    crossed_arms,
+    default_signs,
+    knob_arms,
+    load_signs,
+)
 from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
 from owa_bench.scoring import validation, validation_matrix
 from owa_bench.scoring.attempt_sets import REVISION
+from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.discriminance import Reading
 from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.validation import _crossed_effect, validate
-from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of, with_help
 
 DESIGN = load_signs(default_signs("validate_full_signs.toml"))
+CROSSED = load_signs(default_signs()).crossed
 KNOB = next(knob for knob in DESIGN.knobs if knob.axis == "R")
 ARMS = [arm.name for arm in knob_arms(KNOB)]
 TASKS = ("p0", "p1", "p2")
@@ -348,3 +358,121 @@ def test_a_cell_is_the_change_from_the_first_to_the_last_dose(sign: str) -> None
         assert cell.tasks_needed is not None
     none = validation_matrix._cell(CONTEXT, knob, "G", played, families)
     assert (none.verdict, none.reason) == ("NO EVIDENCE", "no G")
+
+
+def test_every_pair_of_axes_correlates_once_over_all_arms_and_over_the_named() -> None:
+    first, last = ARMS[0], ARMS[-1]
+    traces = [
+        episode(index=i, arm=arm, pair=pair, suite="selfrev", family="memory")
+        for i, (arm, pair) in enumerate((a, p) for a in (first, last) for p in TASKS)
+    ]
+    agents = msgspec.structs.replace(DESIGN.agents, names=(last, "not played"))
+    found = validate(
+        plan_of(traces, battery=None),
+        observe(iter(traces), PRICES),
+        PROTOCOL,
+        PRICES,
+        msgspec.structs.replace(DESIGN, agents=agents, crossed=CROSSED),
+    )
+    pairs = list(itertools.combinations(AXES, 2))
+    assert [one.axes for one in found.correlations] == pairs
+    assert [one.axes for one in found.unhandicapped] == pairs
+    over = {one.axes: one.agents for one in found.correlations}
+    assert over["G", "P"] == (first, last)
+    own = {one.axes: one.agents for one in found.unhandicapped}
+    assert own["G", "P"] == (last,)
+    assert (found.tasks, found.families) == (3, ("selfrev/memory",))
+    assert [(one.arm, one.episodes) for one in found.arms] == sorted(
+        [(first, 3), (last, 3)]
+    )
+    played = {a.name for row in crossed_arms(CROSSED) for a in row}
+    assert found.variants == len({first, last} & played)
+
+
+def test_an_axis_that_one_dose_lacks_has_no_part_in_the_lead() -> None:
+    moved = doses(A=(0.9, 0.3), G=(0.5, 0.4), P=(0.9, 0.0))
+    whole = moved.reading
+    for gone in (0, 1):
+        moved.reading = lambda place, axis, gone=gone: (
+            None if (axis, abs(place)) == ("P", gone) else whole(place, axis)
+        )
+        found = validation_matrix._with_lead(CONTEXT, response(), moved)
+        assert (found.second, found.lead.value) == ("G", pytest.approx(0.5))
+
+
+def test_a_knob_that_lacks_an_end_was_not_played() -> None:
+    one, *_, other = ARMS
+    for played in ((one,), (other,), ("nobody",)):
+        plan = SimpleNamespace(arms=[SimpleNamespace(name=name) for name in played])
+        context = validation_matrix.ValidationContext(
+            plan, None, PROTOCOL, PRICES, (), DESIGN
+        )
+        row = validation_matrix._knob(context, KNOB)
+        assert (row.verdict, row.tasks) == ("NO EVIDENCE", 0)
+        assert row.reason == "this knob was not played"
+        assert [(c.axis, c.sign) for c in row.cells] == list(KNOB.signs.items())
+        assert {(c.verdict, c.reason) for c in row.cells} == {
+            ("NO EVIDENCE", "this knob was not played")
+        }
+
+
+def test_families_alone_stand_in_a_table_of_families_by_doses() -> None:
+    """A is the share that is solved without help: by family and arm, in order."""
+    won = {("x", "a"): 0.0, ("x", "b"): 1.0, ("y", "a"): 1.0, ("y", "b"): 0.0}
+    traces = with_help(
+        [
+            episode(index=i, arm=arm, pair=f"{family}0", family=family, q_state=q)
+            for i, ((arm, family), q) in enumerate(won.items())
+        ]
+    )
+    table = observe(iter(traces), PRICES)
+    axes = tuple(axis for axis in all_axes() if axis.symbol in "AG")
+    context = validation_matrix.ValidationContext(
+        plan_of(traces), table, PROTOCOL, PRICES, axes, DESIGN
+    )
+    rows = validation_matrix.shared_rows(context, ["x", "y"])
+    doses = validation_matrix._Doses(("0", "1"), ("x", "y"), rows, ())
+    found = validation_matrix._family_values(context, doses)
+    assert found["A"].tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert np.isnan(found["P"]).all()
+
+
+def crossed(values: dict[str, np.ndarray], lacking: str = "") -> Any:
+    """Return the effects of a grid of asks (4 rows) by depth (5 columns)."""
+    names = [a.name for row in crossed_arms(CROSSED) for a in row]
+    arms = [
+        arm(**{axis: float(grid.ravel()[i]) for axis, grid in values.items()})
+        for i, name in enumerate(names)
+        if name != lacking
+    ]
+    context: Any = SimpleNamespace(
+        design=msgspec.structs.replace(DESIGN, crossed=CROSSED),
+        names=lambda: set(names) - {lacking},
+        estimates=lambda place: arms[place[0]],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        rows = [(i,) for i in range(len(arms))]
+        patch.setattr(validation, "shared_rows", lambda *_: rows)
+        return validation._crossed(context)
+
+
+def test_crossed_knobs_have_an_effect_on_their_own_and_on_the_others_axis() -> None:
+    """A falls by .3 from the first row to the last and by .1 along the columns."""
+    rows, columns = np.linspace(0, 1, 4)[:, None], np.linspace(0, 1, 5)
+    found = crossed(
+        {"A": 0.9 - 0.3 * rows - 0.1 * columns, "P": 0.8 - 0.05 * rows - 0.4 * columns}
+    )
+    asks, depth = found
+    assert (asks.knob, asks.axis, depth.knob, depth.axis) == ("asks", "A", "depth", "P")
+    assert (asks.own.value, asks.other.value) == pytest.approx((-0.3, -0.05))
+    assert (depth.own.value, depth.other.value) == pytest.approx((-0.4, -0.1))
+
+
+def test_a_crossed_design_needs_every_pair_and_every_axis() -> None:
+    flat = np.full((4, 5), 0.5)
+    gone = crossed_arms(CROSSED)[1][2].name
+    assert crossed({"A": flat, "P": flat}, lacking=gone) == ()
+    found = crossed({"A": flat, "P": np.where(np.eye(4, 5) > 0, np.nan, flat)})
+    assert [(one.knob, one.axis) for one in found] == [("asks", "A"), ("depth", "P")]
+    assert {one.verdict for one in found} == {"NO EVIDENCE"}
+    assert all(one.reason.startswith("axis P") for one in found)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.planning import planning
 from tests.builders.episodes import episode
 from tests.builders.verdicts import axis
@@ -43,3 +45,24 @@ def test_no_depth_is_missing_and_shapes_must_fit() -> None:
         planning(np.ones(2), np.ones(1))
     with pytest.raises(ScoringError, match="empty"):
         planning(np.ones(0), np.ones(0))
+
+
+def test_a_suite_at_the_least_depth_is_scored_and_the_shallow_one_named() -> None:
+    """Depths of 4 and 5 have the mean 4.5, which is .75 of 6."""
+    traces = [episode(index=i, pair=f"p{i}", depth=4 + i) for i in range(2)]
+    assert axis(traces, "P").value is not None
+    other = episode(index=2, pair="q", suite="changesurf", depth=3)
+    assert str(axis([*traces, other], "P").reason).startswith(
+        "mean depth of changesurf is 3.00, below 0.75 D* = 4.5"
+    )
+
+
+def test_depth_beyond_the_instance_counts_nothing_and_without_a_cap_all_of_it() -> None:
+    beyond = [episode(index=0, pair="a", depth=5, solved=8), episode(index=1, pair="b")]
+    assert axis(beyond, "P").raw == 1.0
+    start = structs.replace(beyond[0].start, depth=8, depth_cap=0)
+    free = Trace(beyond[0].leaf, (start, *beyond[0].events[1:]))
+    lost = episode(index=1, pair="b", depth=8, solved=0, q_state=0.0)
+    assert axis([free, lost], "P").raw == pytest.approx(7 / (8 + 6))
+    found = axis([episode(depth=6, solved=3, q_state=0.2)], "P").details
+    assert found["beside"]["mean solved depth"]["value"] == pytest.approx(0.2 * 2)

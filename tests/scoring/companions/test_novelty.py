@@ -6,6 +6,7 @@ The baseline scores .8 before the novelty and .4 after it, planted agents .8 and
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -400,3 +401,75 @@ def test_only_trials_of_given_detection_enter_m4_and_only_the_others_the_rest():
     assert found.named == 0.5
     silent = [trial("t", 0.5, 0.0, given=False)]
     assert math.isnan(trials.measure_arms(silent, "a", last=1)[0].named)
+
+
+def stated(*beliefs, place=0, struck=False):
+    """Return the episode of a trial with beliefs of (proposition, p)."""
+    begun, *_, ended = trace("baseline", 0, place).events
+    said = [Belief(step=1, proposition=n, kind="interim", p=p) for n, p in beliefs]
+    leaf = trace("baseline", 0, place).leaf
+    events = (begun, *((drift("o"),) if struck else ()), *said, ended)
+    return trials.read_trial(Trace(leaf, events))
+
+
+def test_what_an_episode_states_and_what_holds_without():
+    found = stated(place=4)
+    assert (found.arm, found.trial) == ("baseline", "trial/s@1/f/T3/0000")
+    assert found.group == "f T3"
+    assert found.episode == trials.TrialEpisode(4, 0.4, 0.0, 0.5, False, False, "")
+    levels = (("level/2", 0.3), ("level/9", 0.6), ("level/4", 0.1))
+    found = stated(("novelty", 0.8), *levels, struck=True)
+    assert found.episode == trials.TrialEpisode(0, 0.8, 0.8, 0.5, True, True, "9")
+
+
+def test_the_last_five_episodes_are_asymptotic_unless_stated_otherwise():
+    own = lane("own", 0.5, 0.1, 0.1, 0.1, 0.3, 0.3, 0.3, 0.3, 0.3)
+    base = lane("base", 0.5, *([0.2] * 8))
+    by_default = trials.measure_arms([own, base], "base")
+    assert by_default[0].result.m6 == pytest.approx(0.3 / 0.5)
+    assert trials.apti_by_group([own, base], "base")["own"]["g"] == pytest.approx(0.6)
+    table = trials.novelty_table([own, base], "base")
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert row["APTI"] == pytest.approx(0.6)
+    assert "the last 5 episodes" in table.note
+
+
+def test_a_trial_is_whole_and_begins_plain_and_told_if_its_plan_tells():
+    def planned(count, told=None):
+        one = entries()[0]
+        return [
+            msgspec.structs.replace(one, arm="a", pair=pair(0, i), told=told)
+            for i in range(count)
+        ]
+
+    def found(count, *novel, told=None):
+        played = [
+            trials.TrialTrace(
+                "a",
+                "trial/s@1/f/T3/0000",
+                "g",
+                trials.TrialEpisode(i, 0.5, 0.0, 0.5, mark, True),
+            )
+            for i, mark in enumerate(novel)
+        ]
+        whole = msgspec.structs.replace(plan(), entries=tuple(planned(count, told)))
+        return [one.given for one in trials.complete_trials(whole, [None, *played])]
+
+    assert found(3, False, True, True) == [False]
+    assert found(3, False, True, True, told=2) == [True]
+    assert found(4, False, True, True) == []
+    assert found(2, False, True, True) == []
+    assert found(3, True, True, True) == []
+    assert found(3, False, True, False) == []
+
+
+def test_columns_of_a_pair_are_each_arms_own():
+    own = trials.ArmTrial(
+        "a", "t", "g", (trials.TrialEpisode(0, 0.1, 0.2, 0.3, True, True),)
+    )
+    base = trials.ArmTrial(
+        "b", "t", "g", (trials.TrialEpisode(0, 0.4, 0.6, 0.7, True, True),)
+    )
+    found = trials.paired_arrays(own, base)
+    assert [column.tolist() for column in found[:4]] == [[0.1], [0.4], [0.2], [0.3]]
+    assert found.introduced == 0

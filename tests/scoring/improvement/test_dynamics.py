@@ -461,3 +461,22 @@ def test_marginal_returns_need_every_axis_of_the_index() -> None:
         (0.4, values | {"A": 0.0}),
     ):
         assert marginal_return_table(index, axes, PROTOCOL, {}) is None
+
+
+def test_a_revision_without_a_gain_is_no_innovation() -> None:
+    still = (("xml",), RevisionGain({}, 0.0, 0.0, 1.0, True))
+    assert dynamics(window(revision=revisions(still))).innovation == 0.0
+
+
+def test_an_axis_of_weight_0_has_no_marginal_return() -> None:
+    weights = dict.fromkeys(PROTOCOL.index.weights, 0.0) | {"A": 1.0, "G": 3.0}
+    index = msgspec.structs.replace(PROTOCOL.index, weights=weights)
+    protocol = msgspec.structs.replace(PROTOCOL, index=index)
+    found = marginal_return_table(
+        0.4, {"A": 0.5, "G": 0.8, "P": 0.7}, protocol, {"G": 0.2}
+    )
+    assert found is not None
+    assert found.rows == (
+        ("G", pytest.approx(0.4 * 0.75 / 0.8), 0.2, pytest.approx(0.75 * 0.2 / 0.8)),
+        ("A", pytest.approx(0.4 * 0.25 / 0.5), None, None),
+    )

@@ -1,5 +1,6 @@
 """kappa: slopes, Sen's interval, and when there is none."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -12,8 +13,19 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import findings
+from owa_bench.scoring.bootstrap import block_bootstrap
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
-from owa_bench.scoring.improvement.kappa import inversions, kappas, theil_sen
+from owa_bench.scoring.improvement.kappa import (
+    after_spending,
+    block_interval,
+    differences,
+    inversions,
+    kappas,
+    per_resource,
+    theil_sen,
+    widening,
+    window_pace,
+)
 from owa_bench.scoring.pipeline import judge
 from tests.builders.campaign import practice
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
@@ -85,9 +97,9 @@ def test_slope_agrees_with_scipy() -> None:
 
 
 def test_three_points_bound_nothing() -> None:
-    slope = theil_sen(np.arange(3.0), np.array([0.0, 1.0, 2.0]), 0.95)
-    assert math.isinf(slope.low)
-    assert math.isinf(slope.high)
+    for count in (2, 3):
+        slope = theil_sen(np.arange(count), np.arange(count), 0.95)
+        assert slope == (1.0, -math.inf, math.inf)
 
 
 def test_sens_interval_covers_a_planted_slope() -> None:
@@ -213,3 +225,160 @@ def test_usage_that_nobody_saw_leaves_no_kappa_and_says_why() -> None:
     family = verdict(traces).kappas[1]
     assert family.slope is None
     assert "an agent declared usage that no gateway saw" in str(family.reason)
+
+
+def test_sens_interval_lies_between_the_slopes_of_its_ranks() -> None:
+    """Five points: P(inversions <= 0, 1) = 1 / 120, 5 / 120; .025 is half between."""
+    x = np.array([0.0, 1.0, 2.0, 4.0, 7.0])
+    y = np.array([0.0, 1.5, 1.0, 4.5, 5.0])
+    first, second = np.triu_indices(5, k=1)
+    ordered = np.sort((y[second] - y[first]) / (x[second] - x[first]))
+    middle = (ordered[4] + ordered[5]) / 2
+    wider = widening(y - middle * x, 0.95)
+    found = theil_sen(x, y, 0.95)
+    assert found.value == pytest.approx(middle)
+    low, high = (ordered[0] + ordered[1]) / 2, (ordered[-1] + ordered[-2]) / 2
+    assert found.low == pytest.approx(middle - wider * (middle - low))
+    assert found.high == pytest.approx(middle + wider * (high - middle))
+    exact = theil_sen(x, y, 1 - 2 / 120)  # a whole rank: the ends themselves
+    wider = widening(y - middle * x, 1 - 2 / 120)
+    assert exact.low == pytest.approx(middle - wider * (middle - ordered[0]))
+
+
+def test_an_interval_widens_by_the_autocorrelation_of_its_residuals() -> None:
+    """Residuals -1, -1, 0, 0, 1, 1 about 0: lag 2 / 4; r1 = (6 lag + 2) / 2 > 5 / 6."""
+    alike = (1 + 5 / 6) / (1 - 5 / 6)
+    wider = stats.t.ppf(0.975, 4) / stats.t.ppf(0.975, 4)
+    found = widening(np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0]), 0.95)
+    assert found == pytest.approx(math.sqrt(alike) * wider)
+    # Twenty: four runs of five, lag (20 - 4 - 3) / 20; r1 = (20 lag + 2) / 16.
+    runs = np.repeat([1.0, -1.0, 1.0, -1.0], 5)
+    r1 = (16 - 3 + 2) / 16
+    alike = (1 + r1) / (1 - r1)
+    left = max(20 / alike - 2, 4.0)
+    wider = stats.t.ppf(0.975, left) / stats.t.ppf(0.975, 18)
+    assert widening(runs, 0.95) == pytest.approx(math.sqrt(alike) * wider)
+    mild = np.tile([1.0, 1.0, -1.0, -1.0], 25)  # lag 1 / 100, r1 3 / 96
+    alike = (1 + 3 / 96) / (1 - 3 / 96)
+    wider = stats.t.ppf(0.975, 100 / alike - 2) / stats.t.ppf(0.975, 98)
+    assert widening(mild, 0.95) == pytest.approx(math.sqrt(alike) * wider)
+    assert widening(np.array([1.0, -1.0, 1.0, -1.0]), 0.95) == 1.0
+    assert widening(np.full(6, 0.3), 0.95) == 1.0
+
+
+def test_slopes_between_neighbours_leave_out_days_without_spending() -> None:
+    spent, values = np.array([0.0, 2.0, 2.0, 6.0]), np.array([0.1, 0.2, 0.5, 0.3])
+    found = differences(spent, values)
+    assert found[[0, 2]] == pytest.approx([0.05, -0.05])
+    assert np.isnan(found[1])
+    assert after_spending(spent).tolist() == [True, True, False, True]
+    for wrong in (values[1:], np.ones((4, 1))):
+        with pytest.raises(ScoringError, match="Checkpoints differ"):
+            differences(spent, wrong)
+
+
+def test_the_pace_of_a_window_is_its_slope_times_what_is_spent_a_day() -> None:
+    days = np.array([2.0, 3.0, 7.0])
+    found = window_pace(days, np.array([1.0, 3.0, 11.0]), np.array([0.2, 0.9, 0.7]))
+    assert found == pytest.approx((0.05, 2.0, 0.1))
+    cheap = window_pace(days, np.array([0.0, 0.1, 0.5]), np.array([0.2, 0.3, 0.7]))
+    assert cheap.kappa == pytest.approx(1.0)
+    still = window_pace(days, np.ones(3), np.array([0.2, 0.3, 0.7]))
+    assert math.isnan(still.kappa)
+    assert still.spend_rate == 0.0
+    for wrong in (days[:1], np.array([2.0, 3.0, 2.0])):
+        with pytest.raises(ScoringError, match="two rising days"):
+            window_pace(wrong, wrong, wrong)
+    assert per_resource(0.3, 0.4, 0.5) == pytest.approx((0.6, 1.6))
+    with pytest.raises(ScoringError, match="above 0"):
+        per_resource(0.3, 0.4, 0.0)
+
+
+def test_the_bootstrap_over_checkpoints_has_ends_unless_levels_lack() -> None:
+    spent = np.arange(8.0)
+    low, high = block_interval(spent, 0.1 * spent, 0.95, ROOT, 200)
+    assert (low, high) == pytest.approx((0.1, 0.1))
+    noisy = 0.1 * spent + np.tile([0.05, -0.05], 4)
+    wide, narrow = (block_interval(spent, noisy, p, ROOT, 200) for p in (0.95, 0.5))
+    medians = [
+        np.median(
+            [
+                (noisy[j] - noisy[i]) / (spent[j] - spent[i])
+                for i, j in itertools.combinations(rows, 2)
+                if i != j
+            ]
+        )
+        for rows in block_bootstrap(8, 200, ROOT, "kappa")
+    ]
+    assert wide == pytest.approx(np.quantile(medians, [0.025, 0.975]))
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    still = block_interval(np.zeros(8), spent, 0.95, ROOT, 200)
+    assert np.isnan(still).all()
+
+
+def series(days: int, **changes: object) -> CheckpointSeries:
+    """Return days of two kappa units each, one more for humans, a unit of 4 USD."""
+    spent = 2.0 * np.arange(days)
+    quality = {"s/f": 0.2 + 0.03 * spent}
+    made = CheckpointSeries(tuple(range(3, 3 + days)), spent, 4e6, quality)
+    whole = {"counted": tuple(range(days)), "total": 1.5 * spent, "floor": {"s/f": 0.1}}
+    return made._replace(**(whole | changes))
+
+
+def test_figures_beside_kappa_by_hand() -> None:
+    days = RULES.checkpoints_min
+    points = series(days)
+    (agent, family) = kappas(points, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)
+    assert (agent.slope, family.slope) == pytest.approx((0.01, 0.03))
+    assert (agent.floor, family.floor) == (None, 0.1)
+    assert (family.p, family.checkpoints) == (0.0, days)
+    details = family.details
+    assert details["days"] == [3, 2 + days]
+    assert (details["kappa unit, USD"], details["per USD"]) == (4.0, 0.0075)
+    assert details["kappa_total, agent and human"] == pytest.approx(0.02)
+    assert details["Theil-Sen"] == pytest.approx(0.03)
+    assert details["spend rate a day"] == 2.0
+    assert details["pace, kappa times spend rate"] == pytest.approx(0.06)
+    assert details["window mean"] == pytest.approx(0.03)
+    assert details["finite differences"] == pytest.approx([0.03] * (days - 1))
+    ends = details["interval by bootstrap over checkpoints"]
+    assert ends == pytest.approx([0.03, 0.03])
+    assert family.points[1] == (2.0, 0.26)
+    assert family.logit is not None
+    assert family.logit > family.slope
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "value", "reason"),
+    [
+        ({}, 0, 0.2, None),
+        ({}, 1, 0.0, "not computable: an axis stands at 0 at a checkpoint"),
+        ({}, 1, math.nan, "AAI_dyn is not measured at each checkpoint"),
+        ({"reason": "no kappa unit"}, 0, 0.2, "no kappa unit"),
+        ({"counted": tuple(range(RULES.checkpoints_min - 1))}, 0, 0.2, "too few days"),
+    ],
+)
+def test_why_an_agent_has_no_kappa(changes, place, value, reason) -> None:
+    points = series(RULES.checkpoints_min, **changes)
+    dynamic = 0.2 + 0.01 * points.spent
+    dynamic[place] = value
+    agent = kappas(points, dynamic, PROTOCOL, (), ROOT)[0]
+    assert (agent.slope is None) == (reason is not None)
+    assert (reason or "None") in str(agent.reason)
+    assert bool(agent.points) == (reason is None or reason == "too few days")
+
+
+def test_a_family_at_0_on_a_day_has_a_slope_and_none_on_the_logit() -> None:
+    points = series(RULES.checkpoints_min)
+    values = points.quality["s/f"].copy()
+    values[0] = 0.0
+    points = points._replace(quality={"s/f": values})
+    family = kappas(points, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)[1]
+    assert family.slope is not None
+    assert (family.logit, family.logit_interval, family.logit_p) == (None, None, None)
+    values[0] = math.nan
+    family = kappas(points, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)[1]
+    assert family.reason == "a checkpoint holds no counted episode"
+    assert len(family.points) == len(values) - 1
+    empty = series(0, reason="no checkpoint")
+    assert kappas(empty, np.zeros(0), PROTOCOL, (), ROOT) == ()
