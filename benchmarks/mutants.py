@@ -13,10 +13,8 @@ one of them fails. Prints survivors as they are found, then the killed share wit
 Wilson interval. Mutants are run in the order in which they are drawn, so the share so
 far, printed every twenty, is that of a smaller draw.
 
-`MODULES` are all that hold a formula or a check. Left out is what draws or
-words a page (figures, tables of a run, sites, terms): a changed figure of a layout is
-no error of a judgement. Left out too are `report/norms`, `report/comparison` and
-`report/leaderboard`: they admit or pair whole runs by formulas that stand elsewhere.
+Mutants are drawn of every module but those that draw or word a page: a changed figure
+of a layout is no error of a judgement.
 
 Not drawn, since they change nothing that a run does: annotations, decorators, raised
 messages, formatted text, `strict=` of zip (an assertion on lengths that agree).
@@ -48,46 +46,18 @@ import scipy.stats  # loaded once, inherited by every forked child
 from rich.progress import track
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "owa_bench"
 SEED = 20261122
 LIMIT_S = 300  # of one test; a mutant that hangs is killed
 NEAREST = 12  # test files of one mutant
 STORED = "tests/report/test_stored_figures.py"  # judges whole runs; the last of all
 FIRST = 3  # of them, run alone before the others: most mutants die there
 TESTS = ("tests/scoring", "tests/report")
-MODULES = (
-    "report/assurance", "report/attempts", "report/bundle", "report/composition",
-    "report/evidence_checks", "report/integrity_checks", "report/outcomes",
-    "report/ratings", "report/statement", "report/verify", "scoring/admissibility",
-    "scoring/agreement", "scoring/attempt_sets", "scoring/axes/autonomy",
-    "scoring/axes/economics", "scoring/axes/embodiment", "scoring/axes/generality",
-    "scoring/axes/memory", "scoring/axes/planning", "scoring/axes/self_revision",
-    "scoring/axes/sociality", "scoring/axes/tools", "scoring/axes/world_model",
-    "scoring/axis", "scoring/bootstrap", "scoring/companions/aiq/complexity",
-    "scoring/companions/aiq/measure", "scoring/companions/arrays",
-    "scoring/companions/entropy_decay/measure",
-    "scoring/companions/entropy_decay/texts",
-    "scoring/companions/generality/difficulty", "scoring/companions/generality/measure",
-    "scoring/companions/intelligence_test/failures",
-    "scoring/companions/intelligence_test/measure",
-    "scoring/companions/intelligence_test/power_law",
-    "scoring/companions/intelligence_test/sandpile",
-    "scoring/companions/novelty/measure", "scoring/companions/novelty/trials",
-    "scoring/comparison", "scoring/composites", "scoring/crosswalk",
-    "scoring/descriptive", "scoring/discriminance", "scoring/distributions",
-    "scoring/drift_response",
-    "scoring/episode_tables", "scoring/estimates", "scoring/expansion",
-    "scoring/findings", "scoring/gate", "scoring/gate_statistics",
-    "scoring/gates/campaign", "scoring/gates/capability",
-    "scoring/improvement/checkpoints", "scoring/improvement/continuous_score",
-    "scoring/improvement/curvature", "scoring/improvement/dynamics",
-    "scoring/improvement/kappa", "scoring/improvement/tables",
-    "scoring/improvement/theorem", "scoring/inner_attempts", "scoring/jackknife",
-    "scoring/maintenance", "scoring/native", "scoring/norms", "scoring/observables",
-    "scoring/pipeline", "scoring/power", "scoring/project_report", "scoring/robotics",
-    "scoring/robotics_report", "scoring/sample", "scoring/scores",
-    "scoring/sensitivity", "scoring/slopes", "scoring/statistics_table",
-    "scoring/task_means", "scoring/validation", "scoring/validation_matrix",
-)  # fmt: skip
+ROOMS = ("scoring", "report")
+PAGES = """
+figures pictures render_html run_tables site site_server templates terms
+validation_figures validation_page
+"""  # modules that draw or word a page
 UNCHANGED = frozenset({"annotation", "returns", "decorator_list", "type_params"})
 
 ARITHMETIC = {
@@ -177,7 +147,13 @@ def _swap(node: ast.AST, field: str, new: Any) -> tuple[str, Callable[[], None]]
 
 def modules(only: str) -> list[Path]:
     """Return the modules that are mutated, in name order."""
-    return [ROOT / f"owa_bench/{name}.py" for name in MODULES if only in name]
+    drawn = {"__init__", *PAGES.split()}
+    found = sorted(p for room in ROOMS for p in (PACKAGE / room).rglob("*.py"))
+    return [
+        path
+        for path in found
+        if path.stem not in drawn and only in path.with_suffix("").as_posix()
+    ]
 
 
 class Executed(NamedTuple):
