@@ -134,8 +134,14 @@ class StatisticsTable:
             scale: Parts of the value that are kept.
 
         Raises:
-            ScoringError: A value is not finite, or sums would not be exact.
+            ScoringError: Shapes differ, a value is not finite, or sums would not be
+                exact.
         """
+        if np.shape(values) != np.shape(mask):
+            raise ScoringError(
+                f"`{name}` must have a value per episode, shape {np.shape(mask)}, got "
+                f"shape {np.shape(values)}."
+            )
         kept = np.round(np.where(mask, values, 0.0) * scale)
         if not np.isfinite(kept).all():
             raise ScoringError(
@@ -235,6 +241,9 @@ class Totals:
 
     def sum(self, name: str) -> Floats:
         """Return a column's sum (resamples, families), in the parts it was added in."""
+        if name not in self.names:
+            own = [known for known in self.names if known[:2] == name[:2]]
+            raise ScoringError(f"No column is called `{name}`; near: {', '.join(own)}.")
         self.read.add(name)
         column: Floats = self.table[:, :, self.names[name]]
         return column
