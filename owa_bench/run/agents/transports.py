@@ -18,14 +18,18 @@ from typing import Final, Protocol
 import httpx
 import msgspec
 
-from owa_bench.errors import AgentRaised, AgentTimeout, InfrastructureFailure
+from owa_bench.errors import (
+    AgentRaised,
+    AgentTimeout,
+    InfrastructureFailure,
+    error_line,
+)
 from owa_bench.run.agents.fork_server import AgentProcess
 from owa_bench.run.agents.protocol import (
     AgentFactory,
     AgentReply,
     AgentRequest,
     AgentRunner,
-    describe,
     read_reply,
     write_line,
 )
@@ -109,7 +113,7 @@ class LocalTransport:
         try:
             reply = write_line(self._runner.answer(request))
         except (Exception, SystemExit) as error:
-            raise AgentRaised(describe(error)) from error
+            raise AgentRaised(error_line(error)) from error
         finally:
             self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
