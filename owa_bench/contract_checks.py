@@ -143,7 +143,7 @@ def check_agent(card: AgentCard, suite: Suite, memory_dir: Path) -> None:
     for attempt in ("first", "second"):
         agent = card.make(AgentConfig(script=script))
         _require(isinstance(agent, Agent), name, "`make` must return reset, act, close")
-        runs.append(_played(agent, suite, timeline, memory_dir / attempt))
+        runs.append(_actions_of(agent, suite, timeline, memory_dir / attempt))
     _require(runs[0] == runs[1], name, "must repeat its actions with an equal brief")
 
 
@@ -265,7 +265,7 @@ def _episode(suite: Suite, timeline: Timeline) -> Episode:
     return Episode(suite, timeline, sink=NullSink(), terms=EpisodeTerms())
 
 
-def _played(
+def _actions_of(
     agent: Agent, suite: Suite, timeline: Timeline, memory_dir: Path
 ) -> list[str]:
     """Return the actions of an agent in one episode."""

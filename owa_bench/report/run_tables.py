@@ -229,7 +229,7 @@ class OpenRun:
     def episodes(self) -> RowTable[EpisodeRow]:
         """Return a row per counted episode, in order of the plan."""
         starts: dict[str, _Terms] = {}
-        table = observe(self._noted(starts), self.bundle.prices)
+        table = observe(self._noted_traces(starts), self.bundle.prices)
         return RowTable(EpisodeRow, list(_episode_rows(table, starts)))
 
     def steps(self) -> RowTable[StepRow]:
@@ -280,7 +280,7 @@ class OpenRun:
         """
         return self._transcripts.read(digest).decode("utf-8", "replace")
 
-    def _noted(self, starts: dict[str, _Terms]) -> Iterator[Trace]:
+    def _noted_traces(self, starts: dict[str, _Terms]) -> Iterator[Trace]:
         """Yield the counted traces; keep of each what scoring does not read."""
         for trace in self.bundle.traces():
             start = trace.start
@@ -340,9 +340,9 @@ def _episode_rows(
             violations=str(table.breach[i]),
             verified_run=int(table.n[i]),
             solved_depth=int(table.d[i]),
-            cost_agent=_whole(table.cost_agent[i]),
-            cost_human=_whole(table.cost_human[i]),
-            cost_evaluation=_whole(table.cost_evaluation[i]),
+            cost_agent=_integer(table.cost_agent[i]),
+            cost_human=_integer(table.cost_human[i]),
+            cost_evaluation=_integer(table.cost_evaluation[i]),
             **{name: values[i] for name, values in columns.items()},
         )
 
@@ -395,5 +395,5 @@ def _number(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     return None if np.isnan(value) else round(float(value))

@@ -352,7 +352,7 @@ class _Source(NamedTuple):
 
     def point(self) -> dict[str, float]:
         """Return the statistics of all units."""
-        found = self._read(self._whole())
+        found = self._read(self._whole_totals())
         return {name: float(x[0]) for name, x in found.items()}
 
     def without_each(self, clusters: Clusters) -> LeftOut:
@@ -369,7 +369,7 @@ class _Source(NamedTuple):
             read[name] = np.logical_or.reduce([read[symbol] for symbol in symbols])
         return LeftOut(clusters, values, read, units, frozenset(self.made_of))
 
-    def _whole(self) -> Totals:
+    def _whole_totals(self) -> Totals:
         ones = np.ones((1, len(self.units.task)))
         family, weights = self.units.unit_family, self.sample.weights
         return weighted_totals(ones, self.columns, family, weights)
@@ -390,7 +390,7 @@ class _Source(NamedTuple):
         filled = np.zeros((count, self.columns.table.shape[1]), dtype=np.bool_)
         np.logical_or.at(filled, of, self.columns.table != 0)
         masks: dict[str, Flags] = {}
-        totals = self._whole()
+        totals = self._whole_totals()
         for part in self.parts:
             totals.read.clear()
             names = part(totals)

@@ -100,8 +100,8 @@ def day_event(
     return ProjectDay(
         step=step,
         day=day,
-        acceptance=_known(after.acceptance[-1]),
-        service=_known(after.service[-1]),
+        acceptance=_known_share(after.acceptance[-1]),
+        service=_known_share(after.service[-1]),
         held=len(before.accepted),
         regressed=after.regressions - before.regressions,
         minutes=minutes,
@@ -112,7 +112,7 @@ def day_event(
     )
 
 
-def _known(share: float) -> float | None:
+def _known_share(share: float) -> float | None:
     return None if math.isnan(share) else fixed(share)
 
 

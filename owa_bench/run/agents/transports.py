@@ -117,7 +117,7 @@ class LocalTransport:
         finally:
             self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
-            raise _late(deadline_s)
+            raise _timeout(deadline_s)
         return read_reply(reply)
 
     def end(self) -> float:
@@ -152,7 +152,7 @@ class HttpTransport:
         try:
             return read_reply(self._post(body, time.monotonic() + deadline_s))
         except httpx.TimeoutException as error:
-            raise _late(deadline_s) from error
+            raise _timeout(deadline_s) from error
         except httpx.HTTPError as error:
             raise AgentRaised(
                 f"the agent's address failed: {type(error).__name__}: {error}"
@@ -276,7 +276,7 @@ class PipeTransport:
         while (end := self._unread.find(b"\n")) < 0:
             left = until - time.monotonic()
             if left <= 0:
-                raise _late(deadline_s)
+                raise _timeout(deadline_s)
             ready = self._wait(left, sending=bool(unsent))
             if self._requests in ready:
                 unsent = unsent[self._send(unsent) :]
@@ -327,5 +327,5 @@ class PipeTransport:
             self._tail = (self._tail + data)[-_TAIL_BYTES:]
 
 
-def _late(deadline_s: float) -> AgentTimeout:
+def _timeout(deadline_s: float) -> AgentTimeout:
     return AgentTimeout(f"no reply within {deadline_s:g} s")

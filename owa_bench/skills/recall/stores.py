@@ -136,7 +136,7 @@ class FactStore:
 
     def _statements(self, query: RegisterQuery) -> list[Fact]:
         """Return what was ever stated on a pair, first issued first."""
-        return _stated(self.facts, query)
+        return _authoritative(self.facts, query)
 
     def _packed(self) -> bytes:
         head = json.dumps(self.reader.renamed, separators=(",", ":"))
@@ -171,12 +171,12 @@ def _holding(facts: Iterable[Fact], query: RegisterQuery) -> list[Entry]:
     struck = {fact.withdraws for fact in facts if fact.withdraws}
     return [
         Entry(fact.value, fact.number)
-        for fact in reversed(_stated(facts, query))
+        for fact in reversed(_authoritative(facts, query))
         if fact.number not in struck
     ]
 
 
-def _stated(facts: Iterable[Fact], query: RegisterQuery) -> list[Fact]:
+def _authoritative(facts: Iterable[Fact], query: RegisterQuery) -> list[Fact]:
     """Return the statements on a pair that have authority, first issued first."""
     return sorted(
         fact
@@ -298,7 +298,7 @@ class VerifyingStore(LineStore):
     def _statements(self, query: RegisterQuery) -> list[Fact]:
         """Return what the lines ever stated on a pair, first issued first."""
         facts = (self.reader.fact(0, line) for line in self.lines)
-        return _stated((fact for fact in facts if fact is not None), query)
+        return _authoritative((fact for fact in facts if fact is not None), query)
 
 
 class TranscriptStore(VerifyingStore):
