@@ -48,7 +48,7 @@ Tools:
 """
 
 
-class _Closed(Exception):
+class _SittingEnd(Exception):
     """The harness ends the sitting."""
 
 
@@ -78,7 +78,7 @@ class CloneDriver:
                 text = self._run(text)
                 if last:
                     self._ask("finish", {"p": 0.5})  # the command stated nothing
-        except _Closed:
+        except _SittingEnd:
             self._say({})
         except (OSError, subprocess.SubprocessError) as error:
             self._say({"error": f"the command cannot be played: {error}"})
@@ -178,7 +178,7 @@ class CloneDriver:
     def _read(self, kind: str) -> Any:
         request = json.loads(sys.stdin.readline() or "{}")
         if kind not in request:
-            raise _Closed
+            raise _SittingEnd
         return request[kind]
 
     def _say(self, reply: dict[str, Any]) -> None:

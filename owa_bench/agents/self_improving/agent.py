@@ -143,7 +143,7 @@ class _SelfImproving:
         first = ApiSolver(brief, memory, adopted, session, _by_title(known, vendors))
         gathered = yield from first.gather()
         shown = _signs(first.task, facts)
-        refused = first.vendors.closed()
+        refused = first.vendors.refusing_client()
         closed = vendors[refused.title] if refused else ()
         trial = revisions.relevant_trial(
             self._notebook, shown.union(map(revisions.closed_sign, closed))

@@ -51,7 +51,7 @@ class Examiner:
         rng = stream(self._seed, "example", feature.name)
         return list(requests_of(world, feature, rng, CASES))
 
-    def served(
+    def served_features(
         self, world: ProjectWorld, day: int, commit: str
     ) -> tuple[frozenset[str], bool]:
         """Return the issued features that a deployed commit serves rightly.
@@ -63,12 +63,12 @@ class Examiner:
         Returns: Names of features, and whether a time limit decided anything.
         """
         cases = self._fresh(world, day, "service", 1)
-        reply = self._workshop.served(world, commit, cases)
+        reply = self._workshop.deployed_answers(world, commit, cases)
         good = _good(cases, self._right_answers(world, cases), reply.values)
         right = frozenset(name for name, fine in good.items() if fine)
         return right - self._bypassed, reply.timed
 
-    def right(
+    def right_features(
         self, world: ProjectWorld, day: int, commit: str, purpose: str
     ) -> frozenset[str]:
         """Return the issued features that a commit answers rightly.

@@ -238,7 +238,7 @@ class ForgeSession(ForgeActions):
             self._note(breach)
         served, timed = frozenset[str](), verdict.timed
         if state.deployed:
-            served, late = self._examiner.served(world, day, state.deployed)
+            served, late = self._examiner.served_features(world, day, state.deployed)
             timed = timed or late
         marks = day_closed(
             state.marks,

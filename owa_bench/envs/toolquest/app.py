@@ -77,8 +77,8 @@ def _vendor(provider: Provider, backend: Backend) -> Router:
             routes.append(_route(path, _item(provider, resource, backend)))
     for resource in contract.resources:
         routes += _formers(provider, resource, backend)
-    lost = _not_found_app(provider, backend)
-    return Router(routes=routes, default=lost, redirect_slashes=False)
+    not_found = _not_found_app(provider, backend)
+    return Router(routes=routes, default=not_found, redirect_slashes=False)
 
 
 def _formers(
@@ -261,14 +261,14 @@ def _not_found_app(provider: Provider, backend: Backend) -> ASGIApp:
     """Return the 404 of a vendor; it counts for the collection documented there."""
     paths = [resource.path for resource in provider.contract.resources]
 
-    async def lost(scope: Scope, receive: Receive, send: Send) -> None:
+    async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
         for resource in provider.documented.resources:
             if resource.path == scope["path"]:
                 backend.note_reply((provider.key, resource.key), 404)
         reply = in_error_format(provider.contract, _not_found(scope["path"], paths))
         await reply(scope, receive, send)
 
-    return lost
+    return not_found
 
 
 def _not_found(path: str, paths: list[str]) -> Response:

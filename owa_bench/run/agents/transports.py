@@ -186,7 +186,7 @@ class HttpTransport:
         return bytes(data)
 
 
-class _PipeClosed(AgentRaised):
+class _PipeEnd(AgentRaised):
     """The agent's process closed its side: it died or exited."""
 
 
@@ -247,7 +247,7 @@ class PipeTransport:
             raise AgentRaised("the agent's process has ended")
         try:
             return read_reply(self._exchange(request, deadline_s))
-        except _PipeClosed as error:
+        except _PipeEnd as error:
             self._read_prints()
             tail = " ".join(self._tail.decode(errors="replace").split())
             status = self._kill(_PATIENCE_S) or "it closed its pipes"
@@ -304,7 +304,7 @@ class PipeTransport:
         except BlockingIOError:
             return 0
         except BrokenPipeError as error:
-            raise _PipeClosed("the agent's process exited") from error
+            raise _PipeEnd("the agent's process exited") from error
 
     def _receive(self) -> None:
         try:
@@ -312,7 +312,7 @@ class PipeTransport:
         except BlockingIOError:
             return
         if not data:
-            raise _PipeClosed("the agent's process exited")
+            raise _PipeEnd("the agent's process exited")
         self._unread += data
         if len(self._unread) > REPLY_LIMIT:
             raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")

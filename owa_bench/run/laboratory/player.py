@@ -28,7 +28,7 @@ from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.run.laboratory.programs import (
     OWN_LOG,
-    ProgramFailed,
+    ProgramFailure,
     ProgramSandboxes,
 )
 from owa_bench.shells.calls import CallParser
@@ -177,7 +177,7 @@ class InnerPlayer:
                 text = episode.step(agent.act({"text": text}, {})).text
             if agent is not None:
                 agent.close()
-        except ProgramFailed as error:
+        except ProgramFailure as error:
             failure = str(error)[:_REASON]
             episode.conclude("agent_raised", failure)
         finally:

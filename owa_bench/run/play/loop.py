@@ -159,7 +159,7 @@ class _Episode:
         budget = context.plan.budget
         run = RunTally(budget, spent)
         self.tally = EpisodeTally(budget, time.monotonic, run, context.prices)
-        self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.kept)
+        self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.keeps_memory)
         self._instance: Instance | None = None
         self._opened = False
         self._budget: int | None = 0
