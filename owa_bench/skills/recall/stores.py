@@ -168,11 +168,11 @@ class FactStore:
 def _holding(facts: Iterable[Fact], query: RegisterQuery) -> list[Entry]:
     """Return the entries in force, the last issued first."""
     facts = [fact for fact in facts if fact.number != query.without]
-    struck = {fact.withdraws for fact in facts if fact.withdraws}
+    withdrawn = {fact.withdraws for fact in facts if fact.withdraws}
     return [
         Entry(fact.value, fact.number)
         for fact in reversed(_authoritative(facts, query))
-        if fact.number not in struck
+        if fact.number not in withdrawn
     ]
 
 
@@ -217,14 +217,14 @@ class FadingStore(FactStore):
 
     def entries(self, query: RegisterQuery) -> Sequence[Entry]:
         """Return the entries of an item, () where it is not recalled today."""
-        struck = {fact.withdraws: fact for fact in self.facts if fact.withdraws}
+        withdrawn = {fact.withdraws: fact for fact in self.facts if fact.withdraws}
         about = [
             fact
             for fact in self.facts
             if (fact.subject, fact.relation) == (query.subject, query.relation)
         ]
         last = max(
-            (struck.get(fact.number, fact) for fact in about),
+            (withdrawn.get(fact.number, fact) for fact in about),
             key=lambda fact: fact.number,
             default=None,
         )
@@ -284,8 +284,10 @@ class LineStore(FactStore):
         facts = [self.reader.fact(0, self.lines[place]) for place in ranked]
         found = [fact for fact in facts if fact is not None]
         if self.verifies:
-            strikes = [self.reader.fact(0, line) for line in self.lines]
-            found += [fact for fact in strikes if fact is not None and fact.withdraws]
+            withdrawals = [self.reader.fact(0, line) for line in self.lines]
+            found += [
+                fact for fact in withdrawals if fact is not None and fact.withdraws
+            ]
             return _holding(found, query)
         return [Entry(f.value, f.number) for f in found if not f.withdraws]
 
