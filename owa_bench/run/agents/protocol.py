@@ -351,6 +351,11 @@ def _from_export(export: Any, origin: Origin) -> AgentFactory:
     if isinstance(export, AgentCard):
         if export.make is None:
             raise AgentRaised(f"the card of `{origin.target}` makes no agent")
+        if origin.kind != "registry" and (export.needs != "nothing" or export.required):
+            raise AgentRaised(
+                f"the card of {export.name} has `needs` or `required`, which only an "
+                "agent with an entry point is given: docs/add-an-agent.md"
+            )
         return export.make
     if isinstance(export, type):
         return lambda _config: export()
