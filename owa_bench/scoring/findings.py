@@ -258,6 +258,7 @@ def report_warnings(
     return (
         *_small_families(sample, estimates),
         *_small_checkpoints(sample, table, daily_families(plan)),
+        *_no_drift(table),
         *_human_help(table),
         *_empty_adoptions(sample, table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
@@ -297,6 +298,16 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
         f"a family holds {estimates.smallest} tasks, fewer than "
         f"{rules.warn_family}: {widths}"
     )
+
+
+def _no_drift(table: Observables) -> Iterator[str]:
+    """Warn where drift was asked for and no operator had anything to change."""
+    asked = table.delta > 0
+    if asked.any() and not table.realised[asked].any():
+        yield (
+            f"nothing drifted in any of {int(asked.sum())} episodes with a magnitude "
+            "above 0: the calendar's operators had no target, or too little magnitude"
+        )
 
 
 def _half_width(estimates: ArmEstimates, symbol: str, level: float) -> str:
