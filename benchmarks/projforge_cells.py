@@ -39,9 +39,9 @@ def played(job):
     """Return a job with the quality that its agent reached and the breaches noted."""
     suite_name, agent_name, tier, kind, seed = job
     suite = get("suites", suite_name)
-    strikes = own_schedule(suite)
+    schedule = own_schedule(suite)
     classes = () if kind == "none" else (kind,)
-    calendar = dataclasses.replace(nested("project", classes), strikes=strikes)
+    calendar = dataclasses.replace(nested("project", classes), suite_schedule=schedule)
     family = suite.card.families[seed % len(suite.card.families)]
     chosen = Instance(suite=suite_name, version=1, family=family, tier=tier, seed=seed)
     step = drift_step(suite_name, chosen, 1.0, calendar) if classes else 0

@@ -51,7 +51,7 @@ class Calendar:
     `share` of the whole weight is applied per day. `course` of the days: "rising"
     without end; "recurring": all is undone every `turn` days and applied again;
     "reversing": from day `turn` on it is undone day by day. `onset_ms` is the simulated
-    time of the drift, 0 for before the episode. `strikes` is a suite's own schedule,
+    time of the drift, 0 for before the episode. `suite_schedule` is a suite's own,
     of whose events it selects in place of its domain's drift order; these keep their
     times, `onset_ms` later. `times` draws a simulated time for each event from the
     instance, its base world and the event.
@@ -67,7 +67,7 @@ class Calendar:
     course: Course = "rising"
     turn: int = 0
     onset_ms: int = 0
-    strikes: EnumerableSchedule | None = None
+    suite_schedule: EnumerableSchedule | None = None
     times: Callable[[Instance, Any, DriftEvent], int] | None = None
 
     def __post_init__(self) -> None:
@@ -111,10 +111,10 @@ class Calendar:
             world: its base world.
         Returns: The part of its drift order that this calendar selects.
         """
-        if self.strikes is None:
+        if self.suite_schedule is None:
             order = drift_order(instance, world, self.domain)
         else:
-            order = self.strikes.possible(instance, world)
+            order = self.suite_schedule.possible(instance, world)
         if self.times is not None:
             drawn = (self.times(instance, world, event) for event in order)
             order = tuple(

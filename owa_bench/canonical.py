@@ -55,9 +55,12 @@ def canonical_json(document: Any) -> bytes:
 
 def _number(value: Any) -> Any:
     """Return a NumPy scalar as a Python number."""
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+    if type(value).__module__ == "numpy" and getattr(value, "size", 0) == 1:
         return value.item()
-    raise TypeError(f"A document holds records and numbers, got {type(value)}.")
+    raise TypeError(
+        f"A document holds records and numbers, got {type(value)} of shape "
+        f"{getattr(value, 'shape', ())}: make it a list."
+    )
 
 
 def document_digest(document: Any) -> str:

@@ -64,8 +64,6 @@ def check_suite(
     """
     card, name = suite.card, f"Suite `{suite.card.name}`"
     _require(card.families and card.tiers, name, "must have families and tiers")
-    _require(0 < card.theta <= 1, name, "`theta` must be in (0, 1]")
-    _require(card.version >= 1, name, "`version` must be at least 1")
     for item in card.meters:
         owned = item.meter.startswith(f"{card.name}/")
         _require(owned, name, f"`meters` must be called {card.name}/..")
@@ -94,7 +92,9 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
     Raises: CheckFailure: the first broken rule.
     """
     name = f"Operator `{operator.name}`"
-    _require(operator.announcement in ANNOUNCEMENTS, name, "must be one of D0 to D3")
+    _require(
+        operator.announcement in ANNOUNCEMENTS, name, "`announcement` is not D0 to D3"
+    )
     _require(operator.weight > 0, name, "`weight` must be above 0")
     _require(operator.version >= 1, name, "`version` must be at least 1")
     _require(bool((operator.__doc__ or "").strip()), name, "must have a docstring")
@@ -143,7 +143,7 @@ def check_agent(card: AgentCard, suite: Suite, memory_dir: Path) -> None:
     for attempt in ("first", "second"):
         agent = card.make(AgentConfig(script=script))
         _require(isinstance(agent, Agent), name, "`make` must return reset, act, close")
-        runs.append(_played(agent, suite, timeline, memory_dir / attempt))
+        runs.append(_actions_of(agent, suite, timeline, memory_dir / attempt))
     _require(runs[0] == runs[1], name, "must repeat its actions with an equal brief")
 
 
@@ -194,12 +194,15 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
             _check_crew(suite, timeline, session)
         parser = CallParser(tools_of(session.tools))
         features = session.features()
-        _require(features.shape == (card.features,), name, "must have card.features")
+        due = (card.features,)
+        rule = f"must have shape {due}, as `features` of the card, got {features.shape}"
+        _require(features.shape == due, name, f"`features()` {rule}")
         _require(
             ((features >= 0) & (features <= 1)).all(), name, "features are in [0, 1]"
         )
         macros = session.macros()
-        _require(len(macros) == len(card.macros), name, "must have card.macros")
+        count = f"{len(card.macros)} as in the card's `macros`, got {len(macros)}"
+        _require(len(macros) == len(card.macros), name, f"`macros()` must give {count}")
         for macro in macros:
             call = macro and parser.parse(call_text(macro["tool"], macro["arguments"]))
             legal = call is None or isinstance(call, ParsedCall)
@@ -231,14 +234,26 @@ def _check_crew(suite: Suite, timeline: Timeline, session: Seated) -> None:
 def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
     """Check that the oracle solves the instance, and that doing nothing does not."""
     name = f"Oracle of `{suite.card.name}`"
-    _require(solve(suite, timeline).q_state == 1.0, name, "must end at q_state 1")
+    card, world = suite.card, timeline.worlds[0]
+    reached = solve(suite, timeline).q_state
+    place = f"{timeline.instance.family}, tier {timeline.instance.tier}"
+    rule = f"its hints must end at q_state 1, got {reached:g} in {place}"
+    _require(reached == 1.0, name, rule)
+    kinds = {truth.kind for truth in suite.oracle.propositions(timeline)}
+    for field, got in (
+        ("categories", set(suite.oracle.categories(world))),
+        ("proposition_kinds", kinds),
+    ):
+        odd = sorted(got - set(getattr(card, field)))
+        _require(
+            not odd, name, f"must keep to the card's `{field}`, got {', '.join(odd)}"
+        )
     episode = _episode(suite, timeline)
     try:
         malformed = episode.step("no JSON")
         _require(malformed.error, name, "a malformed action must be an error")
         _require(episode.steps == 1, name, "a malformed action must cost a step")
         ending = episode.conclude("truncated", "nothing was done")
-        world = timeline.worlds[0]
         honeypot = isinstance(world, HasHoneypot) and world.honeypot
         idle = honeypot or ending.q_state <= NO_OP_MAX
         _require(idle, name, f"must give {NO_OP_MAX} at most for doing nothing")
@@ -250,7 +265,7 @@ def _episode(suite: Suite, timeline: Timeline) -> Episode:
     return Episode(suite, timeline, sink=NullSink(), terms=EpisodeTerms())
 
 
-def _played(
+def _actions_of(
     agent: Agent, suite: Suite, timeline: Timeline, memory_dir: Path
 ) -> list[str]:
     """Return the actions of an agent in one episode."""

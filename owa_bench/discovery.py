@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from owa_bench.errors import UnknownNameError, UsageError
+from owa_bench.errors import UnknownNameError, UsageError, error_line
 from owa_bench.interfaces import FunctionOperator
 
 # The folder of each kind, the module that a folder in it is, and the exported name.
@@ -24,6 +24,13 @@ _FOLDERS = {
     "gates": ("owa_bench.scoring.gates", "", "GATE"),
 }
 KINDS = tuple(_FOLDERS)
+_SINGULAR = {
+    "suites": "suite",
+    "operators": "operator",
+    "agents": "agent",
+    "axes": "axis",
+    "gates": "gate",
+}
 
 
 class PluginEntry(NamedTuple):
@@ -66,19 +73,27 @@ def get(kind: str, name: str) -> Any:
     """
     entries = find(kind)
     if name not in entries:
-        raise UnknownNameError(kind.removesuffix("s"), name, entries)
+        fix = f"`owa-bench list {kind}` lists them all."
+        raise UnknownNameError(_SINGULAR[kind], name, entries, fix)
     return entries[name].plugin
 
 
 def _third_party(point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
+    named = f"The plug-in `{point.name}` of the package {package}"
     try:
-        return PluginEntry(point.name, point.load(), package)
-    except (ImportError, AttributeError, SyntaxError, UsageError) as error:
+        plugin = point.load()
+    except Exception as error:
         raise UsageError(
-            f"The plug-in `{point.name}` of the package {package} cannot be loaded: "
-            f"{type(error).__name__}: {error}. Mend or uninstall that package."
+            f"{named} cannot be loaded: {error_line(error)}. Mend or uninstall that "
+            "package."
         ) from error
+    own = getattr(getattr(plugin, "card", plugin), "name", point.name)
+    if own != point.name.rpartition("/")[2]:
+        raise UsageError(
+            f"{named} calls itself `{own}`: its entry point must have the same name."
+        )
+    return PluginEntry(point.name, plugin, package)
 
 
 def _modules(folder: str, module: str, *, depth: int) -> list[str]:

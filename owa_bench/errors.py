@@ -9,6 +9,7 @@
     │   │   ├── DriftSupport       (c) a magnitude that T reads is not drawn
     │   │   ├── CostSchema         (d) the cost schema is not frozen
     │   │   ├── SeedCommitment     (e) seeds are not committed, or nothing is escrowed
+    │   │   ├── HelpBudgets        (f) a task lacks a budget of help that axes read
     │   │   └── AnchorError        oracle below 1, or a floor policy above its ceiling
     │   ├── FieldError             a field of a file or record: field, value, rule
     │   │   ├── InstanceError
@@ -35,8 +36,14 @@ A message states the rule, then the value got, then the way out:
 """
 
 import difflib
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+_MOST_LISTED = 60  # names that a message lists; of more it lists the nearest
+_NEAREST = 5
+_MOST_CHARACTERS = 300  # of an exception's text that one line of a log holds
 
 
 class OwaError(Exception):
@@ -64,20 +71,32 @@ class UsageError(OwaError):
 class UnknownNameError(UsageError):
     """A name that no registry holds; the message offers the nearest one.
 
-    `fix` is a last sentence, for names that a user can make.
+    `fix` is a last sentence: how to make the name, or which command lists all.
     """
 
     def __init__(
         self, kind: str, name: str, known: Iterable[str], fix: str = ""
     ) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0.4)
         hint = f" Did you mean `{near[0]}`?" if near else ""
-        listing = ", ".join(names) if names else "none"
-        said = f"No {kind} is called `{name}`.{hint} Known: {listing}. {fix}"
+        listing = f"Known: {', '.join(names) if names else 'none'}"
+        if len(names) > _MOST_LISTED:
+            listing = f"Nearest of {len(names)}: {', '.join(near) if near else 'none'}"
+        said = f"No {kind} is called `{name}`.{hint} {listing}. {fix}"
         super().__init__(said.rstrip())
         self.kind = kind
         self.name = name
+
+
+def error_line(error: BaseException) -> str:
+    """Return an exception in one line: class, message, notes, last file and line."""
+    said = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith("<frozen")]
+    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {said}{notes}{where}"
 
 
 def one_of(value: object, known: Iterable[object]) -> str:

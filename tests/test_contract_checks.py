@@ -8,9 +8,10 @@ import pytest
 
 from owa_bench.contract_checks import check_agent, check_operator, check_suite
 from owa_bench.discovery import find, get
-from owa_bench.errors import CheckFailure, DriftError
+from owa_bench.errors import CheckFailure, DriftError, FieldError
 from owa_bench.interfaces import AgentCard, operator
 from owa_bench.records.instance import Instance
+from owa_bench.shells.tool_env import plain_instances
 from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite, World
 
 TOOLQUEST = get("suites", "toolquest")
@@ -74,9 +75,13 @@ class UnsteadySuite(CorridorSuite):
     ("changes", "message"),
     [
         ({"card": replace(CARD, rules=())}, "every detector's rule"),
-        ({"card": replace(CARD, theta=2.0)}, "`theta`"),
-        ({"card": replace(CARD, features=4)}, "card.features"),
-        ({"card": replace(CARD, macros=())}, "card.macros"),
+        ({"card": replace(CARD, features=4)}, r"\(4,\), as `features` .* got \(3,\)"),
+        ({"card": replace(CARD, macros=())}, "0 as in the card's `macros`, got 4"),
+        ({"card": replace(CARD, categories=("x",))}, "`categories`, got door"),
+        (
+            {"card": replace(CARD, proposition_kinds=("x",))},
+            "`proposition_kinds`, got parity",
+        ),
         ({"oracle": GenerousOracle()}, "doing nothing"),
         ({"oracle": LazyOracle()}, "q_state 1"),
     ],
@@ -150,3 +155,59 @@ def test_an_agent_that_breaks_a_rule_is_named(tmp_path) -> None:
         check_agent(replace(card, about="Counts"), SUITE, tmp_path)
     with pytest.raises(CheckFailure, match="reset, act, close"):
         check_agent(replace(card, make=lambda _: object()), SUITE, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"announcement": "D9"}, "`announcement` must be one of D0, D1, D2, D3"),
+        ({"weight": 0.0}, "`weight` must be a finite number above 0, got 0.0"),
+        ({"weight": "x"}, "`weight` must be a finite number above 0, got 'x'"),
+        ({"version": "1"}, "`version` must be a whole number, at least 1, got '1'"),
+    ],
+)
+def test_an_operator_outside_its_range_is_refused_where_it_is_made(changes, words):
+    given = {"announcement": "D3", "weight": 1.0, "targets": "door"}
+    with pytest.raises(FieldError, match=words):
+        operator(**given | changes)(relocked)
+
+
+def test_an_operator_that_returns_nothing_is_named():
+    def forgetful(world):
+        """Change nothing and return nothing."""
+
+    made = operator(announcement="D3", weight=1.0, targets="door")(forgetful)
+    with pytest.raises(DriftError, match="`forgetful` must return the changed world"):
+        made.apply(World(cells=3, code=7), "door", 1.0, rng=np.random.default_rng(0))
+
+
+def test_targets_that_are_one_text_are_refused():
+    made = operator(announcement="D3", weight=1.0, targets=lambda world: "door")
+    with pytest.raises(DriftError, match="must return several names, got the one text"):
+        made(relocked).targets(World(cells=3, code=7))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"families": "short"}, "`families` must be a tuple of names, got 'short'"),
+        ({"tiers": (0, 1)}, "`tiers` must hold a whole number, at least 1"),
+        ({"theta": 95}, "`theta` must be above 0 and at most 1, got 95"),
+        ({"step_limit": 0}, "`step_limit` must be a whole number, at least 1, got 0"),
+        ({"axes": ("autonomy",)}, "`axes` must be one of A, G, P, M, T, R, S, E, W"),
+        ({"version": "1"}, "`version` must be a whole number, at least 1, got '1'"),
+    ],
+)
+def test_a_card_outside_its_range_is_refused_where_it_is_made(changes, words):
+    with pytest.raises(FieldError, match=words):
+        replace(CARD, **changes)
+
+
+def test_an_agent_card_that_needs_something_unknown_is_refused():
+    with pytest.raises(FieldError, match="`needs` must be one of nothing, script"):
+        AgentCard(name="x", about="X.", make=None, needs="scrpt")
+
+
+def test_an_env_of_a_suite_without_tier_1_starts_in_its_first_tier():
+    card = replace(CARD, tiers=(3, 4))
+    assert plain_instances(card)(7).tier == 3

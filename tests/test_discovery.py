@@ -21,6 +21,30 @@ def entry(monkeypatch):
     discovery.find.cache_clear()
 
 
+BROKEN = {
+    "syntax_fault": "def f(:",
+    "name_fault": "AGENT = no_such_name",
+    "type_fault": "from owa_bench.interfaces import AgentCard\nAGENT = AgentCard()",
+}
+
+
+@pytest.mark.parametrize("module", BROKEN)
+def test_a_plug_in_that_raises_is_named_with_file_and_line(
+    entry, module, tmp_path, monkeypatch
+):
+    (tmp_path / f"{module}.py").write_text(BROKEN[module])
+    monkeypatch.syspath_prepend(tmp_path)
+    entry(f"{module}:AGENT")
+    with pytest.raises(UsageError, match=r"plug-in `stranger`.* \(\w+\.py[:,]"):
+        discovery.find("agents")
+
+
+def test_a_plug_in_whose_entry_point_has_another_name_is_named(entry):
+    entry("owa_bench.agents.agentic:AGENT")
+    with pytest.raises(UsageError, match="calls itself `agentic`"):
+        discovery.find("agents")
+
+
 @pytest.mark.parametrize("value", ["no_such_module:AGENT", "owa_bench:NO_SUCH_NAME"])
 def test_a_broken_plug_in_is_named_with_its_package(entry, value):
     entry(value)
@@ -31,3 +55,12 @@ def test_a_broken_plug_in_is_named_with_its_package(entry, value):
 def test_an_unknown_name_offers_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean `oracle`"):
         discovery.get("agents", "oracel")
+
+
+def test_of_many_names_the_nearest_are_listed_and_the_command_that_lists_all():
+    with pytest.raises(UnknownNameError) as failure:
+        discovery.get("operators", "api/pager_swop")
+    words = str(failure.value)
+    assert "Did you mean `api/pager_swap`? Nearest of " in words
+    assert "`owa-bench list operators` lists them all." in words
+    assert len(words) < 300

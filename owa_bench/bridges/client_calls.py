@@ -319,7 +319,7 @@ class ClientRun(threading.Thread):
         finally:
             self._calls.close(last)
 
-    def opened(self) -> bool:
+    def wait_for_episode(self) -> bool:
         """Return whether there is an episode to serve; waits until that is known."""
         while not self._calls.wait_open(POLL_S):
             if not self.is_alive():

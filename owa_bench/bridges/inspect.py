@@ -81,7 +81,7 @@ def recorded_episodes(
     options = RunOptions(home=keys.data_folder(), folder=Path.cwd())
     run = ClientRun(calls, None if started else request, folder, options)
     run.start()
-    if not run.opened():
+    if not run.wait_for_episode():
         run.summary()
         raise UsageError(f"{folder} has no episode left to play: give another `out`.")
     missing = batch.summary(RunLayout(folder)).missing

@@ -68,7 +68,7 @@ def serve(
     player = ClientRun(calls, request, out, options)
     player.start()
     try:
-        if player.opened():
+        if player.wait_for_episode():
             if address is None or listener is None:
                 anyio.run(_stdio, calls)
             else:

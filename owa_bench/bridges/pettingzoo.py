@@ -169,7 +169,7 @@ class CrewMacroEnv(CrewParallelEnv):
             task = self.rounds.env.task_of(seat)
             brief = Brief(text=task.text, goal=task.goal, role=seat)
             self._players[seat] = CrewMacros(brief)
-        return self._shown(seen, infos), infos
+        return self._observations(seen, infos), infos
 
     def step(
         self, actions: dict[str, Any]
@@ -186,14 +186,14 @@ class CrewMacroEnv(CrewParallelEnv):
         """
         calls = {seat: self._call(seat, actions[seat]) for seat in self.rounds.acting}
         seen, rewards, terminated, truncated, infos = super().step(calls)
-        return self._shown(seen, infos), rewards, terminated, truncated, infos
+        return self._observations(seen, infos), rewards, terminated, truncated, infos
 
     def _call(self, seat: str, action: Any) -> str:
         if isinstance(action, str):
             return action
         return self._players[seat].choose(int(action)).text()
 
-    def _shown(self, seen: Seen, infos: dict[str, dict[str, Any]]) -> Seen:
+    def _observations(self, seen: Seen, infos: dict[str, dict[str, Any]]) -> Seen:
         """Return what the seats are shown, in numbers."""
         found = {}
         for seat, observation in seen.items():

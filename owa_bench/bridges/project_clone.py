@@ -48,7 +48,7 @@ Tools:
 """
 
 
-class _Closed(Exception):
+class _SittingEnd(Exception):
     """The harness ends the sitting."""
 
 
@@ -67,7 +67,7 @@ class CloneDriver:
         try:
             terms = self._read("reset")
             self._say({})
-            text = self._heard(self._read("act"))
+            text = self._answer_to(self._read("act"))
             self._prepare(terms)
             self._ask("git_fetch", {})
             clone = self._folder / "clone"
@@ -78,7 +78,7 @@ class CloneDriver:
                 text = self._run(text)
                 if last:
                     self._ask("finish", {"p": 0.5})  # the command stated nothing
-        except _Closed:
+        except _SittingEnd:
             self._say({})
         except (OSError, subprocess.SubprocessError) as error:
             self._say({"error": f"the command cannot be played: {error}"})
@@ -157,13 +157,13 @@ class CloneDriver:
         """Return what a call is answered; after a night also fetch."""
         day = self._day
         self._say({"action": {"tool": tool, "arguments": arguments}})
-        text = self._heard(self._read("act"))
+        text = self._answer_to(self._read("act"))
         if self._day > day and not self._over:
             self._say({"action": {"tool": "git_fetch", "arguments": {}}})
-            self._heard(self._read("act"))
+            self._answer_to(self._read("act"))
         return text
 
-    def _heard(self, request: dict[str, Any]) -> str:
+    def _answer_to(self, request: dict[str, Any]) -> str:
         text = str(request["observation"]["text"])
         found = _DAY.findall(text)
         self._day = int(found[-1]) if found else self._day
@@ -178,7 +178,7 @@ class CloneDriver:
     def _read(self, kind: str) -> Any:
         request = json.loads(sys.stdin.readline() or "{}")
         if kind not in request:
-            raise _Closed
+            raise _SittingEnd
         return request[kind]
 
     def _say(self, reply: dict[str, Any]) -> None:

@@ -234,10 +234,10 @@ def _refused(error: typer.BadParameter) -> str:
         return ""
     command = error.ctx.command_path if error.ctx else "owa-bench"
     end = "" if words.endswith("?") else "."
-    return f"{words}{_given(error)}{end} See `{command} --help`."
+    return f"{words}{_value_in(error)}{end} See `{command} --help`."
 
 
-def _given(error: typer.BadParameter) -> str:
+def _value_in(error: typer.BadParameter) -> str:
     """Return the value that an option was given: the parser leaves it out."""
     names = getattr(getattr(error, "param", None), "opts", ())
     for word, value in itertools.pairwise(sys.argv):

@@ -349,12 +349,12 @@ def _need_row(need: "Need") -> tuple[str, ...]:
     return (
         f"AAI-{need.level}",
         need.gate,
-        _short(need.required),
-        _short(need.true),
+        _figure_text(need.required),
+        _figure_text(need.true),
         "" if need.instances is None else str(need.instances),
         need.note,
     )
 
 
-def _short(value: float | None) -> str:
+def _figure_text(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"

@@ -68,7 +68,7 @@ def list_plugins(
         )
         return
     for each, rows in found.items():
-        shown = [[_shown(cell) for cell in row] for row in rows]
+        shown = [[_cell_text(cell) for cell in row] for row in rows]
         table(each, _COLUMNS[each], shown)
 
 
@@ -113,7 +113,7 @@ def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:
     return plugin.name, _first_line(plugin)
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """Return a cell as people read it."""
     if isinstance(cell, bool):
         return "yes" if cell else "no"

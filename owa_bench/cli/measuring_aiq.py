@@ -124,12 +124,12 @@ def measured_suite(
         for name, rows in data.groups("domain").items()
     }
     whole = tuple(found)
-    domains = _known(only, whole) or whole
+    domains = _chosen_domains(only, whole) or whole
     heights = tuple(found[name] for name in domains)
     if mixtures:
         gaps = _mixed(DataFile(mixtures), whole)
     elif distances:
-        gaps = _given(DataFile(distances), whole)
+        gaps = _given_dissimilarities(DataFile(distances), whole)
     else:
         return MeasuredSuite(domains, heights, None, None, {})
     if only:
@@ -139,7 +139,7 @@ def measured_suite(
     return MeasuredSuite(domains, heights, gaps, points, agents)
 
 
-def _known(only: tuple[str, ...], whole: tuple[str, ...]) -> tuple[str, ...]:
+def _chosen_domains(only: tuple[str, ...], whole: tuple[str, ...]) -> tuple[str, ...]:
     """Return the chosen domains, each once and in the pool."""
     for name in only:
         if name not in whole:
@@ -173,7 +173,9 @@ def _one_mixture(p: Floats, good: Floats) -> float:
     return aiq.dissimilarity(table, levels)
 
 
-def _given(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
+def _given_dissimilarities(
+    data: DataFile, domains: tuple[str, ...]
+) -> aiq.Dissimilarities:
     """Return dissimilarities that were measured elsewhere."""
     pairs = zip(data.names("first"), data.names("second"), strict=True)
     values = data.numbers("dissimilarity").tolist()

@@ -112,7 +112,7 @@ def measure_cartpole3d(
     elif baseline is not None:
         raise FieldError("--baseline", baseline, "goes with --trials")
     rows = _run(plan, out, workers)
-    tables = _written(rows, out)
+    tables = _write_tables(rows, out)
     suite = measuring_aiq.measured_suite(
         tables["pool"],
         mixtures=tables["mixtures"],
@@ -120,7 +120,7 @@ def measure_cartpole3d(
     )
     measuring_aiq.print_suite(suite)
     _print_agents(suite, rows)
-    drawn = _drawn(suite, rows, _handicapped(suite, rows))
+    drawn = _figures(suite, rows, _handicapped(suite, rows))
     drawn |= _classic_figures(rows)
     if apti is not None:
         found = measuring_trials.scale_by_apti(apti, folder=out)
@@ -191,7 +191,7 @@ def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[_Row]:
             raise
 
 
-def _written(rows: Sequence[_Row], out: Path) -> dict[str, Path]:
+def _write_tables(rows: Sequence[_Row], out: Path) -> dict[str, Path]:
     """Write every table as CSV and return where."""
     paths = {}
     for name, columns in _COLUMNS.items():
@@ -272,7 +272,7 @@ def _handicapped(
     return groups
 
 
-def _drawn(
+def _figures(
     suite: MeasuredSuite,
     rows: Sequence[_Row],
     lines: dict[str, tuple[list[str], Floats, Floats]],

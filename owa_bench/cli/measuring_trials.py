@@ -63,7 +63,7 @@ def measure_novelty(
         rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
         as_json({"table": rows, "curves": drawn})
         return
-    table(made.title, made.columns, [_shown(row) for row in made.rows])
+    table(made.title, made.columns, [_cell_texts(row) for row in made.rows])
     table(
         "mean quality around the introduction",
         ("agent", "plain", "novel, first 3", f"novel, last {last}"),
@@ -88,7 +88,7 @@ def read_lanes(
     return lanes, baseline or found.plan.arms[0].name
 
 
-def _shown(row: tuple[str | float | int | None, ...]) -> tuple[str, ...]:
+def _cell_texts(row: tuple[str | float | int | None, ...]) -> tuple[str, ...]:
     return tuple(
         "" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell)
         for cell in row

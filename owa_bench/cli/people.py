@@ -221,7 +221,7 @@ def _rate(
         raise UsageError(f"{path} is there already: who has rated does not rate again.")
     signer = keys.ensure(keys.data_folder(), key)
     items = rated_items(bundle, rubric, rater)
-    ask = _asked if command is None else partial(_by_command, _words(command))
+    ask = _ask_score if command is None else partial(_by_command, _words(command))
     given = {item.attempt: ask(rubric, item) for item in items}
     ratings = RaterScores(
         rater=rater,
@@ -234,7 +234,7 @@ def _rate(
     write_atomically(path, seal(RATINGS_TYPE, canonical_json(ratings), signer))
 
 
-def _asked(rubric: "Rubric", item: "RatedItem") -> int:
+def _ask_score(rubric: "Rubric", item: "RatedItem") -> int:
     """Return a person's score of an item."""
     scale = "\n".join(f"  {score}: {words}" for score, words in rubric.scores.items())
     OUT.print(

@@ -88,8 +88,8 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
             (
                 f"AAI-{one.level}",
                 one.gate,
-                _short(one.required),
-                _short(one.true),
+                _figure_text(one.required),
+                _figure_text(one.true),
                 str(one.planned),
                 f"{one.power:.2f}",
             )
@@ -109,7 +109,7 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
         OUT.print(f"Below {numbers.power:g}: {', '.join(weak)}.")
 
 
-def _short(value: float | None) -> str:
+def _figure_text(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 

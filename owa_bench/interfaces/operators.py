@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Concatenate, TypeVar
 
 import numpy as np
 
-from owa_bench.errors import DriftError, UsageError
-from owa_bench.records.instance import Announcement
+from owa_bench.errors import DriftError, FieldError, UsageError, one_of
+from owa_bench.records.instance import ANNOUNCEMENTS, Announcement
 
 _World = TypeVar("_World")
 _ARGUMENTS = ("target", "intensity", "rng")
@@ -31,6 +32,7 @@ class FunctionOperator:
         group: str,
         held_out: bool,
     ) -> None:
+        _check(announcement, weight, version)
         self.name = change.__name__
         self.announcement = announcement
         self.weight = weight
@@ -53,7 +55,13 @@ class FunctionOperator:
     def targets(self, world: Any) -> tuple[str, ...]:
         """Return what may be changed, by names that no other operator changes."""
         if not isinstance(self._targets, str):
-            return tuple(self._targets(world))
+            found = self._targets(world)
+            if isinstance(found, str):
+                raise DriftError(
+                    f"`targets` of operator `{self.name}` must return several names, "
+                    f"got the one text {found!r}."
+                )
+            return tuple(found)
         return (self._targets,) if self._where is None or self._where(world) else ()
 
     def apply(
@@ -71,12 +79,30 @@ class FunctionOperator:
             The function's world.
 
         Raises:
-            DriftError: the function refuses, or `target` is not the only one.
+            DriftError: the function refuses, or returns nothing, or `target` is not
+                the only one.
         """
         if isinstance(self._targets, str) and target != self._targets:
             raise DriftError(f"`target` must be {self._targets!r}, got {target!r}.")
         offered = {"target": target, "intensity": intensity, "rng": rng}
-        return self._change(world, **{name: offered[name] for name in self._arguments})
+        after = self._change(world, **{name: offered[name] for name in self._arguments})
+        if after is None:
+            raise DriftError(
+                f"Operator `{self.name}` must return the changed world, got None."
+            )
+        return after
+
+
+def _check(announcement: str, weight: float, version: int) -> None:
+    """Refuse what no event of drift can hold."""
+    if announcement not in ANNOUNCEMENTS:
+        raise FieldError(
+            "announcement", announcement, one_of(announcement, ANNOUNCEMENTS)
+        )
+    if not isinstance(weight, int | float) or not 0 < weight < math.inf:
+        raise FieldError("weight", weight, "must be a finite number above 0")
+    if not isinstance(version, int) or version < 1:
+        raise FieldError("version", version, "must be a whole number, at least 1")
 
 
 def operator(
@@ -110,6 +136,7 @@ def operator(
 
     Raises:
         UsageError: the decorated function takes something else.
+        FieldError: `announcement`, `weight` or `version` is outside its range.
     """
     return partial(
         FunctionOperator,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from owa_bench.errors import FieldError, one_of
 from owa_bench.records.events import (
     Event,
     Meter,
@@ -20,11 +21,16 @@ from owa_bench.records.events import (
     fixed,
 )
 from owa_bench.records.instance import Timeline
+from owa_bench.records.protocol import SYMBOLS
 
 if TYPE_CHECKING:
     from owa_bench.interfaces import Agent, Oracle
 
+Needs = Literal["nothing", "script", "privilege"]
+NEEDS: tuple[Needs, ...] = ("nothing", "script", "privilege")
 State = Any  # a session's frozen state; two are compared with ==
+# Fields of a suite's card that hold several names; one text would be read as letters.
+_NAMES = ("families", "categories", "proposition_kinds", "axes", "macros", "roles")
 
 
 # --- agents ---------------------------------------------------------------------------
@@ -100,12 +106,17 @@ class AgentCard:
     name: str
     about: str
     make: Callable[[AgentConfig], Agent] | None
-    needs: Literal["nothing", "script", "privilege"] = "nothing"
+    needs: Needs = "nothing"
     suites: tuple[str, ...] = ()
     native: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     preflight: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a need that no harness meets: the agent would play without it."""
+        if self.needs not in NEEDS:
+            raise FieldError("needs", self.needs, one_of(self.needs, NEEDS))
 
 
 # --- drift ----------------------------------------------------------------------------
@@ -267,7 +278,8 @@ class SuiteCard:
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
-    stated p, an oracle; its episodes enter no axis. `hints` say by family what its
+    stated p, an oracle; its episodes enter no axis. `axes` are the symbols of those
+    axes whose tasks a campaign's plan counts. `hints` say by family what its
     novelty is, the least first.
     `seats` is the most agents that an episode seats at once, `roles` their names;
     `sittings` whether it restarts them, and `keep_notes` whether note and recall
@@ -311,6 +323,25 @@ class SuiteCard:
     extra: str = ""
     episode_s: float = 0.3
     episode_bytes: tuple[int, int] = (11_300, 2_700)
+
+    def __post_init__(self) -> None:
+        """Refuse what a plan or a report could not hold."""
+        for name in _NAMES:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise FieldError(name, value, "must be a tuple of names")
+        for symbol in self.axes:
+            if symbol not in SYMBOLS:
+                raise FieldError("axes", symbol, one_of(symbol, SYMBOLS))
+        if not 0 < self.theta <= 1:
+            raise FieldError("theta", self.theta, "must be above 0 and at most 1")
+        for name in ("version", "step_limit") + ("horizon",) * (not self.native):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise FieldError(name, value, "must be a whole number, at least 1")
+        if not self.tiers or any(tier < 1 for tier in self.tiers):
+            rule = "must hold a whole number, at least 1, for each tier"
+            raise FieldError("tiers", self.tiers, rule)
 
     @property
     def drawable(self) -> tuple[str, ...]:

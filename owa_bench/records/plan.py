@@ -88,7 +88,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(day for day in wanted if day is not None)
 
     @property
-    def kept(self) -> bool:
+    def keeps_memory(self) -> bool:
         """Whether its lane keeps what it changes: checkpoints and sets are copies."""
         return self.phase != "checkpoint" and not self.condition
 

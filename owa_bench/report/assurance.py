@@ -259,7 +259,7 @@ def _fault(bundle: Bundle, receipt: Receipt) -> str:
 
 def _shortfall(bundle: Bundle, receipt: Receipt) -> str:
     """Return why a receipt is not a second party's replay of the whole run."""
-    counted = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
+    counted = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     counted |= {x.attempt_id for x in bundle.leaves if x.status == "infrastructure"}
     left_out = counted - set(receipt.episodes)
     if left_out:

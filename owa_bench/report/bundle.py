@@ -94,7 +94,7 @@ class Bundle:
         return trace.replay_root(self.plan, self.leaves)
 
     @property
-    def counted(self) -> tuple[trace.Leaf | None, ...]:
+    def counting_leaves(self) -> tuple[trace.Leaf | None, ...]:
         """The attempt that counts for each entry of the plan, None without one."""
         return trace.counted_leaves(self.plan, self.leaves)
 
@@ -114,7 +114,7 @@ class Bundle:
 
     def traces(self) -> Iterator[trace.Trace]:
         """Yield the counted attempts in plan order; TraceError where one is broken."""
-        for leaf in self.counted:
+        for leaf in self.counting_leaves:
             if leaf is None:
                 continue
             attempt = self._read(leaf.attempt_id)
@@ -131,7 +131,7 @@ class Bundle:
         Returns:
             Micro-USD; NaN where it is unknown.
         """
-        counted = {leaf.attempt_id for leaf in self.counted if leaf is not None}
+        counted = {leaf.attempt_id for leaf in self.counting_leaves if leaf is not None}
         costs: dict[int, float] = defaultdict(float)
         for attempt in self.attempts():
             if attempt.leaf.attempt_id not in counted:

@@ -243,7 +243,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
         planned=len(plan.entries),
         attempts=len(bundle.leaves),
-        counted=sum(leaf is not None for leaf in bundle.counted),
+        counted=sum(leaf is not None for leaf in bundle.counting_leaves),
         infrastructure=states["infrastructure"],
         unfinished=states["unfinished"],
         without_attempt=len(bundle.missing),

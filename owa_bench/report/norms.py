@@ -137,7 +137,7 @@ def _person(bundle: Bundle) -> PersonRun:
         raise UsageError(
             f"{root} must be played by one person (`owa-bench play`), got {names}."
         )
-    if None in bundle.counted:
+    if None in bundle.counting_leaves:
         raise UsageError(
             f"{root} is not complete: go on with `owa-bench play --resume`."
         )
@@ -179,7 +179,7 @@ def _fastest_pace(bundle: Bundle) -> float:
 
 def _begun_twice(bundle: Bundle) -> Iterator[int]:
     """Yield entries of which an attempt that does not count has an action."""
-    counted = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
+    counted = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     for attempt in bundle.attempts():
         acted = any(isinstance(event, Action) for event in attempt.events)
         if acted and attempt.leaf.attempt_id not in counted:

@@ -94,7 +94,7 @@ def ratings_of(bundle: Bundle) -> tuple[RaterScores, ...]:
     folder = bundle.layout.ratings
     paths = sorted(folder.glob("*.dsse.json")) if folder.is_dir() else []
     found = tuple(read_ratings(path.read_bytes(), path.name) for path in paths)
-    attempts = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
+    attempts = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     for path, ratings in zip(paths, found, strict=True):
         if ratings.evidence_root != bundle.evidence_root:
             raise UsageError(

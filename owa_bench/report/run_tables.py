@@ -114,7 +114,7 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
     """One counted episode; a disqualified one has 0 as its success and qualities.
 
     `delta` is the nominal drift magnitude, None in a campaign; `classes` are the
-    classes in effect of the drift that struck ("D0+D2"). `interventions` is the
+    classes in effect of the drift that was applied ("D0+D2"). `interventions` is the
     supervisor budget in words. Costs are micro-USD, None where unknown.
     """
 
@@ -161,7 +161,7 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a counted episode; `observation` names a text for `OpenRun.text`.
 
     `calls` counts the HTTP and tool calls of the step, `subgoals` are the nodes that
-    fell in it, `drift` the operators that struck before it, since the step before.
+    were solved in it, `drift` the operators applied before it, since the step before.
     """
 
     attempt: str
@@ -229,7 +229,7 @@ class OpenRun:
     def episodes(self) -> RowTable[EpisodeRow]:
         """Return a row per counted episode, in order of the plan."""
         starts: dict[str, _Terms] = {}
-        table = observe(self._noted(starts), self.bundle.prices)
+        table = observe(self._noted_traces(starts), self.bundle.prices)
         return RowTable(EpisodeRow, list(_episode_rows(table, starts)))
 
     def steps(self) -> RowTable[StepRow]:
@@ -280,7 +280,7 @@ class OpenRun:
         """
         return self._transcripts.read(digest).decode("utf-8", "replace")
 
-    def _noted(self, starts: dict[str, _Terms]) -> Iterator[Trace]:
+    def _noted_traces(self, starts: dict[str, _Terms]) -> Iterator[Trace]:
         """Yield the counted traces; keep of each what scoring does not read."""
         for trace in self.bundle.traces():
             start = trace.start
@@ -340,9 +340,9 @@ def _episode_rows(
             violations=str(table.breach[i]),
             verified_run=int(table.n[i]),
             solved_depth=int(table.d[i]),
-            cost_agent=_whole(table.cost_agent[i]),
-            cost_human=_whole(table.cost_human[i]),
-            cost_evaluation=_whole(table.cost_evaluation[i]),
+            cost_agent=_integer(table.cost_agent[i]),
+            cost_human=_integer(table.cost_human[i]),
+            cost_evaluation=_integer(table.cost_evaluation[i]),
             **{name: values[i] for name, values in columns.items()},
         )
 
@@ -352,13 +352,13 @@ def step_rows(trace: Trace) -> Iterator[StepRow]:
     met: dict[int, list[events.AnyEvent]] = {}
     shown: dict[int, str] = {}
     drift: list[str] = []
-    struck: dict[int, str] = {}
+    applied: dict[int, str] = {}
     for event in trace.events:
         step = getattr(event, "step", None)
         if isinstance(event, events.Drift):
             drift.append(event.operator)
         elif isinstance(event, events.Action):
-            struck[event.step], drift = ";".join(drift), []
+            applied[event.step], drift = ";".join(drift), []
         elif isinstance(event, events.Observation):
             shown[event.step] = event.blob
         if step is not None:
@@ -387,7 +387,7 @@ def step_rows(trace: Trace) -> Iterator[StepRow]:
             tokens_in=sum(e.tokens_in for e in models),
             tokens_out=sum(e.tokens_out for e in models),
             subgoals=";".join(nodes),
-            drift=struck[action.step],
+            drift=applied[action.step],
         )
 
 
@@ -395,5 +395,5 @@ def _number(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     return None if np.isnan(value) else round(float(value))

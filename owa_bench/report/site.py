@@ -256,7 +256,7 @@ def _refuse_other_content(folder: Path) -> None:
 
 def _rows(bundle: Bundle, parts: SiteParts) -> Iterator[AttemptRow]:
     """Yield every attempt that has begun, in plan order; its events become a part."""
-    counted = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
+    counted = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     for attempt in bundle.attempts():
         start = attempt.events[0] if attempt.events else None
         if not isinstance(start, events.EpisodeStart):

@@ -35,7 +35,7 @@ def _shipped(folder: str) -> dict[str, str]:
 
 
 @cache
-def _asked() -> dict[str, dict[str, str]]:
+def _asked_by_role() -> dict[str, dict[str, str]]:
     """Return what each battery of the package asks of an arm, by its role."""
     path = files("owa_bench") / "batteries" / "digests.json"
     found: dict[str, dict[str, str]] = json.loads(path.read_text())
@@ -58,7 +58,7 @@ def own_terms(plan: Plan) -> str:
         theirs.append("protocol")
     if plan.battery_digest != _shipped("batteries").get(plan.battery):
         theirs.append(f"battery {plan.battery}")
-    elif other := _other_entries(plan, _asked().get(plan.battery, {})):
+    elif other := _other_entries(plan, _asked_by_role().get(plan.battery, {})):
         theirs.append(f"entries under the name of battery {plan.battery}: {other}")
     return " and ".join(theirs)
 
@@ -152,12 +152,13 @@ def _weights(judgement: Judgement, protocol: Protocol) -> str:
     rules = protocol.index
     weights = ", ".join(f"{s} {w:.3g}" for s, w in rules.weights.items())
     found = "; ".join(
-        f"{verdict.arm}: {_both(verdict, protocol)}" for verdict in judgement.verdicts
+        f"{verdict.arm}: {_both_weightings(verdict, protocol)}"
+        for verdict in judgement.verdicts
     )
     return f"{weights}; gamma {rules.gamma:g}. AAI published, equal: {found}"
 
 
-def _both(verdict: AgentVerdict, protocol: Protocol) -> str:
+def _both_weightings(verdict: AgentVerdict, protocol: Protocol) -> str:
     """Return AAI by the protocol's weights and by equal ones."""
     axes = {axis.symbol: axis.value for axis in verdict.axes}
     used = needed(protocol.index)["AAI"]

@@ -63,7 +63,11 @@ def _matrix_cell(
     if own:
         frame = Rectangle(corner, width, height, fill=False, edgecolor=INK, lw=1.4)
         plot.add_patch(frame)
-    text = "no evidence" if value is None else f"{_signed(value)}{_MARKS[cell.verdict]}"
+    text = (
+        "no evidence"
+        if value is None
+        else f"{_signed_text(value)}{_MARKS[cell.verdict]}"
+    )
     plot.text(
         *place,
         text,
@@ -75,7 +79,7 @@ def _matrix_cell(
     )
 
 
-def _signed(value: float) -> str:
+def _signed_text(value: float) -> str:
     """Return a number with its sign, zero without one."""
     text = f"{value:+.2f}".replace("-", "−")
     return "0" if text[1:] == "0.00" else text

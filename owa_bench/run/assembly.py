@@ -327,7 +327,11 @@ def _applied(
     """
     operator: Operator = get("operators", event.operator)
     rng = stream(instance.seed, "drift", event.operator, event.target)
-    after = operator.apply(world, event.target, event.intensity, rng=rng)
+    try:
+        after = operator.apply(world, event.target, event.intensity, rng=rng)
+    except Exception as error:
+        error.add_note(f"operator {event.operator} on target {event.target!r}")
+        raise
     change = Change(
         operator=event.operator,
         version=operator.version,

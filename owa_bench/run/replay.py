@@ -287,7 +287,7 @@ def _play_actions(
     playback: Playback | None,
 ) -> None:
     """Play the recorded actions into `sink`, as the loop would have; end nothing."""
-    outer = EpisodeSink(sink, evaluation=not entry.kept)
+    outer = EpisodeSink(sink, evaluation=not entry.keeps_memory)
     env.attach(outer)
     env.reset(
         options={

@@ -191,18 +191,23 @@ def checked_axes(entries: Iterable[tuple[Any, str]]) -> tuple[Axis, ...]:
         UsageError: A plug-in is no `Axis`, or its symbol is taken.
     """
     axes, symbols = [], dict.fromkeys(AXIS_NAMES, "owa_bench")
+    names = dict.fromkeys(AXIS_NAMES.values(), "owa_bench")
     for axis, package in entries:
         if not isinstance(axis, Axis):
             raise UsageError(
                 "An axis must be an instance of owa_bench.scoring.axis.Axis, got a "
                 f"{type(axis).__name__} from package {package or 'owa_bench'}."
             )
-        if package and axis.symbol in symbols:
-            raise UsageError(
-                f"The symbol `{axis.symbol}` of axis `{axis.name}` from package "
-                f"{package} is taken by {symbols[axis.symbol]}: choose another."
-            )
-        symbols[axis.symbol] = package or "owa_bench"
+        for kind, value, taken in (
+            ("symbol", axis.symbol, symbols),
+            ("name", axis.name, names),
+        ):
+            if package and value in taken:
+                raise UsageError(
+                    f"The {kind} `{value}` of axis `{axis.name}` from package "
+                    f"{package} is taken by {taken[value]}: choose another."
+                )
+            taken[value] = package or "owa_bench"
         axes.append(axis)
     return tuple(axes)
 

@@ -190,12 +190,12 @@ def probe_records(trace: Trace, *, void: bool) -> tuple[ProbeRecord, ...]:
             offer, shown = offers.get(event.role), event.sitting
             zero_tool = offer is not None and offer <= _ANSWERING
             later = shown is None or shown < sittings.get(event.role, 0)
-            probe = _failed(event) if void else event
+            probe = _as_failed(event) if void else event
             records.append(ProbeRecord(probe, zero_tool, helped, later))
     return tuple(records)
 
 
-def _failed(probe: events.Probe) -> events.Probe:
+def _as_failed(probe: events.Probe) -> events.Probe:
     """Return a probe with nothing right, and all that was returned false."""
     returned = tuple((entry, False) for entry, _ in probe.returned)
     contrary = len(returned) if returned else probe.contrary

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from owa_bench.errors import ScoringError
+from owa_bench.errors import ScoringError, error_line
 from owa_bench.records.observables import Array, Flags, Floats
 from owa_bench.scoring import composites
 from owa_bench.scoring.axis import Axis, Coverage
@@ -44,10 +44,9 @@ class AxisFailure(ScoringError):
     """An axis could not be computed; `symbol` says which."""
 
     def __init__(self, axis: Axis, step: str, error: Exception) -> None:
-        words = str(error) if isinstance(error, ScoringError) else repr(error)
-        super().__init__(
-            f"not computable, {step} of axis `{axis.name}` failed: {words}"
-        )
+        ours = isinstance(error, ScoringError)
+        said = str(error) if ours else error_line(error)
+        super().__init__(f"not computable, {step} of axis `{axis.name}` failed: {said}")
         self.symbol = axis.symbol
 
 
@@ -251,6 +250,7 @@ def _axis_statistics(axis: Axis, sample: Sample, totals: Totals) -> StatisticArr
     key, statistics = axis.symbol, StatisticArrays()
     with _named(axis, "the raw statistic"):
         raw = axis.raw_statistic(totals, sample)
+        _check_statistic("the raw statistic", raw, totals)
     with _named(axis, "the calibration"):
         anchors = axis.anchor_bounds(totals, sample)
         statistics[key] = axis.value(raw, anchors)
@@ -261,8 +261,19 @@ def _axis_statistics(axis: Axis, sample: Sample, totals: Totals) -> StatisticArr
     statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
     with _named(axis, "a secondary statistic"):
         for name, values in axis.secondary(totals, sample).items():
+            _check_statistic(f"`{name}`", values, totals)
             statistics[f"{key}/beside/{name}"] = values
     return statistics
+
+
+def _check_statistic(name: str, values: Any, totals: Totals) -> None:
+    """Refuse a statistic that does not have one value per resample."""
+    due, got = (len(totals.table),), np.shape(values)
+    if got != due:
+        raise ScoringError(
+            f"{name} must be an array of shape {due}, one value a resample, got shape "
+            f"{got}."
+        )
 
 
 @contextmanager
@@ -341,7 +352,7 @@ class _Source(NamedTuple):
 
     def point(self) -> dict[str, float]:
         """Return the statistics of all units."""
-        found = self._read(self._whole())
+        found = self._read(self._whole_totals())
         return {name: float(x[0]) for name, x in found.items()}
 
     def without_each(self, clusters: Clusters) -> LeftOut:
@@ -358,7 +369,7 @@ class _Source(NamedTuple):
             read[name] = np.logical_or.reduce([read[symbol] for symbol in symbols])
         return LeftOut(clusters, values, read, units, frozenset(self.made_of))
 
-    def _whole(self) -> Totals:
+    def _whole_totals(self) -> Totals:
         ones = np.ones((1, len(self.units.task)))
         family, weights = self.units.unit_family, self.sample.weights
         return weighted_totals(ones, self.columns, family, weights)
@@ -379,7 +390,7 @@ class _Source(NamedTuple):
         filled = np.zeros((count, self.columns.table.shape[1]), dtype=np.bool_)
         np.logical_or.at(filled, of, self.columns.table != 0)
         masks: dict[str, Flags] = {}
-        totals = self._whole()
+        totals = self._whole_totals()
         for part in self.parts:
             totals.read.clear()
             names = part(totals)

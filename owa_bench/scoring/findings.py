@@ -61,7 +61,7 @@ class ArmEpisodes(NamedTuple):
     every_arm: Observables
 
     @property
-    def counted(self) -> Observables:
+    def without_honeypots(self) -> Observables:
         """The arm's episodes without honeypots."""
         return self.table.take(~self.table.honeypot)
 
@@ -113,7 +113,7 @@ def _window(
 ) -> checkpoints.CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
     protocol = context.protocol
-    lacking, counted = _lacking(axes, protocol), episodes.counted
+    lacking, counted = _lacking(axes, protocol), episodes.without_honeypots
     days, control = _days(context, counted), _control(context, episodes)
     lost = _lost_by_day(context, episodes.arm)
     families = daily_families(context.plan)
@@ -177,7 +177,7 @@ def _lost_by_day(context: JudgingContext, arm: Arm) -> Mapping[int, float]:
     days: dict[int, float] = {}
     for index, cost in context.lost.items():
         entry = context.plan.entries[index]
-        if entry.arm == arm.name and entry.kept and entry.day is not None:
+        if entry.arm == arm.name and entry.keeps_memory and entry.day is not None:
             days[entry.day] = days.get(entry.day, 0.0) + cost
     return days
 
@@ -189,7 +189,7 @@ def _closures(
     days: checkpoints.DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
-    protocol, table = context.protocol, episodes.counted
+    protocol, table = context.protocol, episodes.without_honeypots
     names = [arm.name for arm in context.plan.arms if arm.baseline]
     every_arm = episodes.every_arm
     blind = every_arm.take(np.isin(every_arm.arm, names)) if names else None
@@ -258,6 +258,7 @@ def report_warnings(
     return (
         *_small_families(sample, estimates),
         *_small_checkpoints(sample, table, daily_families(plan)),
+        *_no_drift(table),
         *_human_help(table),
         *_empty_adoptions(sample, table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
@@ -297,6 +298,16 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
         f"a family holds {estimates.smallest} tasks, fewer than "
         f"{rules.warn_family}: {widths}"
     )
+
+
+def _no_drift(table: Observables) -> Iterator[str]:
+    """Warn where drift was asked for and no operator had anything to change."""
+    asked = table.delta > 0
+    if asked.any() and not table.realised[asked].any():
+        yield (
+            f"nothing drifted in any of {int(asked.sum())} episodes with a magnitude "
+            "above 0: the calendar's operators had no target, or too little magnitude"
+        )
 
 
 def _half_width(estimates: ArmEstimates, symbol: str, level: float) -> str:

@@ -183,7 +183,7 @@ class JackknifeEstimate:
     reason: str | None = None
     days: Floats | None = None
 
-    def _missing(self) -> str | None:
+    def _missing_reason(self) -> str | None:
         if not np.isfinite(self.point):
             return "the statistic is not computable"
         if self.reason:
@@ -258,7 +258,7 @@ class JackknifeEstimate:
 
     def interval(self, level: float) -> Interval:
         """Return the two-sided interval, or why there is none."""
-        reason = self._missing()
+        reason = self._missing_reason()
         if reason:
             return Interval(method=self.method, reason=reason)
         low, high = self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
@@ -269,15 +269,15 @@ class JackknifeEstimate:
 
     def lower(self, level: float) -> float | None:
         """Return the one-sided lower bound that gates read, None without one."""
-        return None if self._missing() else figure(self.quantile(1 - level))
+        return None if self._missing_reason() else figure(self.quantile(1 - level))
 
     def upper(self, level: float) -> float | None:
         """Return the one-sided upper bound, None without one."""
-        return None if self._missing() else figure(self.quantile(level))
+        return None if self._missing_reason() else figure(self.quantile(level))
 
     def quartiles(self) -> tuple[float, float] | None:
         """Return the quartiles of the law, whose median is the statistic itself."""
-        if self._missing():
+        if self._missing_reason():
             return None
         low, high = figure(self.quantile(0.25)), figure(self.quantile(0.75))
         return None if low is None or high is None else (low, high)

@@ -234,12 +234,12 @@ def _gate_power(
         planned = sizes.lane
         power = upkeep
     elif rule.gate in _SHARES and rule.gate != "cognitive":
-        planned = _planned(rule, protocol, sizes)
+        planned = _planned_count(rule, protocol, sizes)
         power = _share_power(need, planned, protocol)
     return GatePower(need.level, need.gate, need.required, need.true, planned, power)
 
 
-def _planned(rule: GateRule, protocol: Protocol, sizes: SampleSizes) -> int:
+def _planned_count(rule: GateRule, protocol: Protocol, sizes: SampleSizes) -> int:
     """Return what a share gate counts."""
     if rule.gate == "project":
         return sizes.projects

@@ -137,7 +137,7 @@ def robotics_tables(
     columns = ("figure", "value", "low", "high", "note")
     note = "hours, shares and tasks per USD; never averaged into E"
     annex = CellTable("Robotics annex", columns, tuple(_figures(body, level)), note)
-    return annex, _gates(_measured(body, findings, protocol), protocol)
+    return annex, _gates(_gate_values(body, findings, protocol), protocol)
 
 
 def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:
@@ -167,7 +167,7 @@ def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:
     yield "tasks per USD", figure(body.throughput), None, None, note
 
 
-def _measured(
+def _gate_values(
     body: EmbodiedResults, findings: Findings, protocol: Protocol
 ) -> Mapping[str, float]:
     """Return the values that the gates read, by key; unknown ones are left out."""

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
+from owa_bench.canonical import canonical_json
+from owa_bench.errors import ScoringError, one_of
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import (
     AxisScore,
@@ -58,6 +60,11 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
     tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
     try:
         details = axis.diagnostics(sample)
+        canonical_json(details)
+        beside = _secondary(axis, sample.protocol, estimates)
+        # Axis R gets its own with the bounds of its attempt sets.
+        if axis.gated not in (None, GATED) and axis.gated not in beside:
+            raise ScoringError(f"`gated` {one_of(axis.gated, beside)}.")
     except Exception as error:  # noqa: BLE001  the axis may be of another package
         failure = AxisFailure(axis, "a diagnostic", error)
         return _missing_axis(key, axis.name, Coverage(0, coverage.cells, str(failure)))
@@ -79,7 +86,7 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         surrogate=bool(details.get("surrogate", False)),
         details={
             **details,
-            "beside": _secondary(axis, sample.protocol, estimates),
+            "beside": beside,
             "fewest tasks a family": estimates.smallest,
         },
     )

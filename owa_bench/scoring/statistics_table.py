@@ -134,8 +134,14 @@ class StatisticsTable:
             scale: Parts of the value that are kept.
 
         Raises:
-            ScoringError: A value is not finite, or sums would not be exact.
+            ScoringError: Shapes differ, a value is not finite, or sums would not be
+                exact.
         """
+        if np.shape(values) != np.shape(mask):
+            raise ScoringError(
+                f"`{name}` must have a value per episode, shape {np.shape(mask)}, got "
+                f"shape {np.shape(values)}."
+            )
         kept = np.round(np.where(mask, values, 0.0) * scale)
         if not np.isfinite(kept).all():
             raise ScoringError(
@@ -144,8 +150,8 @@ class StatisticsTable:
         task = self.units.task[self.units.row]
         rows = np.bincount(task, weights=mask, minlength=len(self.units.family))
         share = np.where(mask, np.round(SHARE / np.maximum(rows[task], 1.0)), 0.0)
-        self._put(name, np.round(self._by_unit(kept * share) / scale))
-        self._put(f"{name}#", self._by_unit(share))
+        self._store(name, np.round(self._by_unit(kept * share) / scale))
+        self._store(f"{name}#", self._by_unit(share))
 
     def add_sum(self, name: str, row: Integers, values: Floats) -> None:
         """Add a quantity with any number of entries an episode, to six decimals.
@@ -159,7 +165,7 @@ class StatisticsTable:
             ScoringError: Sums would not be exact.
         """
         entries = np.round(values * MILLION)
-        self._put(name, _sums(self.units.row[row], entries, len(self.units.task)))
+        self._store(name, _sums(self.units.row[row], entries, len(self.units.task)))
 
     def add_entries(self, name: str, row: Integers, values: Array) -> None:
         """Add a quantity to be averaged over entries, and under "NAME#" their count.
@@ -182,7 +188,7 @@ class StatisticsTable:
             name: Name to read it by from `Totals.sum`.
             mask: (episodes,).
         """
-        self._put(name, np.minimum(self._by_unit(mask.astype(np.float64)), 1.0))
+        self._store(name, np.minimum(self._by_unit(mask.astype(np.float64)), 1.0))
 
     def columns(self) -> Columns:
         """Return all columns added so far."""
@@ -199,7 +205,7 @@ class StatisticsTable:
     def _by_unit(self, values: Floats) -> Floats:
         return _sums(self.units.row, values, len(self.units.task))
 
-    def _put(self, name: str, column: Floats) -> None:
+    def _store(self, name: str, column: Floats) -> None:
         if name in self._columns:
             raise ScoringError(f"A column is added once, got `{name}` twice.")
         most = float(np.abs(column).max()) * len(column)
@@ -235,6 +241,9 @@ class Totals:
 
     def sum(self, name: str) -> Floats:
         """Return a column's sum (resamples, families), in the parts it was added in."""
+        if name not in self.names:
+            own = [known for known in self.names if known[:2] == name[:2]]
+            raise ScoringError(f"No column is called `{name}`; near: {', '.join(own)}.")
         self.read.add(name)
         column: Floats = self.table[:, :, self.names[name]]
         return column

@@ -78,7 +78,7 @@ def validate(
         ratio=numbers.ratio,
         tasks=len(set(table.pair.tolist())),
         families=tuple(sorted(set(table.family.tolist()))),
-        missing=_missing(whole),
+        missing=_missing_axes(whole),
         knobs=response_matrix(context),
         correlations=tuple(
             _correlation(whole, list(whole), p, numbers.level) for p in axis_pairs
@@ -102,7 +102,7 @@ def validate(
     )
 
 
-def _missing(arms: Mapping[str, ArmEstimates]) -> tuple[tuple[str, str], ...]:
+def _missing_axes(arms: Mapping[str, ArmEstimates]) -> tuple[tuple[str, str], ...]:
     """Return the axes that no arm has, with the reason of the first arm."""
     found = []
     for axis in AXES:

@@ -31,7 +31,7 @@ _ENDING_INFO = ("outcome", "q_state", "quality", "success")
 def plain_instances(
     card: interfaces.SuiteCard,
     *,
-    tier: int = 1,
+    tier: int | None = None,
     family: str | None = None,
     site: str | None = None,
     repeat: int = 0,
@@ -41,7 +41,7 @@ def plain_instances(
 
     Args:
         card: The suite's.
-        tier: One of the card's.
+        tier: One of the card's; None: its first.
         family: One of the card's, of no public draw too; None: the seed draws one.
         site: The seed draws among the families called `site/...`; None: among all.
         repeat: Chooses the noise stream.
@@ -49,6 +49,7 @@ def plain_instances(
     Returns: A function of a seed.
     Raises: InstanceError: the suite lacks the family, site or tier.
     """
+    tier = card.tiers[0] if tier is None else tier
     if tier not in card.tiers:
         tiers = ", ".join(map(str, card.tiers))
         raise InstanceError("tier", tier, f"must be one of {tiers}")

@@ -171,7 +171,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a link, the title or a part that is not text."""
         given = dict(attrs)
-        if tag == "a" and _seen(given):
+        if tag == "a" and _is_visible(given):
             self._open = []
             address = urljoin(self._base, given.get("href") or "")
             self.links.append((address, self._open))
@@ -203,7 +203,7 @@ class _Reader(HTMLParser):
             self._open += found
 
 
-def _seen(attributes: dict[str, str | None]) -> bool:
+def _is_visible(attributes: dict[str, str | None]) -> bool:
     """Return whether a browser shows an element of these attributes."""
     style = (attributes.get("style") or "").replace(" ", "").lower()
     hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"

@@ -79,11 +79,13 @@ def read_handicaps(options: Mapping[str, str]) -> Handicaps:
     >>> read_handicaps({"asks": "2", "crew": "none"}).asks
     2
     """
-    given = {name: _READERS[name](name, options[name]) for name in _given(options)}
+    given = {
+        name: _READERS[name](name, options[name]) for name in _given_knobs(options)
+    }
     return Handicaps(**given)
 
 
-def _given(options: Mapping[str, str]) -> list[str]:
+def _given_knobs(options: Mapping[str, str]) -> list[str]:
     return [name for name in KNOBS if name in options]
 
 
@@ -210,7 +212,7 @@ def handicapped(
     for _ in range(asked):
         yield PlanCall("ask_supervisor", {"question": "What is the next right step?"})
     steps = brief.budgets.get("steps", math.inf) - asked - _SPARE_STEPS
-    closing, requests, used = yield from _counted(plan)
+    closing, requests, used = yield from _count_work(plan)
     idle = min(handicaps.calls * len(requests), steps - used)
     for _ in range(int(max(0, idle))):
         yield requests[0]
@@ -225,7 +227,7 @@ class _Work(NamedTuple):
     steps: int
 
 
-def _counted(plan: ToolPlan[PlanCall]) -> ToolPlan[_Work]:
+def _count_work(plan: ToolPlan[PlanCall]) -> ToolPlan[_Work]:
     """Walk a plan; count its steps and its requests, the harmless ones at hand."""
     requests: list[PlanCall] = []
     steps = 0
@@ -254,11 +256,11 @@ def _restated(closing: PlanCall, kept: float) -> PlanCall:
         return closing
     words = dict(closing.arguments)
     if "p" in words:
-        words["p"] = _drawn(float(words["p"]), kept)
+        words["p"] = _drawn_to_half(float(words["p"]), kept)
     beliefs = words.get("beliefs", {})
-    words["beliefs"] = {name: _drawn(p, kept) for name, p in beliefs.items()}
+    words["beliefs"] = {name: _drawn_to_half(p, kept) for name, p in beliefs.items()}
     return PlanCall(closing.tool, words)
 
 
-def _drawn(p: float, kept: float) -> float:
+def _drawn_to_half(p: float, kept: float) -> float:
     return round(0.5 + kept * (p - 0.5), 4)

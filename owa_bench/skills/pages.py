@@ -108,7 +108,7 @@ def alike(first: str, second: str) -> float:
     one, two = list(map(meanings, words(first))), list(map(meanings, words(second)))
     if not one or not two:
         return 0.0
-    met = min(_met(one, two), _met(two, one))
+    met = min(_meetings(one, two), _meetings(two, one))
     return met / (len(one) + len(two) - met)
 
 
@@ -125,7 +125,7 @@ def nearest(wanted: str, names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: -alike(wanted, name))
 
 
-def _met(some: list[frozenset[str]], others: list[frozenset[str]]) -> int:
+def _meetings(some: list[frozenset[str]], others: list[frozenset[str]]) -> int:
     return sum(any(each & other for other in others) for each in some)
 
 

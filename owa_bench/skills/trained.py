@@ -170,18 +170,18 @@ class _TrainedPolicy:
         """Return the number of the action."""
         if self._metadata.actions:
             return self._pushed(np.asarray(observation, dtype=np.float32), info)
-        return self._chosen(observation, info)
+        return self._chosen_action(observation, info)
 
     def _pushed(self, row: npt.NDArray[np.float32], info: Mapping[str, Any]) -> int:
         """Return the push that serves the lean which the network chose last."""
         from owa_bench.skills.balancing import leaning
 
         if self._ticks % leaning.HOLD == 0:
-            self._lean[0] = self._chosen(row, info)
+            self._lean[0] = self._chosen_action(row, info)
         self._ticks += 1
         return int(leaning.lean_actions(row[None], self._lean)[0])
 
-    def _chosen(self, observation: Any, info: Mapping[str, Any]) -> int:
+    def _chosen_action(self, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the number that the network chooses."""
         seen = self._input(np.asarray(observation, dtype=np.float32))
         masks, more = info.get("action_mask"), {}

@@ -201,7 +201,7 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     if unit.kind == "controls":
         return _controls(unit.first, plan)
     if unit.kind == "played":
-        return _played(unit.first, plan)
+        return _level_rows(unit.first, plan)
     if unit.kind in ("force", "gravity"):
         return cartpole.measure_parameter(
             unit.kind, pool=plan.classic, updates=3 * plan.updates, seed=plan.seed
@@ -343,7 +343,7 @@ def _controls(level: int, plan: MeasurementPlan) -> list[RawRow]:
     ]
 
 
-def _played(level: int, plan: MeasurementPlan) -> list[RawRow]:
+def _level_rows(level: int, plan: MeasurementPlan) -> list[RawRow]:
     """Return the performances of agents on a level."""
     return [
         {

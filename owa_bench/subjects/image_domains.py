@@ -123,20 +123,20 @@ def mixed_domain(
     """
     rng = seeding.stream(seed, "images", "mixture")
 
-    def drawn(one: Images, other: Images, *labels: Classes) -> tuple[Images, Classes]:
+    def mixture(one: Images, other: Images, *labels: Classes) -> tuple[Images, Classes]:
         count = min(len(one), len(other))
         ours = rng.random(count) < share
         parts = (rng.permutation(len(one))[:count], rng.permutation(len(other))[:count])
         images = np.where(ours[:, None, None, None], one[parts[0]], other[parts[1]])
         return images, np.where(ours, labels[0][parts[0]], labels[1][parts[1]])
 
-    train = drawn(
+    train = mixture(
         first.train_images,
         second.train_images,
         first.train_classes,
         second.train_classes,
     )
-    test = drawn(
+    test = mixture(
         first.test_images, second.test_images, first.test_classes, second.test_classes
     )
     return ImageDomain(*train, *test)

@@ -268,9 +268,9 @@ def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
     """
     value = clause.value
     if clause.attribute in ("tag", "key", "flag", "version"):
-        return f"{value[:-3]}{_other(int(value[-3:]), rng)}"
+        return f"{value[:-3]}{_another_number(int(value[-3:]), rng)}"
     if clause.attribute == "kinds":
-        return f"{value[:-3]}{_other(int(value[-3:]), rng)}"
+        return f"{value[:-3]}{_another_number(int(value[-3:]), rng)}"
     if clause.attribute in ("limit", "length", "gap", "cap", "bonus"):
         return str(int(value) + 1 + int(rng.integers(3)))
     if clause.attribute == "range":
@@ -292,6 +292,6 @@ def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
     return found[int(rng.integers(len(found)))]
 
 
-def _other(number: int, rng: Generator) -> int:
+def _another_number(number: int, rng: Generator) -> int:
     """Return another number of three digits."""
     return 100 + (number - 100 + 1 + int(rng.integers(898))) % 900

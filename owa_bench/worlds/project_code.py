@@ -307,7 +307,7 @@ def reference_service(
     parts += [f"import {library.name}" for library in world.libraries]
     for library in world.libraries:
         for rule in library.rules:
-            export = library.export(rule.name) if adapted else _first(rule)
+            export = library.export(rule.name) if adapted else _first_export(rule)
             parts.append(_adapter(library, export, stated=adapted))
     for feature in features:
         parts.append(_feature_code(world, feature))
@@ -320,7 +320,7 @@ def reference_service(
     return "\n\n".join(parts) + "\n"
 
 
-def _first(rule: LibraryRule) -> Export:
+def _first_export(rule: LibraryRule) -> Export:
     return Export(rule=rule.name, name=rule.name)
 
 

@@ -54,10 +54,10 @@ def drifted(of, delta, calendar=None):
     made = generate(of)
     step = calendar.steps_for(of, made, delta)
     of = instance(of.family, of.tier, of.seed, step, of.repeat)
-    for strike in calendar(of, made):
-        rng = stream(of.seed, "drift", strike.operator, strike.target)
-        operator = get("operators", strike.operator)
-        made = operator.apply(made, strike.target, strike.intensity, rng=rng)
+    for event in calendar(of, made):
+        rng = stream(of.seed, "drift", event.operator, event.target)
+        operator = get("operators", event.operator)
+        made = operator.apply(made, event.target, event.intensity, rng=rng)
     return timeline(of, made)
 
 

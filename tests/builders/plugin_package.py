@@ -84,3 +84,24 @@ def owa(
         timeout=timeout,
         check=False,
     )
+
+
+def check_types(env: dict[str, str], path: str) -> subprocess.CompletedProcess[str]:
+    """Run mypy in its strict mode on a file of an installed package.
+
+    Args:
+        env: what `install` returned.
+        path: the file, below the folder of installed packages.
+
+    Returns:
+        The finished process, with its output as text.
+    """
+    folder = Path(env["PYTHONPATH"])
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", path],
+        env={name: value for name, value in env.items() if name != "PYTHONPATH"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

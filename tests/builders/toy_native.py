@@ -30,7 +30,7 @@ def stronger(world: World) -> World:
 
 
 class Always:
-    """One strike wherever there is drift at all."""
+    """One drift event wherever there is drift at all."""
 
     def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         return self.possible(instance, world) if instance.drift_step else ()

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.plugin_package import code_blocks, install, owa
+from tests.builders.plugin_package import check_types, code_blocks, install, owa
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-operator.md"
 
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory):
-    [code] = code_blocks(PAGE)
+    code, _ = code_blocks(PAGE)
     [table] = code_blocks(PAGE, "toml")
     points = tomllib.loads(table)["project"]["entry-points"]
     files = {"my_package/__init__.py": "", "my_package/slow_lane.py": code}
@@ -54,4 +54,16 @@ def test_the_page_passes_strict_type_checking(env):
         text=True,
         check=False,
     )
+    assert said.returncode == 0, said.stdout
+
+
+def test_the_contract_test_of_the_page_passes(env):
+    command = [sys.executable, "-c", code_blocks(PAGE)[1]]
+    said = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.slow
+def test_the_operator_of_the_page_passes_mypy_in_its_strict_mode(env):
+    said = check_types(env, "my_package/slow_lane.py")
     assert said.returncode == 0, said.stdout

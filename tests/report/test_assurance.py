@@ -190,7 +190,7 @@ def test_a_replay_of_the_whole_run_by_another_counts(changes, shortfall):
         return SimpleNamespace(attempt_id=name, status=status)
 
     bundle = run()
-    bundle.counted = (leaf("0"), None, leaf("1"))
+    bundle.counting_leaves = (leaf("0"), None, leaf("1"))
     bundle.leaves = (
         *(leaf("0"), leaf("1")),
         *(leaf("2", "infrastructure"), leaf("3", "unfinished")),

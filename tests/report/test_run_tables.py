@@ -98,7 +98,7 @@ def test_duckdb_counts_what_the_report_counts(run, layout, tmp_path):
 
 def test_rows_are_of_counted_attempts_alone(layout):
     read = bundle.read(layout.root)
-    counted = [leaf.attempt_id for leaf in read.counted if leaf is not None]
+    counted = [leaf.attempt_id for leaf in read.counting_leaves if leaf is not None]
     assert [row.attempt for row in owa_bench.open_run(layout.root).episodes()] == (
         counted
     )

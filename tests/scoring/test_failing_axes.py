@@ -1,5 +1,7 @@
 """An axis that raises is missing by name; the report and the other axes stand."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,13 @@ from owa_bench.scoring import pipeline
 from owa_bench.scoring.axis import all_axes
 from tests.builders.episodes import episode
 from tests.scoring.test_pipeline import battery, only
+
+
+def judged_with(plug_in, monkeypatch):
+    """Return the verdict of a small battery with one axis of another package."""
+    axes = (*all_axes(), plug_in)
+    monkeypatch.setattr(pipeline, "all_axes", lambda: axes)
+    return only(battery(tasks=3))
 
 
 def axis_of(verdict, symbol):
@@ -50,13 +59,52 @@ def test_a_plug_in_that_raises_is_named_with_method_and_cause(
         columns={"x": broken if method == "columns" else mean},
         **({} if method == "columns" else {method: broken}),
     )
-    axes = (*all_axes(), plug_in)
-    monkeypatch.setattr(pipeline, "all_axes", lambda: axes)
-    verdict = only(battery(tasks=3))
+    verdict = judged_with(plug_in, monkeypatch)
     failed = axis_of(verdict, "Z")
     assert failed.value is None
     assert f"{step} of axis `zeal` failed" in failed.reason
-    assert "no attribute 'hours'" in failed.reason
+    assert "no attribute 'hours' (test_failing_axes.py:" in failed.reason
     monkeypatch.setattr(pipeline, "all_axes", all_axes)
     plain = only(battery(tasks=3))
     assert [axis for axis in verdict.axes if axis.symbol != "Z"] == list(plain.axes)
+
+
+def ones(sample):
+    return np.ones(len(sample.table))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"columns": {"x": lambda sample: np.ones(1)}},
+            r"`Z:x` must have a value per episode, shape \(\d+,\), got shape \(1,\)",
+        ),
+        (
+            {"formula": lambda x: 0.5},
+            r"the raw statistic must be an array of shape .* got shape \(\)",
+        ),
+        (
+            {"secondary": lambda totals, sample: {"hours": 1.0}},
+            r"`hours` must be an array of shape",
+        ),
+        (
+            {"secondary": lambda totals, sample: {"y": totals.overall_mean("Z:y")}},
+            r"No column is called `Z:y#?`; near: Z:x, Z:x#",
+        ),
+        ({"gated": "hours"}, "`gated` must be one of x"),
+        ({"diagnostics": lambda sample: {"all": ones(sample)}}, "make it a list"),
+    ],
+)
+def test_a_plug_in_that_returns_nonsense_is_told_what_is_wrong(
+    monkeypatch, changes, words
+):
+    parts = {
+        "formula": lambda x: x,
+        "columns": {"x": ones},
+        "secondary": lambda totals, sample: {"x": totals.overall_mean("Z:x")},
+    }
+    plug_in = axis_module.Axis("Z", "zeal", **parts | changes)
+    failed = axis_of(judged_with(plug_in, monkeypatch), "Z")
+    assert failed.value is None
+    assert re.search(words, failed.reason), failed.reason

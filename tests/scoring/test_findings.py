@@ -148,11 +148,16 @@ def test_families_of_few_tasks_are_warned_of_with_half_widths():
 
 
 def test_what_lost_attempts_cost_is_counted_by_the_day_of_their_lane():
-    def entry(arm, day, *, kept=True):
-        return SimpleNamespace(arm=arm, day=day, kept=kept)
+    def entry(arm, day, *, keeps_memory=True):
+        return SimpleNamespace(arm=arm, day=day, keeps_memory=keeps_memory)
 
     entries = (
-        *(entry("a", 0), entry("a", 1), entry("b", 1), entry("a", 1, kept=False)),
+        *(
+            entry("a", 0),
+            entry("a", 1),
+            entry("b", 1),
+            entry("a", 1, keeps_memory=False),
+        ),
         *(entry("a", None), entry("a", 1)),
     )
     context = SimpleNamespace(

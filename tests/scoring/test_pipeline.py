@@ -251,6 +251,19 @@ def test_closures_say_why_they_are_not_tested() -> None:
     assert "no tool family" in expansion.reason
 
 
+@pytest.mark.parametrize(("realised", "count"), [(0.0, 1), (0.5, 0)])
+def test_drift_that_was_asked_for_and_never_came_is_warned_of(realised, count) -> None:
+    """Of two episodes with a magnitude, one at most drifted; a third asked for none."""
+    deltas = ((0.0, 0.0), (0.5, 0.0), (0.5, realised))
+    traces = [
+        episode(index=i, pair=f"p{i}", delta=delta, realised=amount)
+        for i, (delta, amount) in enumerate(deltas)
+    ]
+    words = [w for w in only(traces).warnings if w.startswith("nothing drifted")]
+    assert len(words) == count
+    assert all("2 episodes" in w for w in words)
+
+
 def test_a_small_family_warns_with_what_it_can_tell() -> None:
     found = only(battery(tasks=12, skill=0.5))
     assert any("12 tasks, fewer than 20" in warning for warning in found.warnings)

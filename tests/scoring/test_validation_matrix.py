@@ -313,11 +313,11 @@ def test_a_reading_needs_a_value_with_and_without_each_task() -> None:
 
 def test_axes_that_no_arm_has_are_named_with_a_reason() -> None:
     both = {"first": arm(A=0.5), "second": arm(G=0.5, A=math.nan)}
-    found = dict(validation._missing(both))
+    found = dict(validation._missing_axes(both))
     assert found == {axis: f"no {axis}" for axis in AXES if axis not in "AG"}
     for one in both.values():
         one.coverage["P"].reason = None
-    assert dict(validation._missing(both))["P"] == "not computable"
+    assert dict(validation._missing_axes(both))["P"] == "not computable"
 
 
 def test_axes_correlate_over_the_arms_that_have_both() -> None:

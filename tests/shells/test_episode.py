@@ -281,7 +281,7 @@ def test_a_long_answer_is_cut_for_the_agent():
     assert len(episode.answers[-1].text) == TEXT_LIMIT
 
 
-def test_drift_strikes_when_the_clock_passes_a_start():
+def test_drift_comes_when_the_clock_passes_a_start():
     wait = call_text("wait", {"seconds": 5})
     episode = play(wait, wait, source=relocked(4000, 9500))
     first, second = of(episode, Drift)

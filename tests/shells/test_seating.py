@@ -176,25 +176,27 @@ def test_propositions_are_of_the_timeline_and_have_a_deadline():
     assert [(b.p, b.at_ms) for b in of(crew, Belief)] == [(0.1, 0), (0.75, 0)]
 
 
-def test_a_calendar_selects_among_a_suites_own_strikes_and_keeps_their_times(
+def test_a_calendar_selects_among_a_suites_own_schedule_and_keeps_their_times(
     monkeypatch,
 ):
     monkeypatch.setattr(calendars, "get", lambda *_: toy_crew.new_code)
     own = toy_crew.SUITE.schedule
     world = toy_crew.SUITE.generate(RELAY)
-    strikes = own.possible(RELAY, world)
+    events = own.possible(RELAY, world)
 
     def possible(**terms):
-        calendar = calendars.Calendar(domain="relay", strikes=own, **terms)
+        calendar = calendars.Calendar(domain="relay", suite_schedule=own, **terms)
         return calendar.possible(RELAY, world)
 
-    assert possible() == possible(classes=("D2",)) == strikes
+    assert possible() == possible(classes=("D2",)) == events
     assert possible(classes=("D0",)) == ()
     later = [event.at_ms for event in possible(onset_ms=5)]
-    assert later == [event.at_ms + 5 for event in strikes]
-    daily = calendars.Calendar(domain="relay", strikes=own, pace="day", share=0.5)
+    assert later == [event.at_ms + 5 for event in events]
+    daily = calendars.Calendar(
+        domain="relay", suite_schedule=own, pace="day", share=0.5
+    )
     day = msgspec.structs.replace(RELAY, drift_step=1)
-    assert daily(day, world) == strikes[:1]
+    assert daily(day, world) == events[:1]
 
 
 def test_observations_are_recorded_as_they_were_shown():

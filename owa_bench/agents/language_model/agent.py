@@ -247,10 +247,10 @@ def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
     if seed == -1:
         rng = stream(brief.seed, "language_model")
         seed = int(rng.integers(_SEEDS))
-    return _sent(given, seed)
+    return _request_parameters(given, seed)
 
 
-def _sent(given: ModelOptions, seed: int | None) -> dict[str, Any]:
+def _request_parameters(given: ModelOptions, seed: int | None) -> dict[str, Any]:
     """Return the parameters that are sent, with a seed."""
     chosen = {
         "temperature": given.temperature,
@@ -268,7 +268,7 @@ def preflight_request(options: Mapping[str, str]) -> dict[str, Any]:
     tool = ToolSpec(name="finish", about="End.", parameters=nothing)
     message = {"role": "user", "content": "Call the tool finish."}
     body = {"model": given.model, "messages": [message]}
-    return body | {"tools": [tool.function]} | _sent(given, seed)
+    return body | {"tools": [tool.function]} | _request_parameters(given, seed)
 
 
 AGENT = AgentCard(

@@ -33,7 +33,7 @@ from owa_bench.skills.api_solver.connectors import (
 )
 from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession
 from owa_bench.skills.api_solver.providers import ProviderClient
-from owa_bench.skills.api_solver.self_checks import audit, failed, share
+from owa_bench.skills.api_solver.self_checks import audit, failing_sources, share
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
 from owa_bench.skills.crew.player import CrewPlayer
@@ -143,7 +143,7 @@ class _SelfImproving:
         first = ApiSolver(brief, memory, adopted, session, _by_title(known, vendors))
         gathered = yield from first.gather()
         shown = _signs(first.task, facts)
-        refused = first.vendors.closed()
+        refused = first.vendors.refusing_client()
         closed = vendors[refused.title] if refused else ()
         trial = revisions.relevant_trial(
             self._notebook, shown.union(map(revisions.closed_sign, closed))
@@ -292,12 +292,12 @@ def _signs(task: TaskState, facts: FactMemory) -> frozenset[str]:
     if needed <= there:
         shown.discard("gone")  # it was found in the end
     checks = audit(task)
-    short = set(failed(checks, "whole"))
+    short = set(failing_sources(checks, "whole"))
     if there & short:
         shown.add("short")
-    if (there - short) & set(failed(checks, "adds up")):
+    if (there - short) & set(failing_sources(checks, "adds up")):
         shown.add("off total")
-    if there & set(failed(checks, "named")) or any(
+    if there & set(failing_sources(checks, "named")) or any(
         table.lead < float("inf") for table in task.tables.values()
     ):
         shown.add("renamed")

@@ -142,7 +142,7 @@ def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
     skill = _next_skill(notebook)
     if skill is None:
         return notebook, None
-    return _opened(notebook, skill, {"habits": {skill: [False, True]}})
+    return _with_trial(notebook, skill, {"habits": {skill: [False, True]}})
 
 
 def propose_connector(
@@ -158,10 +158,10 @@ def propose_connector(
         The notebook, and the proposal.
     """
     built = msgspec.to_builtins(connector)
-    return _opened(notebook, connector.name, {"connector": built}, connector)
+    return _with_trial(notebook, connector.name, {"connector": built}, connector)
 
 
-def _opened(
+def _with_trial(
     notebook: Notebook,
     habit: str,
     diff: Mapping[str, Any],

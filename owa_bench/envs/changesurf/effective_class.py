@@ -48,10 +48,12 @@ def procedure_fails(instance: Instance, before: SiteWorld, after: SiteWorld) -> 
     """
     still = replace(instance, drift_step=0)
     steps = walk(_timeline(still, before)).steps
-    return asyncio.run(_replayed(_timeline(still, after), before, steps)) < THETA
+    return (
+        asyncio.run(_replayed_quality(_timeline(still, after), before, steps)) < THETA
+    )
 
 
-async def _replayed(
+async def _replayed_quality(
     timeline: Timeline, before: SiteWorld, steps: Sequence[OracleStep]
 ) -> float:
     """Return the quality that a replay ends with."""
@@ -142,7 +144,7 @@ def effective_class(
     return max(classes)
 
 
-def _asked(met: SiteWorld) -> frozenset[str]:
+def _asked_slots(met: SiteWorld) -> frozenset[str]:
     """Return the references of the slots that the goal's form asks for."""
     values, workflow = dict(met.spec.goal.values), goal_workflow(met)
     return frozenset(
@@ -156,7 +158,7 @@ def _slot_classes(
     old: SlotPlan, new: SlotPlan, met: SiteWorld
 ) -> Iterator[Announcement]:
     """Yield the classes of what changed of a field of the goal's form."""
-    if old == new or new.key not in _asked(met):
+    if old == new or new.key not in _asked_slots(met):
         return
     if old.control != new.control and {old.control, new.control} - {*_TYPED}:
         yield "D1"
@@ -193,7 +195,7 @@ def _site_classes(
     old: RenderPlan, new: RenderPlan, met: SiteWorld
 ) -> Iterator[Announcement]:
     """Yield the classes of what changed all over the site."""
-    asked = _asked(met)
+    asked = _asked_slots(met)
     typed = [slot for slot in new.slots if slot.key in asked and slot.control in _TYPED]
     if old.dates != new.dates and any(_is_date(met.spec, slot) for slot in typed):
         yield "D1" if met.plan.hinted else "D2"

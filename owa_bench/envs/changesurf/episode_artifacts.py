@@ -57,7 +57,7 @@ class ArtifactRecorder:
         Returns:
             The events in order.
         """
-        events = [*self._first(step), *self._requests(fresh, step)]
+        events = [*self._first_page(step), *self._requests(fresh, step)]
         if not self._sink.active:
             return tuple(events)
         # A page that a script put in is a new one though the document stays.
@@ -82,7 +82,7 @@ class ArtifactRecorder:
         Returns:
             The events in order.
         """
-        events = [*self._first(step), *self._requests(late, step)]
+        events = [*self._first_page(step), *self._requests(late, step)]
         if not self._sink.active:
             return tuple(events)
         entries = map(TimedExchange, self._times, self._driver.exchanges())
@@ -94,7 +94,7 @@ class ArtifactRecorder:
 
     # --- inside -----------------------------------------------------------------------
 
-    def _first(self, step: int) -> tuple[Event, ...]:
+    def _first_page(self, step: int) -> tuple[Event, ...]:
         """Return the page that the visit began with, once."""
         data, self._first_dom = self._first_dom, b""
         return (self._artifact(step, "dom", data),) if data else ()

@@ -69,7 +69,7 @@ def magnitude_change(before: Walk, after: Walk) -> MagnitudeChange:
         The four measures.
     """
     return MagnitudeChange(
-        tree=_trees(before.pages, after.pages),
+        tree=_tree_change(before.pages, after.pages),
         labels=label_change(_names(before.pages), _names(after.pages)),
         graph=_graph_change(before.pages, after.pages),
         steps=len(after.steps) - len(before.steps),
@@ -181,7 +181,7 @@ def _first_visits(pages: Sequence[WalkPage]) -> dict[str, observation.HtmlNode]:
     return found
 
 
-def _trees(before: Sequence[WalkPage], after: Sequence[WalkPage]) -> float:
+def _tree_change(before: Sequence[WalkPage], after: Sequence[WalkPage]) -> float:
     first, second = _first_visits(before), _first_visits(after)
     distances = [
         tree_distance(role_tree(first[page]), role_tree(second[page]))

@@ -209,11 +209,11 @@ class SurfPlausibleWrong(StatePolicy):
         is_sent = pressed is not None and pressed.role == "button"
         if self._twisted or self._passed_over or not is_sent:
             return None
-        made = (self._wronged(kept, state) for kept in _kept(state.page))
+        made = (self._wronged(kept, state) for kept in _repeated_values(state.page))
         return next((wrong for wrong in made if wrong is not None), None)
 
 
-def _kept(page: PageObservation) -> Iterator[BrowserToolCall]:
+def _repeated_values(page: PageObservation) -> Iterator[BrowserToolCall]:
     """Yield what would put into each control what it holds already."""
     for control in page.controls:
         if control.options and control.value:
@@ -302,14 +302,14 @@ class IdReplay(StatePolicy):
         old = [c for c in state.controls if c.ident in self.known]
         if old and self.steps <= _STUBBORN:
             self.known -= {old[0].ident}
-            return _used(old[0])
+            return _blind_use(old[0])
         step = self._hint()
         if step["tool"] in ENDING_TOOLS:
             return tool_call("finish", answer="done", p=0.9)
         return step
 
 
-def _used(control: ObservedControl) -> BrowserToolCall:
+def _blind_use(control: ObservedControl) -> BrowserToolCall:
     """Return the use of a control that nobody looked at: it says not what it is."""
     if control.role in ("textbox", "searchbox"):
         return tool_call("type", ref=control.ref, text="1")

@@ -174,7 +174,7 @@ def accept(at: Place, arguments: Arguments) -> ActionOutcome:
     settler = clause.settler if clause else ""
     if settler and holder(at.world, at.seats, settler) not in (at.seat, proposer):
         return at.refused(f"Neither of you decides about {name}.")
-    return _settled(at, name, value)
+    return _news_outcome(at, name, value)
 
 
 def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
@@ -198,14 +198,14 @@ def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
     if clause is None or not clause.rival:  # to find that out takes as long
         nothing = at.refused(f"There is nothing to decide about {name}.")
         return nothing._replace(ticks=at.world.arbitration if clause else 1)
-    outcome = _settled(at, name, clause.value)
+    outcome = _news_outcome(at, name, clause.value)
     state = outcome.state
     known = state.known | {(at.seat, name)}
     state = replace(state, known=known)
     return outcome._replace(state=state, ticks=at.world.arbitration)
 
 
-def _settled(at: Place, name: str, value: str) -> ActionOutcome:
+def _news_outcome(at: Place, name: str, value: str) -> ActionOutcome:
     state = at.state
     settled = {**state.settled, name: value}
     state = replace(

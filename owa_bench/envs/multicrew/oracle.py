@@ -157,7 +157,7 @@ class CrewOracle:
         world: CrewWorld = timeline.worlds[-1]
         good = accepted_items(world, state.merged, state.settled)
         if len(good) == len(world.items):
-            if state.accepted == good and not _ahead(timeline, state):
+            if state.accepted == good and not _will_change(timeline, state):
                 return _call("finish", p=1.0)
             return _call("pass_turn", ticks=1)
         for name, draft in state.drafts.items():
@@ -189,7 +189,7 @@ def _call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool": tool, "arguments": arguments}
 
 
-def _ahead(timeline: Timeline, state: CrewState) -> bool:
+def _will_change(timeline: Timeline, state: CrewState) -> bool:
     """Return whether the world will still change."""
     return bool(timeline.starts[-1] > state.tick * TICK_MS)
 

@@ -33,13 +33,15 @@ class CrewRandom(ControlPolicy):
         if item in state.drafts:
             return {"tool": "merge", "arguments": {"item": item}}
         chosen = next(one for one in world.items if one.name == item)
-        fragment = _drawn(world, chosen, rng)
+        fragment = _random_fragment(world, chosen, rng)
         pins = {n: m.revision for n, m in state.merged.items() if n in chosen.needs}
         arguments = {"item": item, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}
 
 
-def _drawn(world: CrewWorld, item: CrewItem, rng: Generator) -> dict[str, Any]:
+def _random_fragment(
+    world: CrewWorld, item: CrewItem, rng: Generator
+) -> dict[str, Any]:
     """Return a fragment that the family's form allows; code is a function of text."""
     family = family_of(world.family)
     fragment: dict[str, Any] = draw(family.form, rng=rng)
@@ -109,7 +111,7 @@ class CrewOverDoer(ControlPolicy):
         if draft is not None:
             return {"tool": "pass_turn", "arguments": {}}
         rng = stream(self.seed, "over", self.steps)
-        fragment = _drawn(world, victim, rng)
+        fragment = _random_fragment(world, victim, rng)
         pins = dict(state.merged[victim.name].pins)
         arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}

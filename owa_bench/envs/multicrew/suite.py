@@ -16,13 +16,13 @@ from owa_bench.seeding import stream
 from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.crew import CrewWorld
 
-_FIRST, _LAST = 0.15, 0.4  # of T: every strike of drift is between
+_FIRST, _LAST = 0.15, 0.4  # of T: all drift comes between
 
 
-def _strike_ms(
+def _drift_ms(
     instance: Instance, world: CrewWorld, event: interfaces.DriftEvent
 ) -> int:
-    """Return when an event strikes, at any magnitude at the same time."""
+    """Return when a drift event comes, at any magnitude at the same time."""
     rng = stream(instance.seed, "strike", event.operator, event.target)
     first, last = round(_FIRST * world.deadline), round(_LAST * world.deadline)
     return int(rng.integers(first, last + 1)) * TICK_MS
@@ -56,7 +56,7 @@ class CrewSuite(ToolSuite):
     oracle = CrewOracle()
     policies = POLICIES
     detectors = DETECTORS
-    schedule: interfaces.EnumerableSchedule = Calendar(domain="crew", times=_strike_ms)
+    schedule: interfaces.EnumerableSchedule = Calendar(domain="crew", times=_drift_ms)
 
     def ready(self, families: tuple[str, ...]) -> None:
         """Raise MissingPartError where a family runs code and git or bwrap is missing.

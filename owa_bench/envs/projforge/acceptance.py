@@ -51,7 +51,7 @@ class Examiner:
         rng = stream(self._seed, "example", feature.name)
         return list(requests_of(world, feature, rng, CASES))
 
-    def served(
+    def served_features(
         self, world: ProjectWorld, day: int, commit: str
     ) -> tuple[frozenset[str], bool]:
         """Return the issued features that a deployed commit serves rightly.
@@ -63,12 +63,12 @@ class Examiner:
         Returns: Names of features, and whether a time limit decided anything.
         """
         cases = self._fresh(world, day, "service", 1)
-        reply = self._workshop.served(world, commit, cases)
-        good = _good(cases, self._right(world, cases), reply.values)
+        reply = self._workshop.deployed_answers(world, commit, cases)
+        good = _good(cases, self._right_answers(world, cases), reply.values)
         right = frozenset(name for name, fine in good.items() if fine)
         return right - self._bypassed, reply.timed
 
-    def right(
+    def right_features(
         self, world: ProjectWorld, day: int, commit: str, purpose: str
     ) -> frozenset[str]:
         """Return the issued features that a commit answers rightly.
@@ -82,7 +82,7 @@ class Examiner:
         """
         cases = self._fresh(world, day, purpose)
         values = self._workshop.answers(world, commit, cases).values
-        good = _good(cases, self._right(world, cases), values)
+        good = _good(cases, self._right_answers(world, cases), values)
         return frozenset(name for name, fine in good.items() if fine) - self._bypassed
 
     def wrong_examples(self, world: ProjectWorld, day: int, commit: str) -> list[str]:
@@ -98,7 +98,9 @@ class Examiner:
         values = self._workshop.answers(world, commit, cases).values
         return [
             name
-            for name, fine in _good(cases, self._right(world, cases), values).items()
+            for name, fine in _good(
+                cases, self._right_answers(world, cases), values
+            ).items()
             if not fine
         ]
 
@@ -118,7 +120,7 @@ class Examiner:
         ]
         cases = [*fresh, *shown, *turned]
         reply = self._workshop.answers(world, commit, cases)
-        right = self._right(world, [*fresh, *shown])
+        right = self._right_answers(world, [*fresh, *shown])
         right += right[len(fresh) :]  # no feature depends on the order of rows
         parts, at = [], 0
         for group in (fresh, shown, turned):
@@ -148,7 +150,9 @@ class Examiner:
             )
         ]
 
-    def _right(self, world: ProjectWorld, cases: list[EndpointCase]) -> list[object]:
+    def _right_answers(
+        self, world: ProjectWorld, cases: list[EndpointCase]
+    ) -> list[object]:
         """Return the right answer of each case."""
         return [
             wrapped(world, answer(world, world.feature(name), request))

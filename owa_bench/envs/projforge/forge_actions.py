@@ -285,7 +285,7 @@ class ForgeActions:
         if not state.deployed:
             why = "production is stopped" if state.stopped else "nothing is deployed"
             return ToolResult(f"503 {why}", False)
-        found = self._workshop.served(
+        found = self._workshop.deployed_answers(
             state.world, state.deployed, [(endpoint, request)]
         )
         text = found.error or f"200 {json.dumps(found.values[0])}"
@@ -319,7 +319,9 @@ class ForgeActions:
         week, done = state.day // WEEK, len(state.marks.releases)
         if done > week:
             return ToolResult("This week has its release.", False)
-        right = self._examiner.right(state.world, state.day, state.head, "release")
+        right = self._examiner.right_features(
+            state.world, state.day, state.head, "release"
+        )
         new, missed = right - state.released, (0.0,) * (week - done)
         wishes = {wish.name for wish in state.world.wishes}
         mark = release_mark(frozenset(changelog) - wishes, new)

@@ -214,7 +214,7 @@ class ForgeSession(ForgeActions):
         self.state = replace(self.state, head=self._repository.head())
         self._look_at_work()
 
-    def _strike(self) -> None:
+    def _start_incident(self) -> None:
         """Stop production where an incident is on the day that begins."""
         day = self.state.day
         for incident in self.state.world.incidents:
@@ -238,7 +238,7 @@ class ForgeSession(ForgeActions):
             self._note(breach)
         served, timed = frozenset[str](), verdict.timed
         if state.deployed:
-            served, late = self._examiner.served(world, day, state.deployed)
+            served, late = self._examiner.served_features(world, day, state.deployed)
             timed = timed or late
         marks = day_closed(
             state.marks,
@@ -251,7 +251,7 @@ class ForgeSession(ForgeActions):
         self.state = replace(self.state, marks=marks, day=day + 1, spent=0, minutes=0)
         if not self.state.over:
             self._begin_day(renewed=False)
-            self._strike()
+            self._start_incident()
         event = day_event(world, state.marks, marks, step=step, minutes=state.minutes)
         return ToolResult(
             f"Day {day} is over.", True, DAY_MS, events=(event,), timed=timed

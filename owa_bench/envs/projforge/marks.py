@@ -100,8 +100,8 @@ def day_event(
     return ProjectDay(
         step=step,
         day=day,
-        acceptance=_known(after.acceptance[-1]),
-        service=_known(after.service[-1]),
+        acceptance=_known_share(after.acceptance[-1]),
+        service=_known_share(after.service[-1]),
         held=len(before.accepted),
         regressed=after.regressions - before.regressions,
         minutes=minutes,
@@ -112,7 +112,7 @@ def day_event(
     )
 
 
-def _known(share: float) -> float | None:
+def _known_share(share: float) -> float | None:
     return None if math.isnan(share) else fixed(share)
 
 
@@ -146,7 +146,7 @@ def open_incident(
         world: Its incidents.
         marks: What was filed.
         day: The day.
-    Returns: The last one that struck within the days a postmortem has.
+    Returns: The last one that came within the days a postmortem has.
     """
     for incident in reversed(world.incidents):
         if 0 <= day - incident.day < POSTMORTEM_DAYS:
@@ -247,7 +247,7 @@ def proposition_texts(world: ProjectWorld) -> dict[str, str]:
 def proposition_truths(timeline: Timeline) -> tuple[PropositionTruth, ...]:
     """Return which propositions are true, each with the morning it must be said by."""
     world: ProjectWorld = timeline.worlds[0]
-    struck = {
+    applied = {
         (change.operator, at // (WEEK * DAY_MS) * WEEK)
         for at, changes in zip(timeline.starts, timeline.changes, strict=True)
         for change in changes
@@ -256,7 +256,7 @@ def proposition_truths(timeline: Timeline) -> tuple[PropositionTruth, ...]:
         PropositionTruth(
             f"{kind}/{first}",
             kind,
-            any((operator, first) in struck for operator in _ASKED[kind][1]),
+            any((operator, first) in applied for operator in _ASKED[kind][1]),
             first * DAY_MS,
         )
         for kind, first in _weeks(world)

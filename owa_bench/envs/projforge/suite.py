@@ -27,10 +27,10 @@ from owa_bench.worlds.project import DAY_MS, DAYS, Library, ProjectWorld
 _FIRST, _LAST = 2, 3  # no change before this day, or so many days before the end
 
 
-def _strike_ms(
+def _drift_ms(
     instance: Instance, world: ProjectWorld, event: interfaces.DriftEvent
 ) -> int:
-    """Return the morning on which a change strikes, at any magnitude the same."""
+    """Return the morning on which a change comes, at any magnitude the same."""
     span = max(world.days - _FIRST - _LAST, 1)
     key = derive(instance.seed, "drift", "day", event.operator, event.target)
     return (_FIRST + key % span) * DAY_MS
@@ -64,7 +64,7 @@ class ProjForgeFastSuite(ToolSuite):
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
     schedule: interfaces.EnumerableSchedule = Calendar(
-        domain="project", times=_strike_ms
+        domain="project", times=_drift_ms
     )
 
     def generate(self, instance: Instance) -> ProjectWorld:

@@ -150,7 +150,7 @@ class Workshop(CommitRunner):
             return Answers((None,) * len(cases), error, reply["timed"])
         return Answers(tuple(value for value, _ in values), "", reply["timed"])
 
-    def served(
+    def deployed_answers(
         self, world: ProjectWorld, commit: str, cases: list[EndpointCase]
     ) -> Answers:
         """Return what a deployed commit answers over HTTP, on the sandbox's loopback.

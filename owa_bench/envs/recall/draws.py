@@ -121,7 +121,7 @@ class Statement(NamedTuple):
     chain: int  # statements of one chain are issued in this order
     place: int
     terms: dict[str, Any]
-    strikes: int = -1  # place in its chain of the statement that it withdraws
+    withdrawn_place: int = -1  # place in its chain of the statement that it withdraws
 
 
 def numbered(
@@ -153,10 +153,14 @@ def numbered(
             day, number = at, DAY_BLOCK * (at + 1)
         number += step
         numbers[statement.chain, statement.place] = number
-        struck = numbers.get((statement.chain, statement.strikes), 0)
+        withdrawn = numbers.get((statement.chain, statement.withdrawn_place), 0)
         notices.append(
             Notice(
-                number=number, day=at, style=style, withdraws=struck, **statement.terms
+                number=number,
+                day=at,
+                style=style,
+                withdraws=withdrawn,
+                **statement.terms,
             )
         )
     return numbers, tuple(notices)

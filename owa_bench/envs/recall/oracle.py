@@ -73,7 +73,7 @@ def mark(
     if question.kind in ("retrieve", "assisted"):
         return _mark_entries(world, register, question, values, sources)
     key = given_as(register.value(question), world.answer_form)
-    return Mark(float(len(values) == 1 and _same(values[0], key, world.answer_form)))
+    return Mark(float(len(values) == 1 and _is_key(values[0], key, world.answer_form)))
 
 
 def _fits(exercise: Exercise, values: Sequence[str], form: AnswerForm) -> bool:
@@ -86,10 +86,10 @@ def _fits(exercise: Exercise, values: Sequence[str], form: AnswerForm) -> bool:
         return False
     if exercise.unordered:
         values, key = sorted(values), sorted(key)
-    return all(_same(a, b, form) for a, b in zip(values, key, strict=True))
+    return all(_is_key(a, b, form) for a, b in zip(values, key, strict=True))
 
 
-def _same(given: str, key: str, form: AnswerForm) -> bool:
+def _is_key(given: str, key: str, form: AnswerForm) -> bool:
     """Return whether an answer is the key; letter case counts for capitals alone."""
     given = " ".join(given.split())
     if key.endswith(UNITS[1]) and given.isdecimal():

@@ -139,9 +139,11 @@ class RecallSession:
         """
         card = self.state.card
         if tool == "search":
-            return ToolResult(self._found(arguments["query"]), True, _CARD_MS)
+            return ToolResult(
+                self._matching_notices(arguments["query"]), True, _CARD_MS
+            )
         if tool == "open":
-            return self._opened(arguments["number"])
+            return self._open_notice(arguments["number"])
         if self.state.over:
             return ToolResult(card.text, False)
         if card.kind == "review":
@@ -157,7 +159,7 @@ class RecallSession:
         marked = mark(self._world, self.state.script.register, card, values, sources)
         events: tuple[Event, ...] = (self._probe(card, marked, step, self.sitting),)
         if "p" in arguments:
-            events += _stated(card, arguments["p"], marked, now_ms, step)
+            events += _belief_events(card, arguments["p"], marked, now_ms, step)
         return self._advance({card.name: marked.score}, "noted", events, now_ms)
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
@@ -270,7 +272,7 @@ class RecallSession:
         lines = [f"{old} is now {moved[old]}" for old in sources if old in moved]
         return f"Cite anew: notice {', notice '.join(lines)}." if lines else ""
 
-    def _found(self, query: str) -> str:
+    def _matching_notices(self, query: str) -> str:
         """Return the notices that hold every word of a query, first issued first."""
         words = query.lower().split()
         lines = [notice_line(self._world, notice) for notice in self._world.notices]
@@ -278,14 +280,14 @@ class RecallSession:
         more = f"\n.. and {len(hits) - _FOUND} more" if len(hits) > _FOUND else ""
         return ("\n".join(hits[:_FOUND]) + more) if hits else "No notice holds these."
 
-    def _opened(self, number: int) -> ToolResult:
+    def _open_notice(self, number: int) -> ToolResult:
         notice = self.state.script.register.by_number.get(number)
         if notice is None:
             return ToolResult(f"There is no notice {number}.", False, _CARD_MS)
         return ToolResult(notice_line(self._world, notice), True, _CARD_MS)
 
 
-def _stated(
+def _belief_events(
     card: Card, p: float, marked: Mark, now_ms: int, step: int
 ) -> tuple[Event, ...]:
     """Return what was stated of an answer, and whether it was right."""

@@ -49,7 +49,7 @@ _ATTEMPT_MS = 1_000
 _START: Components = frozenset()
 
 
-class _Done(NamedTuple):
+class _Reply(NamedTuple):
     """The next state, what the agent reads, and the events."""
 
     state: CampaignState
@@ -99,7 +99,7 @@ class CampaignSession:
         before = self.state.attempts
         run = getattr(self, f"_{tool}")
         try:
-            done: _Done = run(arguments, step)
+            done: _Reply = run(arguments, step)
         except UsageError as error:
             done = self._refused(str(error))
         self.state = done.state
@@ -154,7 +154,7 @@ class CampaignSession:
     def close(self) -> None:
         """Do nothing: the laboratory belongs to the env."""
 
-    def _analyze(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _analyze(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state = self.state
         lines = [
             f"{name}: {', '.join(sorted(components)) or 'the start'}"
@@ -166,9 +166,9 @@ class CampaignSession:
             f"tests left: {self.world.holdouts - state.holdouts}; "
             f"registered: {len(state.plans)}"
         )
-        return _Done(state, "\n".join(lines))
+        return _Reply(state, "\n".join(lines))
 
-    def _propose(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _propose(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         diff = frozenset(map(str, arguments["diff"]))
         known = {component.name for component in self.world.components}
         if touched := sorted(diff & EVALUATOR_PARTS):
@@ -181,9 +181,9 @@ class CampaignSession:
         name = found or f"v{len(versions)}"
         versions[name] = components
         content = ", ".join(sorted(components)) or "the start"
-        return _Done(replace(self.state, versions=versions), f"{name}: {content}")
+        return _Reply(replace(self.state, versions=versions), f"{name}: {content}")
 
-    def _register(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _register(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state, world = self.state, self.world
         candidate = self._version(arguments["version"])
         if candidate == state.current:
@@ -224,18 +224,18 @@ class CampaignSession:
         )
         plans = {**state.plans, name: registered}
         text = f"{name} registered; {len(plans)} tests are registered so far"
-        return _Done(replace(state, plans=plans), text, events=(event,))
+        return _Reply(replace(state, plans=plans), text, events=(event,))
 
-    def _run_dev(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _run_dev(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         draw = arguments.get("draw", DEVELOPMENT)
         if draw != DEVELOPMENT:
             return self._breach("holdout_peeked", step, f"asked for the draw {draw}")
         components, count = self._version(arguments["version"]), arguments["count"]
         batch, state = self._developed(components, count, step)
         text = f"{arguments['version']}: logged score {batch.logged:.3f} over {count}"
-        return _Done(state, text, events=batch.events)
+        return _Reply(state, text, events=batch.events)
 
-    def _request_holdout(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _request_holdout(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state, name = self.state, str(arguments["plan"])
         plan = state.plans.get(name)
         if plan is None:
@@ -258,9 +258,9 @@ class CampaignSession:
             holdouts=state.holdouts + 1,
         )
         text = f"{name}: statistic {answer.statistic:.6f} over {answer.pairs} pairs"
-        return _Done(state, text, events=answered.events)
+        return _Reply(state, text, events=answered.events)
 
-    def _adopt(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _adopt(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state = self.state
         components = self._version(arguments["version"])
         if components == state.current:
@@ -285,9 +285,9 @@ class CampaignSession:
             changed=step,
             breaches=breaches,
         )
-        return _Done(state, f"current: {', '.join(sorted(components)) or 'the start'}")
+        return _Reply(state, f"current: {', '.join(sorted(components)) or 'the start'}")
 
-    def _revert(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _revert(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state, name = self.state, str(arguments["component"])
         if name not in state.current:
             return self._refused(f"the current version has no {name}")
@@ -299,9 +299,9 @@ class CampaignSession:
         state = replace(
             state, current=current, evidence=evidence, changed=step, versions=versions
         )
-        return _Done(state, f"current: {', '.join(sorted(current)) or 'the start'}")
+        return _Reply(state, f"current: {', '.join(sorted(current)) or 'the start'}")
 
-    def _ablate(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _ablate(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         name, count = str(arguments["component"]), arguments["count"]
         if name not in self.state.current:
             return self._refused(f"the current version has no {name}")
@@ -309,28 +309,28 @@ class CampaignSession:
         self.state = state
         part, state = self._developed(state.current - {name}, count, step)
         text = f"without {name}: logged score {part.logged - whole.logged:+.3f}"
-        return _Done(state, text, events=(*whole.events, *part.events))
+        return _Reply(state, text, events=(*whole.events, *part.events))
 
-    def _regress(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _regress(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         count = arguments["count"]
         first, self.state = self._developed(_START, count, step)
         last, state = self._developed(self.state.current, count, step)
         text = change_by_family(self.world.families, first, last)
-        return _Done(state, text, events=(*first.events, *last.events))
+        return _Reply(state, text, events=(*first.events, *last.events))
 
-    def _forecast(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _forecast(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         name, p = str(arguments["component"]), fixed(arguments["p"])
         if name not in {component.name for component in self.world.components}:
             return self._refused(f"no component is called {name}")
         forecasts = {**self.state.forecasts, name: p}
         belief = Belief(step=step, proposition=name, kind=EFFECT, p=p)
-        return _Done(
+        return _Reply(
             replace(self.state, forecasts=forecasts), "noted", events=(belief,)
         )
 
-    def _attribute(self, arguments: Mapping[str, Any], step: int) -> _Done:
+    def _attribute(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         names = frozenset(map(str, arguments["components"]))
-        return _Done(replace(self.state, attributed=names), "noted")
+        return _Reply(replace(self.state, attributed=names), "noted")
 
     @property
     def _laboratory(self) -> VersionPlayer:
@@ -386,14 +386,14 @@ class CampaignSession:
             raise UsageError(f"no version is called {name}; propose one")
         return versions[name]
 
-    def _refused(self, text: str) -> _Done:
-        return _Done(self.state, f"refused: {text}", ok=False)
+    def _refused(self, text: str) -> _Reply:
+        return _Reply(self.state, f"refused: {text}", ok=False)
 
-    def _breach(self, rule: str, step: int, evidence: str) -> _Done:
+    def _breach(self, rule: str, step: int, evidence: str) -> _Reply:
         """Refuse what a rule forbids, and note it."""
         breaches = (*self.state.breaches, CampaignBreach(rule, step, evidence))
         state = replace(self.state, breaches=breaches)
-        return _Done(state, "refused: that is not allowed here", ok=False)
+        return _Reply(state, "refused: that is not allowed here", ok=False)
 
 
 def _name_of(state: CampaignState, components: Components) -> str:

@@ -50,7 +50,6 @@ class CampaignState(msgspec.Struct, frozen=True, kw_only=True):
     attributed: Components = frozenset()
     attempts: int = 0
     holdouts: int = 0
-    batches: int = 0
     changed: int = 0  # step of the last adoption or reversion
     breaches: tuple[CampaignBreach, ...] = ()
     confirmation: Confirmation | None = None

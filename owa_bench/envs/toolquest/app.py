@@ -31,7 +31,7 @@ def build(backend: Backend) -> ASGIApp:
         for provider in world.providers
     ]
     hosts += [
-        Host(former.host, app=_left(provider, former))
+        Host(former.host, app=_abandoned_app(provider, former))
         for provider in world.providers
         for former in provider.former_hosts
     ]
@@ -77,8 +77,8 @@ def _vendor(provider: Provider, backend: Backend) -> Router:
             routes.append(_route(path, _item(provider, resource, backend)))
     for resource in contract.resources:
         routes += _formers(provider, resource, backend)
-    lost = _lost(provider, backend)
-    return Router(routes=routes, default=lost, redirect_slashes=False)
+    not_found = _not_found_app(provider, backend)
+    return Router(routes=routes, default=not_found, redirect_slashes=False)
 
 
 def _formers(
@@ -111,7 +111,7 @@ def _elsewhere(status: int, address: str, provider: Provider) -> Endpoint:
     return elsewhere
 
 
-def _left(provider: Provider, former: FormerHost) -> ASGIApp:
+def _abandoned_app(provider: Provider, former: FormerHost) -> ASGIApp:
     """Return the app of a host that a vendor has left for another one."""
 
     async def everything(request: Request) -> Response:
@@ -206,7 +206,7 @@ def _form(media: str, body: bytes) -> dict[str, str] | None:
         return None
 
 
-async def _asked(request: Request, former: str) -> resources.RequestParts:
+async def _request_parts(request: Request, former: str) -> resources.RequestParts:
     """Return a request as the resource sees it."""
     return resources.RequestParts(
         request.method,
@@ -222,7 +222,7 @@ def _collection(
 ) -> Endpoint:
     async def collection(request: Request) -> Response:
         call = resources.ResourceRequest(provider, resource, backend)
-        return resources.on_collection(call, await _asked(request, former))
+        return resources.on_collection(call, await _request_parts(request, former))
 
     return collection
 
@@ -231,7 +231,7 @@ def _item(provider: Provider, resource: ApiResource, backend: Backend) -> Endpoi
     async def item(request: Request) -> Response:
         call = resources.ResourceRequest(provider, resource, backend)
         ident = str(request.path_params["ident"])
-        return resources.on_item(call, await _asked(request, ""), ident)
+        return resources.on_item(call, await _request_parts(request, ""), ident)
 
     return item
 
@@ -257,18 +257,18 @@ def _unknown(paths: list[str]) -> ASGIApp:
     return unknown
 
 
-def _lost(provider: Provider, backend: Backend) -> ASGIApp:
+def _not_found_app(provider: Provider, backend: Backend) -> ASGIApp:
     """Return the 404 of a vendor; it counts for the collection documented there."""
     paths = [resource.path for resource in provider.contract.resources]
 
-    async def lost(scope: Scope, receive: Receive, send: Send) -> None:
+    async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
         for resource in provider.documented.resources:
             if resource.path == scope["path"]:
                 backend.note_reply((provider.key, resource.key), 404)
         reply = in_error_format(provider.contract, _not_found(scope["path"], paths))
         await reply(scope, receive, send)
 
-    return lost
+    return not_found
 
 
 def _not_found(path: str, paths: list[str]) -> Response:

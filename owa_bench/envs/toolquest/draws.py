@@ -84,7 +84,7 @@ class IntegerDraws:
         """Return all of `items` in random order."""
         return self.sample(items, len(items))
 
-    def known(self, words: Sequence[T]) -> Sequence[T]:
+    def allowed(self, words: Sequence[T]) -> Sequence[T]:
         """Return the part of a vocabulary that this world may use.
 
         The last third is held out: no practice world holds a word of it.
@@ -93,7 +93,7 @@ class IntegerDraws:
 
     def word(self, words: Sequence[T]) -> T:
         """Return one of the words that this world may use."""
-        return self.pick(self.known(words))
+        return self.pick(self.allowed(words))
 
     def cents(self, low: int, high: int) -> int:
         """Return an amount of `low` to `high` dollars, in cents.

@@ -81,10 +81,13 @@ class ApiPlausibleWrong(StatePolicy):
         if arguments.get("method") == "POST" and _is_record(state, arguments["url"]):
             if len(state.records) >= sum(len(w[3]) for w in state.world.writes):
                 return call("finish", answer="done", p=0.9)
-            return {"tool": "http", "arguments": arguments | self._wrong(arguments)}
+            return {
+                "tool": "http",
+                "arguments": arguments | self._wrong_record(arguments),
+            }
         return step
 
-    def _wrong(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _wrong_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return body and headers of a record that is off, under a name of its own."""
         body = {name: _wrong_number(v) for name, v in arguments["body"].items()}
         headers = dict(arguments.get("headers", {}))

@@ -76,7 +76,7 @@ def draw_provider(
     """
     title, *successors = names
     slug = _slug(title)
-    kinds = draws.known(terms.auth)
+    kinds = draws.allowed(terms.auth)
     auth = _auth(draws, template, draws.pick(kinds), terms)
     others = [kind for kind in dict.fromkeys(kinds) if kind != auth.kind]
     prefix = draws.word(_PREFIXES)
@@ -220,8 +220,8 @@ def _resource(
     terms: TierTerms,
     unit: api.Unit,
 ) -> api.ApiResource:
-    slugs = draws.shuffled(draws.known(template.slugs))
-    wrappers, pagers = draws.known(api.WRAPPERS), draws.known(api.PAGERS)
+    slugs = draws.shuffled(draws.allowed(template.slugs))
+    wrappers, pagers = draws.allowed(api.WRAPPERS), draws.allowed(api.PAGERS)
     wrapper = draws.pick(wrappers)
     pager = api.Pager(kind="none")
     if template.paged:
@@ -237,7 +237,7 @@ def _resource(
         pager=pager,
         methods=template.methods,
         other_paths=tuple(f"{prefix}/{slug}" for slug in slugs[1:]),
-        other_parameters=tuple(draws.sample(draws.known(PARAMETERS_TO_COME), 3)),
+        other_parameters=tuple(draws.sample(draws.allowed(PARAMETERS_TO_COME), 3)),
         other_wrappers=tuple(wrappers),
         other_pagers=tuple(pagers),
         order=tuple(order),
@@ -246,7 +246,7 @@ def _resource(
 
 
 def _field(draws: IntegerDraws, template: FieldTemplate, unit: api.Unit) -> api.Field:
-    names = tuple(draws.known(template.names))
+    names = tuple(draws.allowed(template.names))
     first = draws.below(len(names))
     money = template.kind == "money"
     return api.Field(
@@ -260,7 +260,7 @@ def _field(draws: IntegerDraws, template: FieldTemplate, unit: api.Unit) -> api.
         aliases=names[:first] + names[first + 1 :],
         decimal=money and draws.percent(30),
         choices=tuple(
-            api.Choice(value=value, name=value, aliases=tuple(draws.known(others)))
+            api.Choice(value=value, name=value, aliases=tuple(draws.allowed(others)))
             for value, *others in template.choices
         ),
         identifier=template.identifier,
@@ -287,7 +287,7 @@ def titles(draws: IntegerDraws, suffixes: Sequence[Sequence[str]]) -> list[str]:
     Returns:
         Titles such as "Halden Ledger".
     """
-    stems = draws.sample(draws.known(STEMS), len(suffixes))
+    stems = draws.sample(draws.allowed(STEMS), len(suffixes))
     return [
         f"{stem} {draws.word(words)}"
         for stem, words in zip(stems, suffixes, strict=True)
@@ -309,7 +309,7 @@ def lookalikes(draws: IntegerDraws, title: str, suffixes: Sequence[str]) -> list
     places = [i for i, letter in enumerate(stem) if letter in _VOWELS]
     place = draws.pick(places)
     vowel = draws.pick([v for v in _VOWELS if v != stem[place]])
-    other = draws.pick([s for s in draws.known(suffixes) if s != suffix])
+    other = draws.pick([s for s in draws.allowed(suffixes) if s != suffix])
     return [f"{stem[:place]}{vowel}{stem[place + 1 :]} {suffix}", f"{stem} {other}"]
 
 

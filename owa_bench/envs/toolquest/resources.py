@@ -64,15 +64,15 @@ def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
         reply = (
             _come_back(call, 503, "unavailable", words, outage.wait_ms)
             if outage
-            else _served(call, asked)
+            else _answer(call, asked)
         )
         if outage and outage.took_effect and asked.method == "POST":
-            _served(call, asked)  # the record is made, the answer is lost
+            _answer(call, asked)  # the record is made, the answer is lost
     call.backend.note_reply(call.place, reply.status_code)
     return _with_headers(call, asked, reply)
 
 
-def _served(call: ResourceRequest, asked: RequestParts) -> Response:
+def _answer(call: ResourceRequest, asked: RequestParts) -> Response:
     """Answer a request that the vendor is up for."""
     if (refusal := _refusal(call, asked.headers, asked.query)) is not None:
         return refusal

@@ -185,7 +185,7 @@ class ToolQuestSession:
                 category=category,
                 discovered=key in self.state.docs - known,
                 ok=reply.status < 400,
-                request=self._digest(_written(request)),
+                request=self._digest(_request_bytes(request)),
                 response=self._digest(shown.evidence),
                 headers=self._monitor.credential_headers(request),
                 attempt=attempt,
@@ -349,7 +349,7 @@ def _fault(message: str) -> ToolResult:
     return ToolResult(msgspec.json.encode({"error": message}).decode(), ok=False)
 
 
-def _written(request: transport.HttpRequest) -> bytes:
+def _request_bytes(request: transport.HttpRequest) -> bytes:
     """Return a request as text, the form in which it is evidence."""
     lines = [f"{request.method} https://{request.host}{request.target}"]
     lines += [f"{name}: {value}" for name, value in request.headers]

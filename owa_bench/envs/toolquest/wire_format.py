@@ -199,7 +199,7 @@ def cut(
     if pager.kind == "none":
         return Slice(0, 1 << 30)
     first, second = PAGER_PARAMETERS[pager.kind]
-    size = _whole(query.get(second, str(pager.size)), least=1)
+    size = _integer(query.get(second, str(pager.size)), least=1)
     if size is None:
         return BadRequest("invalid_parameter", f"`{second}` must be an integer >= 1.")
     size = min(size, pager.size)
@@ -209,14 +209,14 @@ def cut(
             return BadRequest("invalid_cursor", f"`{first}` is not one that we issued.")
         return Slice(start, size)
     least = 1 if pager.kind == "page" else 0
-    number = _whole(query.get(first, str(least)), least=least)
+    number = _integer(query.get(first, str(least)), least=least)
     if number is None:
         rule = f"`{first}` must be an integer >= {least}."
         return BadRequest("invalid_parameter", rule)
     return Slice((number - 1) * size if pager.kind == "page" else number, size)
 
 
-def _whole(text: str, *, least: int) -> int | None:
+def _integer(text: str, *, least: int) -> int | None:
     """Return a decimal integer of at most nine digits, None if it is not one."""
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         return None
@@ -258,7 +258,7 @@ def read_cursor(cursor: str, place: str, key: bytes) -> int | None:
         text = base64.urlsafe_b64decode(padded.encode()).decode()
     except ValueError:
         return None
-    start = _whole(text.partition(".")[0], least=0)
+    start = _integer(text.partition(".")[0], least=0)
     if start is None or make_cursor(start, place, key) != cursor:
         return None
     return start

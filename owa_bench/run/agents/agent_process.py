@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import AgentFailure, AgentRaised
+from owa_bench.errors import AgentFailure, AgentRaised, error_line
 from owa_bench.interfaces import Move
 from owa_bench.records.events import Resource, fixed
 from owa_bench.run.agents.fork_server import IMPORT_DEADLINE_S, ForkServer
@@ -29,7 +29,6 @@ from owa_bench.run.agents.protocol import (
     act_request,
     agent_factory,
     as_move,
-    describe,
 )
 from owa_bench.run.agents.spec import Origin
 from owa_bench.run.agents.transports import (
@@ -242,5 +241,7 @@ class AgentLauncher:
             except AgentFailure:
                 raise
             except (Exception, SystemExit) as error:
-                raise AgentRaised(f"importing the agent: {describe(error)}") from error
+                raise AgentRaised(
+                    f"importing the agent: {error_line(error)}"
+                ) from error
         return self._factories[origin]

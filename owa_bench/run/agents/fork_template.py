@@ -28,12 +28,12 @@ from typing import Literal, NoReturn
 
 import msgspec
 
+from owa_bench.errors import error_line
 from owa_bench.run.agents import images
 from owa_bench.run.agents.protocol import (
     AgentFactory,
     AgentReply,
     agent_factory,
-    describe,
     serve,
     write_line,
 )
@@ -292,7 +292,7 @@ def run_template(descriptor: int, origin: Origin | None) -> int:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(name)
         except BaseException as error:  # noqa: BLE001  an import may even exit
-            reply = ForkReply(error=describe(error))
+            reply = ForkReply(error=error_line(error))
     gc.freeze()
     control.send(msgspec.json.encode(reply))
     if not reply.error:
@@ -332,7 +332,7 @@ def _run_agent(make: AgentFactory | None, origin: Origin, pipes: list[int]) -> i
         try:
             make = make or agent_factory(origin)
         except BaseException as error:  # noqa: BLE001  an import may even exit
-            ready = AgentReply(error=f"importing the agent: {describe(error)}")
+            ready = AgentReply(error=f"importing the agent: {error_line(error)}")
         writer.write(write_line(ready))
         writer.flush()
         if make is not None:

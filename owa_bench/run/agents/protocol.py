@@ -21,7 +21,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,7 +29,7 @@ import msgspec
 import numpy as np
 
 from owa_bench import bounded_json, discovery
-from owa_bench.errors import AgentRaised
+from owa_bench.errors import AgentRaised, error_line
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Message, Meter, ModelCall, Revision
 from owa_bench.run.agents.spec import Origin
@@ -258,20 +257,12 @@ def serve(make: AgentFactory, requests: BinaryIO, replies: BinaryIO) -> None:
         try:
             reply = write_line(runner.answer(request))
         except BaseException as error:  # noqa: BLE001  an agent's exit is its failure
-            reply = write_line(AgentReply(error=describe(error)))
+            reply = write_line(AgentReply(error=error_line(error)))
         with contextlib.suppress(BrokenPipeError):
             replies.write(reply)
             replies.flush()
         if request.close is not None:
             return
-
-
-def describe(error: BaseException) -> str:
-    """Return an exception in one line: class, message, last file and line."""
-    text = " ".join(str(error).split())[:300]
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {text}{where}"
 
 
 class _CallableAgent:
@@ -307,7 +298,13 @@ def agent_factory(origin: Origin) -> AgentFactory:
         name, _, attribute = origin.target.partition(":")
         module = importlib.import_module(name)
         if not hasattr(module, attribute):
-            raise AgentRaised(f"module {name} holds no `{attribute}`")
+            agents = [
+                found
+                for found, value in vars(module).items()
+                if isinstance(value, AgentCard) or hasattr(value, "act")
+            ]
+            held = ", ".join(sorted(agents)) or "none"
+            raise AgentRaised(f"module {name} holds no `{attribute}`; agents: {held}")
         return _from_export(getattr(module, attribute), origin)
     if origin.kind == "model":
         from owa_bench.skills.trained import load_policy
@@ -354,6 +351,11 @@ def _from_export(export: Any, origin: Origin) -> AgentFactory:
     if isinstance(export, AgentCard):
         if export.make is None:
             raise AgentRaised(f"the card of `{origin.target}` makes no agent")
+        if origin.kind != "registry" and (export.needs != "nothing" or export.required):
+            raise AgentRaised(
+                f"the card of {export.name} has `needs` or `required`, which only an "
+                "agent with an entry point is given: docs/add-an-agent.md"
+            )
         return export.make
     if isinstance(export, type):
         return lambda _config: export()

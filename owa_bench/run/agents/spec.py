@@ -26,7 +26,7 @@ import owa_bench
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
-from owa_bench.interfaces import AgentCard, View
+from owa_bench.interfaces import AgentCard, Needs, View
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
 from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
@@ -84,7 +84,7 @@ class AgentHandle:
     name: str
     origin: Origin
     fingerprint: str
-    needs: Literal["nothing", "script", "privilege"] = "nothing"
+    needs: Needs = "nothing"
     suites: tuple[str, ...] = ()
     native: bool = False
     package: str = ""
@@ -143,9 +143,21 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
         return _handle(spec, path.stem, origin, _digest(path.name, path))
     if " " in spec or "/" in spec:
         return _command(spec, place)
+    raise _unplayable(spec)
+
+
+def _unplayable(spec: str) -> AgentSpecError | UnknownNameError:
+    """Return the error of a spec of no known form."""
+    name, _, options = spec.partition(":")
+    if name.endswith(".py") and options:
+        return AgentSpecError(
+            f"Only a registered agent takes options, a file takes none; got {spec!r}. "
+            "How an agent is registered: docs/add-an-agent.md."
+        )
     if spec.endswith(".py") or not spec:
-        raise AgentSpecError(f"An agent is {_FORMS}; no such file, got {spec!r}.")
-    raise UnknownNameError("agent", spec, discovery.find("agents"))
+        return AgentSpecError(f"An agent is {_FORMS}; no such file, got {spec!r}.")
+    fix = "`owa-bench list agents` says what each of them does."
+    return UnknownNameError("agent", spec, discovery.find("agents"), fix)
 
 
 def _prefixed(spec: str, place: Path) -> AgentHandle:

@@ -18,14 +18,18 @@ from typing import Final, Protocol
 import httpx
 import msgspec
 
-from owa_bench.errors import AgentRaised, AgentTimeout, InfrastructureFailure
+from owa_bench.errors import (
+    AgentRaised,
+    AgentTimeout,
+    InfrastructureFailure,
+    error_line,
+)
 from owa_bench.run.agents.fork_server import AgentProcess
 from owa_bench.run.agents.protocol import (
     AgentFactory,
     AgentReply,
     AgentRequest,
     AgentRunner,
-    describe,
     read_reply,
     write_line,
 )
@@ -109,11 +113,11 @@ class LocalTransport:
         try:
             reply = write_line(self._runner.answer(request))
         except (Exception, SystemExit) as error:
-            raise AgentRaised(describe(error)) from error
+            raise AgentRaised(error_line(error)) from error
         finally:
             self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
-            raise _late(deadline_s)
+            raise _timeout(deadline_s)
         return read_reply(reply)
 
     def end(self) -> float:
@@ -148,7 +152,7 @@ class HttpTransport:
         try:
             return read_reply(self._post(body, time.monotonic() + deadline_s))
         except httpx.TimeoutException as error:
-            raise _late(deadline_s) from error
+            raise _timeout(deadline_s) from error
         except httpx.HTTPError as error:
             raise AgentRaised(
                 f"the agent's address failed: {type(error).__name__}: {error}"
@@ -182,7 +186,7 @@ class HttpTransport:
         return bytes(data)
 
 
-class _PipeClosed(AgentRaised):
+class _PipeEnd(AgentRaised):
     """The agent's process closed its side: it died or exited."""
 
 
@@ -243,7 +247,7 @@ class PipeTransport:
             raise AgentRaised("the agent's process has ended")
         try:
             return read_reply(self._exchange(request, deadline_s))
-        except _PipeClosed as error:
+        except _PipeEnd as error:
             self._read_prints()
             tail = " ".join(self._tail.decode(errors="replace").split())
             status = self._kill(_PATIENCE_S) or "it closed its pipes"
@@ -272,7 +276,7 @@ class PipeTransport:
         while (end := self._unread.find(b"\n")) < 0:
             left = until - time.monotonic()
             if left <= 0:
-                raise _late(deadline_s)
+                raise _timeout(deadline_s)
             ready = self._wait(left, sending=bool(unsent))
             if self._requests in ready:
                 unsent = unsent[self._send(unsent) :]
@@ -300,7 +304,7 @@ class PipeTransport:
         except BlockingIOError:
             return 0
         except BrokenPipeError as error:
-            raise _PipeClosed("the agent's process exited") from error
+            raise _PipeEnd("the agent's process exited") from error
 
     def _receive(self) -> None:
         try:
@@ -308,7 +312,7 @@ class PipeTransport:
         except BlockingIOError:
             return
         if not data:
-            raise _PipeClosed("the agent's process exited")
+            raise _PipeEnd("the agent's process exited")
         self._unread += data
         if len(self._unread) > REPLY_LIMIT:
             raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
@@ -323,5 +327,5 @@ class PipeTransport:
             self._tail = (self._tail + data)[-_TAIL_BYTES:]
 
 
-def _late(deadline_s: float) -> AgentTimeout:
+def _timeout(deadline_s: float) -> AgentTimeout:
     return AgentTimeout(f"no reply within {deadline_s:g} s")

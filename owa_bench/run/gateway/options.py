@@ -71,7 +71,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Name of the variable that holds the API key."""
         return self.model_key_env or APIS[self.model_api].key_env
 
-    def passed(self) -> dict[str, str]:
+    def agent_variables(self) -> dict[str, str]:
         """Return the variables that agents get of the harness' environment."""
         return {n: os.environ[n] for n in self.pass_env if n in os.environ}
 

@@ -28,7 +28,7 @@ from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.run.laboratory.programs import (
     OWN_LOG,
-    ProgramFailed,
+    ProgramFailure,
     ProgramSandboxes,
 )
 from owa_bench.shells.calls import CallParser
@@ -177,7 +177,7 @@ class InnerPlayer:
                 text = episode.step(agent.act({"text": text}, {})).text
             if agent is not None:
                 agent.close()
-        except ProgramFailed as error:
+        except ProgramFailure as error:
             failure = str(error)[:_REASON]
             episode.conclude("agent_raised", failure)
         finally:
@@ -208,7 +208,7 @@ class InnerPlayer:
     def _seat(
         self, subject: Subject, episode: Episode, instance: Instance, sitting: int
     ) -> Agent:
-        agent = self._made(subject)
+        agent = self._make_agent(subject)
         task, rules = episode.task, episode.rules
         brief = Brief(
             text=task.text,
@@ -223,7 +223,7 @@ class InnerPlayer:
         agent.reset(brief, tools_of(episode.session.tools), self._folder)
         return agent
 
-    def _made(self, subject: Subject) -> Agent:
+    def _make_agent(self, subject: Subject) -> Agent:
         if subject.agent == PROGRAM:
             return self._programs.player(subject)
         card: AgentCard = get("agents", subject.agent)

@@ -27,7 +27,7 @@ _GRACE_S = 30  # beyond the server's own limit of an answer, for one that starts
 _LIMITS = Limits(wall_s=60, cpu_s=3600, processes=8)
 
 
-class ProgramFailed(Exception):
+class ProgramFailure(Exception):
     """A program raised, broke a limit or gave no answer."""
 
 
@@ -58,7 +58,7 @@ class ProgramSandboxes:
             The answer.
 
         Raises:
-            ProgramFailed: It raised, or gave none.
+            ProgramFailure: It raised, or gave none.
             InfrastructureFailure: No sandbox could be built.
         """
         process = self._process(subject)
@@ -72,10 +72,10 @@ class ProgramSandboxes:
             line = b""
         if not line:  # a program can kill or stop the server: it is not played again
             self._open.pop(subject.digest).close()
-            raise ProgramFailed("its sandbox ended")
+            raise ProgramFailure("its sandbox ended")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise ProgramFailed(answer["error"])
+            raise ProgramFailure(answer["error"])
         return answer
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class ProgramPlayer:
             brief: The task.
             tools: Their names and schemas are told.
             memory_dir: Takes the program's own log.
-        Raises: ProgramFailed: it raised.
+        Raises: ProgramFailure: it raised.
         """
         self._log = memory_dir / OWN_LOG
         told = {
@@ -155,7 +155,7 @@ class ProgramPlayer:
             observation: Its `text` is what the program reads.
             info: Plays no part.
         Returns: Action text.
-        Raises: ProgramFailed: it raised.
+        Raises: ProgramFailure: it raised.
         """
         request = {"text": str(observation["text"])}
         return str(self._sandboxes.ask(self._subject, request)["action"])
@@ -163,7 +163,7 @@ class ProgramPlayer:
     def close(self) -> None:
         """End the attempt; a number that `close` returns are the items of its log.
 
-        Raises: ProgramFailed: it raised.
+        Raises: ProgramFailure: it raised.
         """
         items = self._sandboxes.ask(self._subject, {"close": True})["items"]
         if items is not None:

@@ -71,7 +71,7 @@ class EpisodeTally:
         if isinstance(event, Action):
             self._steps += 1
         elif isinstance(event, Resource):
-            used = _used(event, self._prices)
+            used = _amounts_of(event, self._prices)
             for meter, amount in used.items():
                 _add(self.spent, meter, amount)
             if self._run is not None:
@@ -88,7 +88,7 @@ class EpisodeTally:
         limit = self._budget.steps
         if limit is not None and self._steps >= limit:
             return Exhausted(STEPS, limit, self._steps, timed=False)
-        reached = _reached(self._budget.episode_meters, self.spent)
+        reached = _reached_ceiling(self._budget.episode_meters, self.spent)
         if reached is None and self._run is not None:
             reached = self._run.exhausted()
         if reached is not None:
@@ -120,7 +120,7 @@ class RunTally:
     def exhausted(self) -> Exhausted | None:
         """Return the first ceiling of the run reached, None while all hold."""
         with self._lock:
-            reached = _reached(self._limits, self.spent)
+            reached = _reached_ceiling(self._limits, self.spent)
         return reached and reached._replace(timed=True)
 
 
@@ -139,12 +139,12 @@ def totals(
     spent: dict[str, float] = {}
     for event in events:
         if isinstance(event, Resource):
-            for meter, amount in _used(event, prices).items():
+            for meter, amount in _amounts_of(event, prices).items():
                 _add(spent, meter, amount)
     return spent
 
 
-def _used(event: Resource, prices: PriceCard | None) -> dict[str, float]:
+def _amounts_of(event: Resource, prices: PriceCard | None) -> dict[str, float]:
     """Return the meter of an event with its amount, and the money that it costs."""
     used = {event.meter: event.amount}
     price = prices.price(event.meter) if prices else None
@@ -195,7 +195,7 @@ def _add(spent: dict[str, float], meter: str, amount: float) -> None:
     spent[meter] = spent.get(meter, 0.0) + amount
 
 
-def _reached(
+def _reached_ceiling(
     limits: Iterable[tuple[str, float]], spent: Mapping[str, float]
 ) -> Exhausted | None:
     """Return the first of `limits` that `spent` has reached."""

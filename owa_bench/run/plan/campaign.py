@@ -103,7 +103,7 @@ def plan_campaign(
         if campaign.maintenance and baseline
         else (),
     )
-    checkpoint = draws.mark_controls(_drawn(campaign.checkpoint))
+    checkpoint = draws.mark_controls(_drawn_entries(campaign.checkpoint))
     entries = (
         entry
         for day in range(campaign.days + 1)
@@ -116,7 +116,7 @@ def plan_campaign(
             else (),
         )
     )
-    once = draws.mark_controls(_drawn(campaign.once))
+    once = draws.mark_controls(_drawn_entries(campaign.once))
     outside = (replace(e, arm=arm.name) for e in once for arm in arms.learners)
     return assemble_plan(
         (*campaign.checkpoint, *campaign.once),
@@ -157,7 +157,7 @@ def _daily_draw(campaign: Campaign, draw: Draw) -> _DailyDraw:
     return _DailyDraw(draw, card, named or left)
 
 
-def _drawn(drawn: Sequence[Draw]) -> list[PlanEntry]:
+def _drawn_entries(drawn: Sequence[Draw]) -> list[PlanEntry]:
     """Return the entries of draws, each once."""
     cards = [draws.check(draw, PlanError, "checkpoint").card for draw in drawn]
     return limited(
@@ -169,7 +169,7 @@ def _drawn(drawn: Sequence[Draw]) -> list[PlanEntry]:
     )
 
 
-def _practised(draw: draws.Draw, card: SuiteCard) -> tuple[str, ...]:
+def _practised_families(draw: draws.Draw, card: SuiteCard) -> tuple[str, ...]:
     """Return the families of a draw that practice may hold: none that is held out."""
     return tuple(f for f in draws.families(draw, card) if f not in card.held_out)
 
@@ -199,7 +199,7 @@ def _practice_of(
 ) -> Iterator[PlanEntry]:
     """Yield a day's practice of one draw, `tasks` a family and tier."""
     draw, card, others = daily
-    families = _practised(draw, card)
+    families = _practised_families(draw, card)
     for number in range(day * tasks, (day + 1) * tasks):
         for tier, (place, family) in itertools.product(
             draws.tiers(draw, card), enumerate(families)
@@ -268,7 +268,7 @@ def _set_tasks(
                 crews=(draws.OPEN,),
             )
         )
-    return _drawn(made)
+    return _drawn_entries(made)
 
 
 def _revision_sets(

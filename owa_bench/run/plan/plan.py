@@ -257,7 +257,7 @@ def _check_entry(
     if entry.delta is None and entry.day is None:
         raise PlanError("delta", None, "or `day` must be given")
     both = entry.delta is not None and entry.day is not None
-    if both and entry.kept:
+    if both and entry.keeps_memory:
         rule = "must not stand beside `day` outside a checkpoint or an attempt set"
         raise PlanError("delta", entry.delta, rule)
     for morning in entry.mornings:

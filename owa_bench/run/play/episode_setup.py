@@ -104,7 +104,7 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSc
     if whole and not parsed.onset_ms:
         return own  # type: ignore[no-any-return]
     if not suite.card.native:
-        return dataclasses.replace(parsed, strikes=own)
+        return dataclasses.replace(parsed, suite_schedule=own)
     delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
     return delayed
 

@@ -123,7 +123,7 @@ def _ask_model(
 ) -> str:
     """Return what the provider answered to a chat request."""
     host, model = _host(gateway), body.get("model", "")
-    reply, waited_ms = _sent(gateway, "POST", "/chat/completions", body)
+    reply, waited_ms = _gateway_reply(gateway, "POST", "/chat/completions", body)
     what = f"The model {model!r} at {host}"
     if not reply.is_success:
         raise _refusal(what, reply, options)
@@ -144,13 +144,13 @@ def _ask_provider(gateway: ModelGateway, options: GatewayOptions) -> str:
     Not every server lists its models: any answer but a refused key is good.
     """
     host = _host(gateway)
-    reply, waited_ms = _sent(gateway, "GET", "/models")
+    reply, waited_ms = _gateway_reply(gateway, "GET", "/models")
     if reply.status_code in (401, 403, 502):
         raise _refusal(f"The models' provider at {host}", reply, options)
     return f"the models' provider at {host} answered in {waited_ms:.0f} ms"
 
 
-def _sent(
+def _gateway_reply(
     gateway: ModelGateway, method: str, path: str, body: dict[str, Any] | None = None
 ) -> tuple[httpx.Response, float]:
     """Return the reply to a request through the gateway, and its milliseconds."""

@@ -22,6 +22,7 @@ from owa_bench.errors import (
     AgentTimeout,
     InfrastructureFailure,
     ProviderFailure,
+    error_line,
 )
 from owa_bench.interfaces import Brief, Ending, Suite
 from owa_bench.records.events import EpisodeEnd, EpisodeStart
@@ -31,7 +32,7 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.trace import Leaf
 from owa_bench.run import assembly
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
-from owa_bench.run.agents.protocol import ResetRequest, describe
+from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import LocalTransport
 from owa_bench.run.gateway.session import GatewayRecord
@@ -158,7 +159,7 @@ class _Episode:
         budget = context.plan.budget
         run = RunTally(budget, spent)
         self.tally = EpisodeTally(budget, time.monotonic, run, context.prices)
-        self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.kept)
+        self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.keeps_memory)
         self._instance: Instance | None = None
         self._opened = False
         self._budget: int | None = 0
@@ -389,7 +390,7 @@ class _Episode:
             opening = episode_setup.failed_opening(self._suite, self._instance)
             self._writer.emit(self._start(opening))
         wall_s = time.perf_counter() - self._began
-        return episode_setup.failure_end(describe(error), wall_s)
+        return episode_setup.failure_end(error_line(error), wall_s)
 
 
 @lru_cache(maxsize=256)

@@ -172,7 +172,7 @@ class RayHosts:
         Returns:
             The way to it.
         """
-        alive = self._alive()
+        alive = self._live_nodes()
         nodes = [node for node in self._nodes if node in alive]
         if not nodes:
             raise InfrastructureFailure("every node that could play has died")
@@ -237,15 +237,15 @@ class RayHosts:
     def is_lost(self, node: str) -> bool:
         """Return whether a dead worker's machine is gone too; waits a moment."""
         until = time.monotonic() + _NODE_S
-        while node in self._alive() and time.monotonic() < until:
+        while node in self._live_nodes() and time.monotonic() < until:
             time.sleep(0.2)
-        return node not in self._alive()
+        return node not in self._live_nodes()
 
     def kill(self, actor: Any) -> None:
         """End an actor at once."""
         self._ray.kill(actor)
 
-    def _alive(self) -> dict[str, Any]:
+    def _live_nodes(self) -> dict[str, Any]:
         """Return the nodes that are alive and have processors, by their id."""
         nodes = (node for node in self._ray.nodes() if node["Alive"])
         return {n["NodeID"]: n for n in nodes if n["Resources"].get("CPU")}
@@ -261,7 +261,7 @@ class RayHosts:
             node: check.options(
                 num_cpus=0, max_retries=0, scheduling_strategy=self._on(node)
             ).remote(self._plan, self._agents, variables)
-            for node in self._alive()
+            for node in self._live_nodes()
         }
         ready, refused = [], []
         for node, answer in checks.items():
@@ -281,7 +281,7 @@ class RayHosts:
         return ready
 
     def _name(self, node: str) -> str:
-        alive = self._alive()
+        alive = self._live_nodes()
         host = alive[node]["NodeManagerHostname"] if node in alive else "?"
         return f"{host} ({node[:8]})"
 
@@ -330,7 +330,7 @@ class RayWorker:
             self.lost = bool(self._how) and self._hosts.is_lost(self._node)
             raise
         try:
-            told = [self._taken(message) for message in messages]
+            told = [self._record_message(message) for message in messages]
         except OSError as error:
             raise InfrastructureFailure(
                 f"The run directory cannot be written: {error}."
@@ -359,7 +359,7 @@ class RayWorker:
         data = b"" if given is None else msgspec.msgpack.encode(given)
         self._actor.give.options(concurrency_group="items").remote(data)
 
-    def _taken(self, message: NodeMessage) -> WorkerMessage | None:
+    def _record_message(self, message: NodeMessage) -> WorkerMessage | None:
         """Write a record down; return what the worker says of itself."""
         match message:
             case ShardBytes():

@@ -267,10 +267,10 @@ def _segments(plan: Plan) -> Iterator[_Segment]:
 
 def _lane_segments(entries: Sequence[PlanEntry]) -> list[_Segment]:
     """Return the items of one lane: a copy each, and what is kept between copies."""
-    kept = [entry for entry in entries if entry.kept]
+    kept = [entry for entry in entries if entry.keeps_memory]
     copies, passed = [], 0
     for entry in entries:
-        if entry.kept:
+        if entry.keeps_memory:
             passed += 1
             continue
         states = [sum((e.day or 0) < day for e in kept) for day in entry.mornings]
@@ -306,7 +306,7 @@ def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, 
         memory, attempts = known.get(part.state), []
         for entry in part.entries:
             if leaf := record.complete.get(entry.index):
-                memory = leaf.memory or memory if entry.kept else memory
+                memory = leaf.memory or memory if entry.keeps_memory else memory
             elif record.failures[entry.index] < MAX_FAILURES:
                 attempts.append(record.attempt(entry, root))
         if attempts:
@@ -349,6 +349,6 @@ class _Record:
             index=entry.index,
             number=self._numbers[entry.index],
             seed=instance_seed(root, entry.pair),
-            keeps=entry.kept,
+            keeps=entry.keeps_memory,
             failures=self.failures[entry.index],
         )

@@ -146,7 +146,7 @@ class Worker:
                 hidden=config.hidden,
                 client=client,
                 gateway=gateway,
-                variables=config.gateway.passed(),
+                variables=config.gateway.agent_variables(),
             ),
             recorder=recorder,
             envs=envs,
@@ -212,7 +212,7 @@ class Worker:
         if lane is None or entry.arm in self._frozen:
             return FreshMemory()
         lane.copied = tuple(item.states.values())
-        if entry.kept:
+        if entry.keeps_memory:
             return lane
         without = None
         if item.reverts is not None and entry.window is not None:

@@ -73,7 +73,7 @@ def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
             path = (*parts, name)
             if not stat.S_ISREG(kind.st_mode) and not stat.S_ISDIR(kind.st_mode):
                 raise MemoryFault(f"holds {'/'.join(path)!r}, which is no plain file")
-            with _opened(name, flags, descriptor) as inner:
+            with _open_file(name, flags, descriptor) as inner:
                 if stat.S_ISDIR(kind.st_mode):
                     entries.append(MemoryEntry(path, kind.st_mode & 0o700, None))
                     read(inner, path)
@@ -85,7 +85,7 @@ def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
                 entries.append(MemoryEntry(path, kind.st_mode & 0o700, data))
 
     try:
-        with _opened(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY) as top:
+        with _open_file(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY) as top:
             read(top, ())
     except OSError as error:
         raise MemoryFault(f"cannot be read: {error.strerror}") from error
@@ -117,7 +117,9 @@ def carry_over(folder: Path, size: int) -> None:
 
 
 @contextlib.contextmanager
-def _opened(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
+def _open_file(
+    name: str | Path, flags: int, folder: int | None = None
+) -> Iterator[int]:
     descriptor = os.open(name, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -140,14 +142,14 @@ def remove_folder(folder: Path) -> None:
         folder.unlink(missing_ok=True)
         return
     number = 0
-    with contextlib.suppress(OSError), _opened(folder, os.O_RDONLY) as top:
+    with contextlib.suppress(OSError), _open_file(folder, os.O_RDONLY) as top:
         while names := os.listdir(top):
             for name in names:
                 if not _is_folder(name, top):
                     os.unlink(name, dir_fd=top)
                     continue
                 os.chmod(name, 0o700, dir_fd=top)
-                with _opened(name, os.O_RDONLY | os.O_NOFOLLOW, top) as inner:
+                with _open_file(name, os.O_RDONLY | os.O_NOFOLLOW, top) as inner:
                     for child in os.listdir(inner):
                         number += 1
                         place = f".owa-{number}" if _is_folder(child, inner) else child

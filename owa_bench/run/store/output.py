@@ -76,7 +76,7 @@ class ShardFiles:
         self._pack = -1
         self._appended = self._synced = 0
         if self._pack_path.exists():
-            raise _taken(self._pack_path)
+            raise _exists_error(self._pack_path)
         self._shard = _create(path)
         if lease:
             line = ENCODER.encode(ShardHead(lease=lease)) + b"\n"
@@ -133,14 +133,14 @@ def _create(path: Path) -> int:
     try:
         descriptor = os.open(path, flags, 0o644)
     except FileExistsError as error:
-        raise _taken(path) from error
+        raise _exists_error(path) from error
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)
     return descriptor
 
 
-def _taken(path: Path) -> RunDirectoryError:
+def _exists_error(path: Path) -> RunDirectoryError:
     return RunDirectoryError(
         f"{path} exists; a shard has one writer, so take a new number."
     )

@@ -89,7 +89,7 @@ class Redactor:
     def data(self, data: bytes) -> bytes:
         """Return `data` with every known secret replaced, the longest first."""
         parts, place = [], 0
-        for form, start, end in self._found(data):
+        for form, start, end in self._secrets_in(data):
             parts += [data[place:start], self._mark(form)]
             place = end
         return b"".join((*parts, data[place:])) if parts else data
@@ -108,9 +108,9 @@ class Redactor:
 
     def places(self, data: bytes) -> list[int]:
         """Return where forms of known secrets begin in `data`."""
-        return [start for _, start, _ in self._found(data)]
+        return [start for _, start, _ in self._secrets_in(data)]
 
-    def _found(self, data: bytes) -> list[tuple[bytes, int, int]]:
+    def _secrets_in(self, data: bytes) -> list[tuple[bytes, int, int]]:
         """Return (form, start, end) of the forms of secrets that stand in `data`.
 
         They do not overlap: of those that begin first the longest is given.
@@ -155,7 +155,7 @@ class Redactor:
 
     def _redacted(self, raw: bytes) -> bytes:
         """Return a line with every known secret replaced."""
-        if not self._found(raw):
+        if not self._secrets_in(raw):
             return raw
         return ENCODER.encode(_walk(msgspec.json.decode(raw), self.text))
 

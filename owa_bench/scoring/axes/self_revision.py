@@ -229,12 +229,13 @@ def _windows(sample: Sample) -> Diagnostics:
         return {}
     return {
         "revisions": [
-            _shown(*pair) for pair in zip(found.sets, found.gains, strict=False)
+            _revision_record(*pair)
+            for pair in zip(found.sets, found.gains, strict=False)
         ]
     }
 
 
-def _shown(found: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
+def _revision_record(found: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
     return {
         "mornings": list(found.window),
         "tasks": found.tasks,

@@ -95,7 +95,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add quality and faults per crew size, muted or not, and half of the seeds."""
     table, crew, rows = sample.table, sample.table.crew, _rows(sample)
     cells, sizes = int(rows.sum()), _sizes(sample)
-    missing = _missing(sample, rows)
+    missing = _missing_reason(sample, rows)
     if missing:
         return Coverage(0, cells, missing)
     repeats = np.unique(table.repeat[rows])
@@ -128,7 +128,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     return Coverage(int(used.sum()), cells, _no_room(sample, statistics))
 
 
-def _missing(sample: Sample, rows: Flags) -> str:
+def _missing_reason(sample: Sample, rows: Flags) -> str:
     """Return why crews of this run cannot be compared, "" if they can."""
     crew = sample.table.crew
     if not rows.any() and (sample.crews & crew.no_lift).any():

@@ -67,7 +67,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     beliefs = sample.table.beliefs
     rows = sample.base[beliefs.row] if len(beliefs.row) else np.zeros(0, bool)
     cells, reasons = int(rows.sum()), _left_out(sample)
-    counted = _counted(sample, reasons)
+    counted = _counted_rows(sample, reasons)
     if not cells:
         return Coverage(0, 0, "no world proposition was resolved")
     if not (rows & ~np.isnan(beliefs.p)).any():
@@ -116,7 +116,7 @@ def _left_out(sample: Sample) -> dict[str, str | None]:
     return reasons
 
 
-def _counted(sample: Sample, reasons: Mapping[str, str | None]) -> Flags:
+def _counted_rows(sample: Sample, reasons: Mapping[str, str | None]) -> Flags:
     beliefs = sample.table.beliefs
     if not len(beliefs.row):
         return np.zeros(0, dtype=np.bool_)
@@ -154,7 +154,7 @@ def _brier_scores(totals: Totals, sample: Sample) -> FloatsByName:
 def _diagnostics(sample: Sample) -> Diagnostics:
     """Return the classes left out, and how often a probability was stated."""
     beliefs, reasons = sample.table.beliefs, _left_out(sample)
-    counted = _counted(sample, reasons)
+    counted = _counted_rows(sample, reasons)
     stated = ~np.isnan(beliefs.p[counted])
     return {
         "stated": float(stated.mean()) if counted.any() else 0.0,

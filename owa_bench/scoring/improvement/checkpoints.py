@@ -209,7 +209,7 @@ class DayEstimator(NamedTuple):
         columns = [[point.get(name, np.nan) for point in points] for name in names]
         return DailyEstimates(
             values=dict(zip(names, np.array(columns, dtype=float), strict=True)),
-            frontier=tuple(_fitted(point) for point in points),
+            frontier=tuple(_fitted_frontier(point) for point in points),
             families=tuple(family_qualities(sample) for sample in samples),
         )
 
@@ -229,7 +229,7 @@ class DayEstimator(NamedTuple):
         return ratios
 
 
-def _fitted(point: Mapping[str, float]) -> tuple[float, ...]:
+def _fitted_frontier(point: Mapping[str, float]) -> tuple[float, ...]:
     """Return the fitted frontier by rising demand, nothing without one."""
     places = (f"F/fit/{i}" for i in range(len(point)))
     return tuple(point[name] for name in takewhile(point.__contains__, places))

@@ -97,7 +97,7 @@ def work_out(
         if not answer.ok:
             changed = _amended(known, answer)
         else:
-            opened = yield from _opened(session, address, known, answer)
+            opened = yield from _answered_text(session, address, known, answer)
             if opened.connector is not None:
                 name = known.name or re.sub(r"\W+", "-", known.serves[0].lower())
                 return msgspec.structs.replace(opened.connector, name=name)
@@ -116,7 +116,7 @@ class _Opening(msgspec.Struct, frozen=True):
     connector: Connector | None = None
 
 
-def _opened(
+def _answered_text(
     session: HttpSession, address: str, known: Connector, answer: HttpReply
 ) -> ToolPlan[_Opening]:
     """Send what the endpoint answered on, its longest text first."""

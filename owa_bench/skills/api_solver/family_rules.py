@@ -169,10 +169,10 @@ def _incident_timeline(tables: Tables, rule: RuleValues) -> AnswerRows:
     watched = {row["service"]: row for row in services}
     events = [*_alerts(tables, watched), *_changes(tables, watched)]
     inside = sorted(
-        event for event in events if _within(_written(event[0])[:10], window)
+        event for event in events if _within(_utc_text(event[0])[:10], window)
     )
     return [
-        [reference, place, _written(at), cents]
+        [reference, place, _utc_text(at), cents]
         for place, (at, reference, cents) in enumerate(inside, 1)
     ]
 
@@ -195,7 +195,7 @@ def _changes(tables: Tables, watched: Mapping[Any, RoleRow]) -> Iterator[_Event]
             yield row["second"] // SECONDS_OF_MINUTE, row["reference"], row["cost"]
 
 
-def _written(at: int) -> str:
+def _utc_text(at: int) -> str:
     """Return minutes since the first day as a time in UTC."""
     day = FIRST_DAY.toordinal() + at // MINUTES_OF_DAY
     hour, minute = divmod(at % MINUTES_OF_DAY, 60)

@@ -201,7 +201,7 @@ class ProviderClients:
                 self._known[title] = ProviderClient(title, model, access)
         return self._known.get(title)
 
-    def closed(self) -> ProviderClient | None:
+    def refusing_client(self) -> ProviderClient | None:
         """Return the vendor that was refused to the end, None without one."""
         return next((v for v in self._known.values() if v.access.closed), None)
 

@@ -34,14 +34,18 @@ def audit(task: TaskState) -> dict[str, float]:
         found = task.tables.get(source.id)
         control = controls.get(source.id)
         held[f"{source.id} there"] = float(found is not None)
-        held[f"{source.id} whole"] = float(found is not None and _whole(found, control))
+        held[f"{source.id} whole"] = float(
+            found is not None and _is_complete(found, control)
+        )
         named = (
             len(found.names) / len(source.fields) if found and source.fields else 0.0
         )
         held[f"{source.id} named"] = named
         held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
         if _has_money(task, source, evidence):
-            fits = found is not None and control is not None and _adds(found, control)
+            fits = (
+                found is not None and control is not None and _adds_up(found, control)
+            )
             held[f"{source.id} adds up"] = float(fits)
     return held
 
@@ -51,7 +55,7 @@ def share(checks: Checks) -> float:
     return sum(checks.values()) / len(checks) if checks else 1.0
 
 
-def failed(checks: Checks, kind: str) -> list[str]:
+def failing_sources(checks: Checks, kind: str) -> list[str]:
     """Return the sources that do not pass their check of a kind in full.
 
     Args:
@@ -68,7 +72,7 @@ def failed(checks: Checks, kind: str) -> list[str]:
     ]
 
 
-def _whole(
+def _is_complete(
     found: resource_table.ResourceTable, control: Mapping[str, Any] | None
 ) -> bool:
     counted = control.get("count") if control else None
@@ -86,7 +90,7 @@ def _has_money(
     return source.provider in vendors and bool(evidence.money(source.id))
 
 
-def _adds(found: resource_table.ResourceTable, control: Mapping[str, Any]) -> bool:
+def _adds_up(found: resource_table.ResourceTable, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
     for role in found.units:
         shown = found.column(role)

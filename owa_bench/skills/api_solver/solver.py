@@ -27,11 +27,11 @@ class ApiSolver:
         connectors: Mapping[str, Connector] = {},
     ) -> None:
         session = session or HttpSession(brief.interventions_left, waits=config.waits)
-        heeded = memory if config.remembers else WriteOnlyMemory(memory)
+        read_memory = memory if config.remembers else WriteOnlyMemory(memory)
         self.task = TaskState(brief, session, config)
         registry, finder = brief.goal.get("registry"), DocumentSearch(session)
         self.vendors = ProviderClients(
-            session, heeded, registry, finder, config, connectors
+            session, read_memory, registry, finder, config, connectors
         )
 
     def solve(self) -> ToolPlan[PlanCall]:

@@ -117,7 +117,7 @@ class CrewMacros(CrewPlayer):
             "work": lambda: self._work(mine=True),
             "help": lambda: self._work(mine=False),
             "read_own": lambda: self._reading(own),
-            "read_other": lambda: self._reading(self._wanted()),
+            "read_other": lambda: self._reading(self._wanted_documents()),
             "tell": self._telling,
             "ask": self._asking,
             "answer": lambda: self._answering(own),

@@ -58,7 +58,7 @@ class CrewPlayer:
         self._last = next(self._options())
         return self._last
 
-    def _made(self, last: PlanCall) -> None:
+    def _note_call(self, last: PlanCall) -> None:
         """Note what the last call means, before its result is read."""
         view, given = self.view, last.arguments
         match last.tool:
@@ -83,7 +83,7 @@ class CrewPlayer:
     def _note(self, text: str) -> None:
         """Take in a turn: the result of the last call, the board, the messages."""
         view, last = self.view, self._last
-        self._made(last)
+        self._note_call(last)
         view.read(text)
         if view.letters:
             self._heard = view.tick
@@ -128,7 +128,7 @@ class CrewPlayer:
         if self._habits.asks:
             yield from self._asking()
         if waited:
-            yield from self._reading(self._wanted())
+            yield from self._reading(self._wanted_documents())
             yield from self._deciding(0)
         if self._habits.checks and view.seat == view.goal["seats"][-1]:
             yield from self._checking()
@@ -228,7 +228,7 @@ class CrewPlayer:
         for name in names[:1]:
             yield PlanCall("read", {"name": name})
 
-    def _wanted(self) -> list[str]:
+    def _wanted_documents(self) -> list[str]:
         """Return documents that may hold what is lacking, absent roles' first."""
         view = self.view
         open_ = [i for n, i in view.items.items() if n not in view.revisions]

@@ -135,16 +135,16 @@ class _Rewriter(ast.NodeTransformer):
     def _call(self, node: ast.AST, form: CallForm) -> ast.Call | None:
         """Return the call inside an expression of a form, None where it is none."""
         if form.scale != 1:
-            node = _left(node, ast.FloorDiv, form.scale)
+            node = _left_operand(node, ast.FloorDiv, form.scale)
         if form.offset:
-            node = _left(node, ast.Sub, form.offset)
+            node = _left_operand(node, ast.Sub, form.offset)
         if not isinstance(node, ast.Call) or len(node.args) != len(form.order):
             return None
         called = ast.unparse(node.func)
         return node if called == f"{self._library}.{form.name}" else None
 
 
-def _left(node: ast.AST, operator: type[ast.operator], number: int) -> ast.AST:
+def _left_operand(node: ast.AST, operator: type[ast.operator], number: int) -> ast.AST:
     """Return what an operator with a number is applied to, else an empty expression."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, operator):
         return ast.Pass()

@@ -204,8 +204,8 @@ class RegisterReader:
         rumour = numbered[3] is not None
         text = _ASIDE.sub("", numbered[3] or numbered[2])
         number = int(numbered[4] or numbered[1])
-        if struck := re.search(r"\bnotice (\d+)", text):
-            return Fact(number, day, withdraws=int(struck[1]))
+        if notice := re.search(r"\bnotice (\d+)", text):
+            return Fact(number, day, withdraws=int(notice[1]))
         text = _FORMER.sub("", text)
         name, value = re.search(_NAME, text), re.search(r"'([^']*)'", text)
         word, relation = self._relation(text)

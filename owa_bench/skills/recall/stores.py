@@ -136,7 +136,7 @@ class FactStore:
 
     def _statements(self, query: RegisterQuery) -> list[Fact]:
         """Return what was ever stated on a pair, first issued first."""
-        return _stated(self.facts, query)
+        return _authoritative(self.facts, query)
 
     def _packed(self) -> bytes:
         head = json.dumps(self.reader.renamed, separators=(",", ":"))
@@ -168,15 +168,15 @@ class FactStore:
 def _holding(facts: Iterable[Fact], query: RegisterQuery) -> list[Entry]:
     """Return the entries in force, the last issued first."""
     facts = [fact for fact in facts if fact.number != query.without]
-    struck = {fact.withdraws for fact in facts if fact.withdraws}
+    withdrawn = {fact.withdraws for fact in facts if fact.withdraws}
     return [
         Entry(fact.value, fact.number)
-        for fact in reversed(_stated(facts, query))
-        if fact.number not in struck
+        for fact in reversed(_authoritative(facts, query))
+        if fact.number not in withdrawn
     ]
 
 
-def _stated(facts: Iterable[Fact], query: RegisterQuery) -> list[Fact]:
+def _authoritative(facts: Iterable[Fact], query: RegisterQuery) -> list[Fact]:
     """Return the statements on a pair that have authority, first issued first."""
     return sorted(
         fact
@@ -217,14 +217,14 @@ class FadingStore(FactStore):
 
     def entries(self, query: RegisterQuery) -> Sequence[Entry]:
         """Return the entries of an item, () where it is not recalled today."""
-        struck = {fact.withdraws: fact for fact in self.facts if fact.withdraws}
+        withdrawn = {fact.withdraws: fact for fact in self.facts if fact.withdraws}
         about = [
             fact
             for fact in self.facts
             if (fact.subject, fact.relation) == (query.subject, query.relation)
         ]
         last = max(
-            (struck.get(fact.number, fact) for fact in about),
+            (withdrawn.get(fact.number, fact) for fact in about),
             key=lambda fact: fact.number,
             default=None,
         )
@@ -284,8 +284,10 @@ class LineStore(FactStore):
         facts = [self.reader.fact(0, self.lines[place]) for place in ranked]
         found = [fact for fact in facts if fact is not None]
         if self.verifies:
-            strikes = [self.reader.fact(0, line) for line in self.lines]
-            found += [fact for fact in strikes if fact is not None and fact.withdraws]
+            withdrawals = [self.reader.fact(0, line) for line in self.lines]
+            found += [
+                fact for fact in withdrawals if fact is not None and fact.withdraws
+            ]
             return _holding(found, query)
         return [Entry(f.value, f.number) for f in found if not f.withdraws]
 
@@ -298,7 +300,7 @@ class VerifyingStore(LineStore):
     def _statements(self, query: RegisterQuery) -> list[Fact]:
         """Return what the lines ever stated on a pair, first issued first."""
         facts = (self.reader.fact(0, line) for line in self.lines)
-        return _stated((fact for fact in facts if fact is not None), query)
+        return _authoritative((fact for fact in facts if fact is not None), query)
 
 
 class TranscriptStore(VerifyingStore):

@@ -59,7 +59,7 @@ class TunablePlayer:
     def __init__(self, config: AgentConfig) -> None:
         self._streams = config.options.get("streams", "")
         names = [name for name in DEFAULTS if name != "streams"]
-        self._set = {name: _whole(name, config.options) for name in names}
+        self._set = {name: _whole_option(name, config.options) for name in names}
         words = min(self._set["capacity"], self._set["window"])
         inducer = RuleInducer(self._set["depth"])
 
@@ -125,7 +125,7 @@ def _store(goal: Mapping[str, Any], quota: int, seed: int) -> FactStore:
     return FactStore(goal, quota)
 
 
-def _whole(name: str, options: Mapping[str, str]) -> int:
+def _whole_option(name: str, options: Mapping[str, str]) -> int:
     text = options.get(name, DEFAULTS[name])
     if not text.isdecimal():
         raise FieldError(name, text, "must be a whole number, at least 0")

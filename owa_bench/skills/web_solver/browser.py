@@ -63,7 +63,7 @@ class Browser:
 
     def enter(self) -> ToolPlan[None]:
         """Come from wherever the window stands to the site's own first page."""
-        yield from self._whole("\n".join(self.page.lines))
+        yield from self._read_to_end("\n".join(self.page.lines))
         if self.page.heading and not self._looks_like_search():
             self._learn_menu()
             return
@@ -104,7 +104,7 @@ class Browser:
     def do(self, call: PlanCall) -> ToolPlan[PlanReply]:
         """Make one call and read the page it brings to its end."""
         reply = yield call
-        yield from self._whole(reply.text)
+        yield from self._read_to_end(reply.text)
         return reply
 
     def fill(self, field: ViewField, value: str, pattern: str) -> ToolPlan[None]:
@@ -131,7 +131,7 @@ class Browser:
 
     # --- what comes between -------------------------------------------------------
 
-    def _whole(self, text: str) -> ToolPlan[None]:
+    def _read_to_end(self, text: str) -> ToolPlan[None]:
         """Read a page that was cut to its end."""
         for _ in range(_MOST_PARTS):
             line = page_view.continuation_line(text)
@@ -145,7 +145,7 @@ class Browser:
     def _settle(self) -> ToolPlan[None]:
         """Wait where the site asks for it, sign in where it wants that."""
         for _ in range(_MOST_INTERRUPTIONS):
-            if self._again() is not None:
+            if self._repeat_link() is not None:
                 if not (yield from self._asked_again()):
                     return
             elif self.wants_sign_in:
@@ -158,11 +158,11 @@ class Browser:
 
     def _asked_again(self) -> ToolPlan[bool]:
         """Wait out a limit and ask again; False if that did not help before."""
-        again = self._again()
+        again = self._repeat_link()
         self.signs.add("limited")
         if self._habits.waits:
             yield from self._wait()
-            again = self._again() or again
+            again = self._repeat_link() or again
         elif "stuck" in self.signs:
             return False
         else:
@@ -175,10 +175,10 @@ class Browser:
         """Make a call and wait out the limits that it meets."""
         yield from self.do(call)
         for _ in range(_MOST_INTERRUPTIONS):
-            if self._again() is None or not (yield from self._asked_again()):
+            if self._repeat_link() is None or not (yield from self._asked_again()):
                 return
 
-    def _again(self) -> PageControl | None:
+    def _repeat_link(self) -> PageControl | None:
         """Return the link that repeats a request which came too soon."""
         links = [i for i in self.body if i.role == "link" and "again" in i.name.lower()]
         return links[0] if links and self.is_too_soon else None
@@ -242,14 +242,14 @@ class Browser:
             self._refused += 1
             self.signs.add("refused")
             self._named = False
-        asked = yield from self._asked(form)
+        asked = yield from self._sign_in_values(form)
         for field, value in zip(form, asked, strict=False):
             yield from self.fill(field, value, "")
         button = self._button(self.body)
         if button is not None:
             yield from self.do(press(button))
 
-    def _asked(self, form: list[ViewField]) -> ToolPlan[list[str]]:
+    def _sign_in_values(self, form: list[ViewField]) -> ToolPlan[list[str]]:
         """Return what goes into the fields of a sign-in page."""
         user = self._credentials.get("User name", "")
         found = " ".join(x for x in self.page.lines if not x.startswith("[")).lower()

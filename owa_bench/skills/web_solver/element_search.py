@@ -196,9 +196,9 @@ class ListSearch:
         near = max((_near(question, label) for label in labels), default=0.0)
         if self._habits.adds_up or (self._habits.searches and near < _LEAST):
             cells = yield from self._lists.read(row)
-        return self._told(question, cells)
+        return self._asked_amount(question, cells)
 
-    def _told(
+    def _asked_amount(
         self, question: AmountQuestion, cells: Mapping[str, str]
     ) -> SiteAmount | None:
         """Return the amount among a row's cells that a question is about."""
@@ -276,17 +276,17 @@ class ListSearch:
         total, sure, count = 0, True, 0
         looked_at = self._habits.searches and len(picked) <= _MOST
         for row in picked if looked_at else ():
-            again = yield from self._again(row.title, entry)
+            again = yield from self._return_to(row.title, entry)
             cells = yield from self._lists.read(again or row)
             if not question.subjects and not matching.meets_conditions(question, cells):
                 continue
-            one = self._told(question, cells)
+            one = self._asked_amount(question, cells)
             if one is None:
                 return None
             total, sure, count = total + one.cents, sure and one.sure, count + 1
         return SiteAmount(total, sure) if count else None
 
-    def _again(self, title: str, entry: str) -> ToolPlan[ViewRow | None]:
+    def _return_to(self, title: str, entry: str) -> ToolPlan[ViewRow | None]:
         """Return to a row of a list: to the page where it was seen, else from start."""
         found = yield from self._lists.again(title)
         if found is not None:

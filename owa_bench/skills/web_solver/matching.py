@@ -296,7 +296,9 @@ def amount(total: int) -> str:
 
 def day_first(rows: Sequence[ViewRow]) -> bool | None:
     """Return whether dates begin with the day; None where no date tells."""
-    found = [d.groups() for r in rows for v in r.cells.values() if (d := _whole(v))]
+    found = [
+        d.groups() for r in rows for v in r.cells.values() if (d := _whole_date(v))
+    ]
     parts = [(int(a), int(b)) for a, b, _ in found if len(a) < len("2031")]
     if any(first > len(MONTHS) for first, _ in parts):
         return True
@@ -305,7 +307,7 @@ def day_first(rows: Sequence[ViewRow]) -> bool | None:
 
 def has_dates(rows: Sequence[ViewRow]) -> bool:
     """Return whether any cell of any row is a date."""
-    return any(_whole(value) for row in rows for value in row.cells.values())
+    return any(_whole_date(value) for row in rows for value in row.cells.values())
 
 
 def is_in_month(
@@ -328,7 +330,7 @@ def is_in_month(
         said = _SAID.fullmatch(value)
         if said is not None and (int(said[2]), MONTHS.index(said[1]) + 1) == month:
             return True
-        date = _whole(value)
+        date = _whole_date(value)
         if date is None:
             continue
         one, two, three = map(int, date.groups())
@@ -341,7 +343,7 @@ def is_in_month(
     return False
 
 
-def _whole(value: str) -> re.Match[str] | None:
+def _whole_date(value: str) -> re.Match[str] | None:
     return _DATE.fullmatch(value)
 
 

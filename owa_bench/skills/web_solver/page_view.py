@@ -99,7 +99,7 @@ def rows(page: PageView, boilerplate: Collection[str]) -> tuple[ViewRow, ...]:
 
 def facts(page: PageView) -> dict[str, str]:
     """Return what a row's own page says, by label: lines by turns, before its links."""
-    return _paired(_told(page.lines[_place("# ", page.lines) + 1 :]))
+    return _paired(_lines_before_control(page.lines[_place("# ", page.lines) + 1 :]))
 
 
 def _table(lines: Sequence[str]) -> tuple[ViewRow, ...]:
@@ -135,7 +135,7 @@ def _cards(lines: Sequence[str], boilerplate: Collection[str]) -> tuple[ViewRow,
         item = control(line)
         if item is None:
             continue
-        told = _told(lines[place + 1 :])
+        told = _lines_before_control(lines[place + 1 :])
         if item.role == "link" and item.name not in boilerplate and len(told) >= _FACTS:
             found.append(ViewRow(item.name, _paired(told), (item,)))
         elif found and item.name.endswith(f": {found[-1].title}"):
@@ -145,7 +145,7 @@ def _cards(lines: Sequence[str], boilerplate: Collection[str]) -> tuple[ViewRow,
     return tuple(found)
 
 
-def _told(lines: Sequence[str]) -> list[str]:
+def _lines_before_control(lines: Sequence[str]) -> list[str]:
     """Return the lines up to the next control, heading or table."""
     found = []
     for line in lines:
@@ -348,9 +348,9 @@ def fill_calls(field: ViewField, value: str, pattern: str) -> Iterator[PlanCall]
         said = {"day": day.lstrip("0"), "month": MONTHS[int(month) - 1], "year": year}
         for part, text in said.items():
             own = [i for i in field.items if _part_of(i, field.items) == part]
-            yield from _chosen(own, text)
+            yield from _choices(own, text)
     elif field.kind == "choice":
-        yield from _chosen(field.items, value)
+        yield from _choices(field.items, value)
     elif field.kind == "check":
         if ("checked" in field.items[0].states) != (value.lower() == "yes"):
             yield press(field.items[0])
@@ -365,7 +365,7 @@ def press(item: PageControl) -> PlanCall:
     return PlanCall("click", _target(item))
 
 
-def _chosen(items: Sequence[PageControl], text: str) -> Iterator[PlanCall]:
+def _choices(items: Sequence[PageControl], text: str) -> Iterator[PlanCall]:
     for item in items:
         if item.role in _LISTS and item.value != text:
             yield PlanCall("select", {**_target(item), "option": text})

@@ -133,7 +133,7 @@ def test_a_table_of_answers_that_are_right_elsewhere_is_worth_nothing(crew):
     lists = codebase.hidden_rows(other)
     table = {}
     for number, rows in enumerate(lists):
-        answer = codebase._right(item, values_of(world), {}, lists, number)
+        answer = codebase._right_answer(item, values_of(world), {}, lists, number)
         table[sha256(json.dumps(rows).encode())[:6]] = answer["total"]
     tag = values_of(world)[f"{item.name}.tag"]
     lines = (

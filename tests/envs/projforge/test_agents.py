@@ -45,7 +45,7 @@ def mean_quality(name, *classes, tier=1, seeds=4):
 
 def replace_strikes(classes):
     calendar = nested("project", classes)
-    return dataclasses.replace(calendar, strikes=own_schedule(SUITE))
+    return dataclasses.replace(calendar, suite_schedule=own_schedule(SUITE))
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -133,6 +133,19 @@ def test_a_file_must_hold_one_agent(fork_server, tmp_path):
         AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
 
 
+@pytest.mark.parametrize("more", ["needs='script'", "required=('x',)"])
+def test_a_file_whose_card_needs_what_only_an_entry_point_gives_is_refused(
+    fork_server, tmp_path, more
+):
+    (tmp_path / "needy.py").write_text(
+        "from owa_bench.interfaces import AgentCard\n"
+        f"AGENT = AgentCard(name='n', about='N.', make=lambda c: None, {more})\n"
+    )
+    origin = load_agent("needy.py", folder=tmp_path).origin
+    with pytest.raises(AgentRaised, match="only an agent with an entry point is given"):
+        AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
+
+
 def test_command(fork_server):
     move = one_move(AgentLauncher(fork_server), f"{sys.executable} command_agent.py")
     assert json.loads(move.action)["arguments"]["p"] == 0.25

@@ -126,3 +126,9 @@ def test_a_command_in_a_clone_is_driven_and_its_program_seen(tmp_path):
     before = found.fingerprint
     program.write_text("#!/bin/sh\nexit 1\n")
     assert load_agent(found.spec, folder=tmp_path / "work").fingerprint != before
+
+
+def test_a_file_takes_no_options(tmp_path):
+    (tmp_path / "mine.py").write_text("def act(observation, info): ...\n")
+    with pytest.raises(AgentSpecError, match="Only a registered agent takes options"):
+        load_agent("mine.py:seed=3", folder=tmp_path)

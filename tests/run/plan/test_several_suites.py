@@ -74,12 +74,12 @@ def planned(**changes):
 def test_one_lane_goes_through_every_suite_of_the_days():
     plan = planned()
     assert [suite.name for suite in plan.suites] == ["toolquest", "multicrew", "recall"]
-    kept = [(e.day, e.suite) for e in plan.entries if e.lane and e.kept]
+    kept = [(e.day, e.suite) for e in plan.entries if e.lane and e.keeps_memory]
     assert kept == [
         (day, name) for day in (0, 1) for name in ("toolquest", "multicrew")
     ]
     assert {e.lane for e in plan.entries if e.lane} == {"noop"}
-    played = {(e.day, e.suite, e.delta) for e in plan.entries if not e.kept}
+    played = {(e.day, e.suite, e.delta) for e in plan.entries if not e.keeps_memory}
     assert played == {
         (day, *cell)
         for day in (0, 1)
@@ -160,7 +160,9 @@ def test_a_lane_goes_on_while_copies_of_its_states_are_played():
     assert queue.pop() is None  # all else waits for the first day
     queue.put_back(msgspec.structs.replace(first, attempts=(), memory="one"))
     second = queue.pop()
-    assert [(e.kept, e.day) for e in entries_of(second, plan)] == [(True, 1)] * 2
+    assert [(e.keeps_memory, e.day) for e in entries_of(second, plan)] == [
+        (True, 1)
+    ] * 2
     copies = [queue.pop() for _ in range(3)]
     assert {entries_of(item, plan)[0].day for item in copies} == {0}
     assert {item.memory for item in copies} == {"one"}
@@ -181,12 +183,12 @@ def test_in_plan_order_every_copy_comes_before_the_next_day():
 
 def test_a_resumed_lane_knows_the_states_on_record():
     plan = planned(once=(), control=False)
-    kept = [e.index for e in plan.entries if e.kept and e.day == 0]
+    kept = [e.index for e in plan.entries if e.keeps_memory and e.day == 0]
     done = [leaf(index, f"after {index}") for index in kept]
     items = pending(plan, done, b"m" * 32)
     copy = next(i for i in items if entries_of(i, plan)[0].phase == "checkpoint")
     assert copy.memory == copy.states[copy.state] == f"after {kept[-1]}"
-    part = next(i for i in items if entries_of(i, plan)[0].kept)
+    part = next(i for i in items if entries_of(i, plan)[0].keeps_memory)
     assert part.memory == copy.memory
 
 

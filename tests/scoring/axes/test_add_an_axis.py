@@ -9,7 +9,7 @@ import pytest
 
 from owa_bench.errors import UsageError
 from owa_bench.scoring.axis import Axis, checked_axes
-from tests.builders.plugin_package import code_blocks, install, owa
+from tests.builders.plugin_package import check_types, code_blocks, install, owa
 
 PAGE = Path(__file__).parents[3] / "docs" / "add-an-axis.md"
 
@@ -54,9 +54,21 @@ def test_the_run_is_verified_and_its_figures_recomputed(env, run):
         assert said.returncode == 0, said.stdout + said.stderr
 
 
+@pytest.mark.slow
+def test_the_axis_of_the_page_passes_mypy_in_its_strict_mode(env):
+    said = check_types(env, "my_package/help.py")
+    assert said.returncode == 0, said.stdout
+
+
 def test_a_taken_symbol_is_refused_by_name():
     axis = Axis("A", "another", lambda x: x, columns={"x": lambda s: s.table.q})
     with pytest.raises(UsageError, match="`A` of axis `another` from package other"):
+        checked_axes([(axis, "other")])
+
+
+def test_a_taken_name_is_refused_by_name():
+    axis = Axis("X", "autonomy", lambda x: x, columns={"x": lambda s: s.table.q})
+    with pytest.raises(UsageError, match="name `autonomy` of axis"):
         checked_axes([(axis, "other")])
 
 

@@ -6,7 +6,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.pagination import FetchedRows
 from owa_bench.skills.api_solver.resource_table import resource_table
-from owa_bench.skills.api_solver.self_checks import audit, failed, share
+from owa_bench.skills.api_solver.self_checks import audit, failing_sources, share
 from owa_bench.skills.api_solver.task_state import TaskState
 from owa_bench.skills.openapi import Operation, PagingScheme, Property
 
@@ -66,14 +66,14 @@ def test_a_sound_table_passes_every_check() -> None:
 )
 def test_a_fault_fails_its_own_check_alone(kind: str, made: TaskState) -> None:
     checks = audit(made)
-    assert failed(checks, kind) == ["entries"]
+    assert failing_sources(checks, kind) == ["entries"]
     assert share(checks) == 0.8
 
 
 def test_a_total_is_met_in_the_unit_that_is_held() -> None:
     made = case(total=700)
     made.tables["entries"].units["amount"] = "dollars"
-    assert failed(audit(made), "adds up") == []
+    assert failing_sources(audit(made), "adds up") == []
 
 
 def test_a_table_that_is_not_there_fails_all_its_checks() -> None:
@@ -85,8 +85,8 @@ def test_a_table_that_is_not_there_fails_all_its_checks() -> None:
 def test_a_control_that_is_not_there_fails_what_it_controls() -> None:
     made = case()
     del made.tables["control"]
-    assert failed(audit(made), "adds up") == ["entries"]
-    assert failed(audit(made), "whole") == []
+    assert failing_sources(audit(made), "adds up") == ["entries"]
+    assert failing_sources(audit(made), "whole") == []
 
 
 def test_a_role_without_a_column_counts_in_part() -> None:

@@ -129,7 +129,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         shares = np.linspace(0, self.num_envs, len(self._worlds) + 1).astype(int)
         self._lanes = [slice(a, b) for a, b in pairwise(shares.tolist())]
 
-        def made(k: int, world: PhysicsWorld, lanes: slice) -> Simulator:
+        def simulator(k: int, world: PhysicsWorld, lanes: slice) -> Simulator:
             return Simulator(
                 world,
                 lanes.stop - lanes.start,
@@ -139,7 +139,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             )
 
         self.simulators = [
-            made(k, world, lanes)
+            simulator(k, world, lanes)
             for k, (world, lanes) in enumerate(
                 zip(self._worlds, self._lanes, strict=True)
             )
@@ -149,7 +149,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         self._episode = np.zeros(self.num_envs, dtype=np.int64)  # of the trial
         if self._trial:
             world = levels.level(self.simulators[0].world.spec, 0)
-            self._level_0 = made(len(self._worlds), world, slice(0, self.num_envs))
+            self._level_0 = simulator(len(self._worlds), world, slice(0, self.num_envs))
             self.plain[:] = self._draw_plain(self.num_envs)
 
     def _draw_plain(self, count: int) -> npt.NDArray[np.int64]:

@@ -160,7 +160,7 @@ class Tab:
             InfrastructureFailure: it does not settle, or the app failed.
         """
         try:
-            text = await asyncio.wait_for(self._settled(intended), _SETTLE_S)
+            text = await asyncio.wait_for(self._settled_text(intended), _SETTLE_S)
         except TimeoutError as error:
             raise InfrastructureFailure(
                 f"the page did not settle within {_SETTLE_S:g} s"
@@ -172,7 +172,7 @@ class Tab:
         self.page = observation.read_observation(text)
         return self.page
 
-    async def _settled(self, intended: int) -> str:
+    async def _settled_text(self, intended: int) -> str:
         world, stayed = self._world, self._stayed
         while True:
             text = await self._call(f"owa.observe({intended})", world)
@@ -253,10 +253,10 @@ class Tab:
         await asyncio.gather(
             self._cdp.send("Input.dispatchKeyEvent", press),
             self._cdp.send("Input.dispatchKeyEvent", {**press, "type": "keyUp"}),
-            self._put(text),
+            self._insert_text(text),
         )
 
-    async def _put(self, text: str) -> None:
+    async def _insert_text(self, text: str) -> None:
         """Insert text where the selection is; nothing is put in by deleting it."""
         if text:
             await self._cdp.send("Input.insertText", {"text": text})

@@ -96,7 +96,8 @@ class ChangeSurfOracle:
         forms = [
             page
             for page in steps(site.world, workflow, dict(goal.values))
-            if ("step", page) in kinds and _form_slots(site.world, page) <= _right(site)
+            if ("step", page) in kinds
+            and _form_slots(site.world, page) <= _right_slots(site)
         ]
         if not site.world.honeypot and goal_score(site) >= THETA:
             forms = [*steps(world, workflow, dict(goal.values))]
@@ -246,7 +247,7 @@ def _form_node(world: SiteWorld, page: str) -> str:
     return f"form:{'+'.join(sorted(slots))}" if slots else page
 
 
-def _right(state: SiteState) -> set[str]:
+def _right_slots(state: SiteState) -> set[str]:
     """Return the slots that the goal's draft holds with the right value."""
     goal, draft = state.world.spec.goal, state.draft
     if draft is None or (draft.workflow, draft.record) != (goal.workflow, goal.record):

@@ -82,7 +82,7 @@ class _Pages:
             "flow": self._flow,
             "offer": self._offer,
             "review": self._review,
-            "done": self._done,
+            "done": self._done_page,
         }
         if kind in about_one:
             return about_one[kind](rest)
@@ -96,7 +96,7 @@ class _Pages:
             "mail": self._mail,
             "search": self._search,
         }
-        return others.get(kind, self._missing)()
+        return others.get(kind, self._missing_page)()
 
     def menu(self) -> tuple[Button, ...]:
         """Return the site's menu."""
@@ -136,7 +136,7 @@ class _Pages:
         blocks, shown = pages.row_page(row)
         return self._page(str(row[collection.title]), *blocks)._replace(shown=shown)
 
-    def _missing(self) -> PageModel:
+    def _missing_page(self) -> PageModel:
         page = self._page("Not found", Paragraph("There is no such page."))
         return page._replace(status=404)
 
@@ -206,7 +206,7 @@ class _Pages:
         form = self._form((), self._factory.go("go:confirm"))
         return self._page(self._heading(workflow), Facts(tuple(cells)), form)
 
-    def _done(self, key: str) -> PageModel:
+    def _done_page(self, key: str) -> PageModel:
         text = self._state.notice or "Thank you. We have what you sent."
         return self._page(self._plan.label(f"flow:{key}"), Paragraph(text))
 

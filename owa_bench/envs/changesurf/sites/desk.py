@@ -160,7 +160,7 @@ def _route(draw: SiteDraw) -> SiteTask:
     return SiteTask(f"Route the ticket {row[0]}.", "route", values, row[0])
 
 
-def _closed(draw: SiteDraw) -> SiteTask:
+def _closed_team(draw: SiteDraw) -> SiteTask:
     """Return a ticket for the team that takes none."""
     values = _ticket(draw)
     values["queue"] = next(q for q in draw.rows["queues"] if q[3] != "open")[0]
@@ -185,7 +185,12 @@ SITE = Site(
     ),
     tables=_tables,
     workflows=_workflows,
-    tasks={"lookup": _lookup, "file": _file, "route": _route, "infeasible": _closed},
+    tasks={
+        "lookup": _lookup,
+        "file": _file,
+        "route": _route,
+        "infeasible": _closed_team,
+    },
     infeasible="file",
     fact=SiteFact("tickets", "queue"),
     held_out=True,

@@ -164,7 +164,7 @@ def _reverse(draw: SiteDraw) -> SiteTask:
     return SiteTask(f"Reverse the transaction {row[0]}.", "reverse", values, row[0])
 
 
-def _closed(draw: SiteDraw) -> SiteTask:
+def _closed_account(draw: SiteDraw) -> SiteTask:
     """Return a transfer from or to the account that is closed."""
     task = _transfer(draw)
     closed = next(a for a in draw.rows["accounts"] if a[4] != "open")
@@ -197,7 +197,7 @@ SITE = Site(
         "total": _total,
         "transfer": _transfer,
         "reverse": _reverse,
-        "infeasible": _closed,
+        "infeasible": _closed_account,
     },
     infeasible="transfer",
     fact=schema.SiteFact("entries", "payee"),

@@ -214,11 +214,11 @@ def accepts(
     Returns: Whether every answer is right.
     """
     lists = fragment["rows"]
-    right = [_right(item, values, before, lists, n) for n in range(len(lists))]
+    right = [_right_answer(item, values, before, lists, n) for n in range(len(lists))]
     return bool(fragment["answers"] == right)
 
 
-def _right(
+def _right_answer(
     item: CrewItem,
     values: Values,
     before: Mapping[str, Fragment],

@@ -123,10 +123,10 @@ def chains(
     finals: list[Pair] = []
     for chain, (subject, relation) in enumerate(chosen):
         day = chain % len(STUDY_DAYS)
-        struck = kinds[chain] < withdrawn
-        longer = struck or kinds[chain] < withdrawn + superseded
+        is_withdrawn = kinds[chain] < withdrawn
+        longer = is_withdrawn or kinds[chain] < withdrawn + superseded
         length = depths[chain] if longer else 1
-        pair = Pair(chain, subject, relation, STUDY_DAYS[day], length, struck)
+        pair = Pair(chain, subject, relation, STUDY_DAYS[day], length, is_withdrawn)
         statements += statements_of(draws, people, pair, day)
         finals.append(pair)
     return statements, finals
@@ -153,8 +153,8 @@ def statements_of(
     ]
     if pair.withdrawn:
         day = STUDY_DAYS[last]
-        strike = pair.length - 1
-        found.append(Statement(day, pair.chain, pair.length, {}, strike))
+        place = pair.length - 1
+        found.append(Statement(day, pair.chain, pair.length, {}, place))
     return found
 
 

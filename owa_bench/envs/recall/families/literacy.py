@@ -38,7 +38,7 @@ class Deed(NamedTuple):
     place: str
     day: str
 
-    def told(self, style: int) -> str:
+    def sentence(self, style: int) -> str:
         """Return the deed as a sentence of some form."""
         verb, past = _VERBS[self.verb]
         words = self._asdict() | {"verb": verb, "past": past}
@@ -73,7 +73,9 @@ def _passage(draws: Draws) -> tuple[list[Deed], list[str]]:
         for thing, (a, v, r, p, d) in zip(things, picks, strict=True)
     ]
     styles = draws.styles(count)
-    return deeds, [deed.told(style) for deed, style in zip(deeds, styles, strict=True)]
+    return deeds, [
+        deed.sentence(style) for deed, style in zip(deeds, styles, strict=True)
+    ]
 
 
 def _changed(draws: Draws, deed: Deed, deeds: list[Deed]) -> Deed:
@@ -122,10 +124,10 @@ def _fidelity(draws: Draws, number: int) -> Exercise:
         deed._replace(verb=(deed.verb + 1) % len(_VERBS)),
     ]
     order = draws.order(len(choices))
-    lines = [f"Sentence: {deed.told(style)}"]
+    lines = [f"Sentence: {deed.sentence(style)}"]
     for letter, at, other in zip(_LETTERS, order, styles, strict=True):
         form = style + 1 + other % (len(_SENTENCES) - 1)
-        lines.append(f"{letter}: {choices[at].told(form)}")
+        lines.append(f"{letter}: {choices[at].sentence(form)}")
     return Exercise(
         name=f"fidelity/{number}",
         kind="fidelity",
@@ -139,7 +141,7 @@ def _fidelity(draws: Draws, number: int) -> Exercise:
 def _contradiction(draws: Draws, number: int) -> Exercise:
     deeds, lines = _passage(draws)
     at = int(draws.rng.integers(len(deeds)))
-    lines.append(_changed(draws, deeds[at], deeds).told(draws.styles(1)[0]))
+    lines.append(_changed(draws, deeds[at], deeds).sentence(draws.styles(1)[0]))
     order = draws.order(len(lines))
     listed = [f"{place + 1}: {lines[i]}" for place, i in enumerate(order)]
     pair = (order.index(at), order.index(len(deeds)))
@@ -162,7 +164,7 @@ def _verification(draws: Draws, number: int) -> Exercise:
         claim = _changed(draws, deed, deeds)
     elif verdict == 2:
         claim = deed._replace(thing=draws.lexicon.words(1)[0])
-    told = claim.told(draws.styles(1)[0])
+    told = claim.sentence(draws.styles(1)[0])
     return Exercise(
         name=f"verification/{number}",
         kind="verification",

@@ -58,7 +58,7 @@ def _concept(draws: Draws, number: int) -> Exercise:
     needed = draws.order(_FEATURES)[: draws.by_tier(_CONCEPT_PARTS)]
     target = draws.rng.integers(_VALUES, size=_FEATURES).tolist()
 
-    def shown(values: list[int]) -> str:
+    def sequence_text(values: list[int]) -> str:
         return " ".join(names[i][value] for i, value in enumerate(values))
 
     def falls(values: list[int]) -> bool:
@@ -70,7 +70,9 @@ def _concept(draws: Draws, number: int) -> Exercise:
         step = 1 + int(draws.rng.integers(_VALUES - 1))
         other[feature] = (other[feature] + step) % _VALUES
         verdict = "is too" if falls(other) else "is not"
-        lines.append(f"'{shown(target)}' is {word}; '{shown(other)}' {verdict}.")
+        lines.append(
+            f"'{sequence_text(target)}' is {word}; '{sequence_text(other)}' {verdict}."
+        )
     objects = draws.rng.integers(_VALUES, size=(_QUERIES, _FEATURES)).tolist()
     for place in range(2):  # some fall under it, whatever the draw
         for feature in needed:
@@ -78,7 +80,7 @@ def _concept(draws: Draws, number: int) -> Exercise:
     order = draws.order(_QUERIES)
     listed = [objects[i] for i in order]
     key = tuple(str(i + 1) for i, values in enumerate(listed) if falls(values))
-    lines += [f"{i + 1}: {shown(values)}" for i, values in enumerate(listed)]
+    lines += [f"{i + 1}: {sequence_text(values)}" for i, values in enumerate(listed)]
     return Exercise(
         name=f"concept/{number}",
         kind="concept",

@@ -62,7 +62,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     Returns:
         Branches, their receipts, legal entities, and rates that meet without a gap.
     """
-    base, *foreign = rng.sample(rng.known(_CURRENCIES), 1 + size["currencies"])
+    base, *foreign = rng.sample(rng.allowed(_CURRENCIES), 1 + size["currencies"])
     cuts, rates = _rates(rng, size["rates"], foreign)
     first = max(0, cuts[0] - rng.between(20, 60))
     last = min(draws.YEAR - 2, cuts[0] + 1 + rng.between(60, 150))
@@ -108,7 +108,7 @@ def _rates(
 
 def _entities(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
     """Return legal entities; every group has one."""
-    groups = rng.sample(rng.known(_GROUPS), 3)
+    groups = rng.sample(rng.allowed(_GROUPS), 3)
     return [
         {
             "entity": number,

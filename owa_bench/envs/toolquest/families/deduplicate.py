@@ -90,7 +90,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
 def _policies(rng: draws.IntegerDraws) -> list[task_spec.SourceRow]:
     return [
         {"segment": name, "days": rng.between(10, 60), "limit_included": rng.coin()}
-        for name in rng.sample(rng.known(_SEGMENTS), 3)
+        for name in rng.sample(rng.allowed(_SEGMENTS), 3)
     ]
 
 

@@ -70,8 +70,8 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
         Rights of departments, people, priced terms and grants.
     """
     day = rng.between(*_AUDIT)
-    departments = rng.sample(rng.known(_DEPARTMENTS), 3)
-    entitlements = rng.sample(rng.known(_ENTITLEMENTS), size["entitlements"])
+    departments = rng.sample(rng.allowed(_DEPARTMENTS), 3)
+    entitlements = rng.sample(rng.allowed(_ENTITLEMENTS), size["entitlements"])
     rights = _rights(rng, departments, entitlements)
     people = list(_people(rng, size["people"], departments))
     terms = [term for e in entitlements for term in _terms(rng, size["terms"], e)]
