@@ -125,7 +125,7 @@ def facts(monkeypatch, plan, **changes):
         "protocol": None,
         "norms": None,
         "leaves": leaves,
-        "counted": (leaves[0], None),
+        "counting_leaves": (leaves[0], None),
         "missing": (7, 8, 9),
     }
     return composition._facts(SimpleNamespace(**fields | changes), None)

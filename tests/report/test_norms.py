@@ -235,7 +235,7 @@ def played(*episodes, agent="person:ada", fastest=0.5, attempts=(), counted=None
     return SimpleNamespace(
         plan=SimpleNamespace(arms=[arm], public_key="ab" * 32),
         layout=SimpleNamespace(root="run"),
-        counted=leaves if counted is None else counted,
+        counting_leaves=leaves if counted is None else counted,
         attempts=lambda: iter(attempts),
         traces=lambda: iter(SimpleNamespace(end=end) for end in ends),
         protocol=SimpleNamespace(norms=norms),

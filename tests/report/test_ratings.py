@@ -106,7 +106,7 @@ def folder(tmp_path, monkeypatch):
     bundle = run(
         layout=SimpleNamespace(ratings=tmp_path),
         plan=SimpleNamespace(arms=arms, entries=entries),
-        counted=[None, *(SimpleNamespace(attempt_id=name) for name in SCORES)],
+        counting_leaves=[None, *(SimpleNamespace(attempt_id=name) for name in SCORES)],
         evidence_root="root",
         protocol=PROTOCOL,
     )
