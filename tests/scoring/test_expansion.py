@@ -182,11 +182,11 @@ def test_bad_input_is_refused() -> None:
     good = planted(0.1, 0.0, 1)
     for bad in (
         good._replace(after=good.after[:-1]),
-        good._replace(after=good.after * np.nan),
+        good._replace(after=np.where(np.arange(40) == 3, np.nan, good.after)),
         good._replace(after=good.after + 2),
         Capabilities(*(part[:1] for part in good)),
     ):
-        with pytest.raises(ScoringError):
+        with pytest.raises(ScoringError, match=r"six arrays|numbers in"):
             expansion_test(bad, PROTOCOL)
 
 
@@ -233,26 +233,35 @@ def test_half_a_gain_that_was_measured_once_is_not_sustained(lag: float) -> None
     assert whole.lasts.mean() >= 0.5
 
 
-def test_every_figure_of_the_paired_test_by_hand() -> None:
+@pytest.mark.parametrize(
+    "left",  # of the ablated above before: above 0, below 0, and with a wide spread
+    [
+        (0.1, 0.0, 0.1, 0.0, -0.1),
+        (0.1, -0.2, -0.1, 0.0, -0.1),
+        (0.7, -0.3, 0.6, -0.4, -0.1),
+    ],
+)
+def test_every_figure_of_the_paired_test_by_hand(left) -> None:
     """Five tasks; each of the five series is compared with its own plain t test."""
+    before = np.array([0.2, 0.3, 0.1, 0.4, 0.2])
     found = Capabilities(
-        before=np.array([0.2, 0.3, 0.1, 0.4, 0.2]),
+        before=before,
         after=np.array([0.6, 0.8, 0.4, 0.7, 0.7]),
         control_before=np.array([0.2, 0.2, 0.2, 0.3, 0.1]),
         control_after=np.array([0.3, 0.2, 0.2, 0.2, 0.2]),
-        ablated=np.array([0.3, 0.3, 0.2, 0.4, 0.1]),
+        ablated=before + np.array(left),
         placebo=np.array([0.3, 0.4, 0.3, 0.2, 0.3]),
     )
     test = expansion_test(found, PROTOCOL)
     share, rules = PROTOCOL.closures.gain_lost, PROTOCOL.statistics
     gains = np.array([0.3, 0.5, 0.3, 0.4, 0.4])
     learned = np.array([0.3, 0.4, 0.1, 0.5, 0.4])
-    left = np.array([0.1, 0.0, 0.1, 0.0, -0.1])
-    lost = np.array([0.3, 0.5, 0.2, 0.3, 0.6]) - share * (found.after - found.before)
-    fallen = np.array([0.3, 0.5, 0.2, 0.3, 0.6]) - (1 + share) * gains
+    removed = np.array([0.4, 0.5, 0.3, 0.3, 0.5]) - left
+    lost = removed - share * np.array([0.4, 0.5, 0.3, 0.3, 0.5])
+    fallen = removed - (1 + share) * gains
 
     def error(values: np.ndarray) -> float:
-        return float(values.std(ddof=1) / np.sqrt(5))
+        return float(np.std(values, ddof=1) / np.sqrt(5))
 
     assert (test.gain, test.over_placebo) == pytest.approx((0.38, 0.34))
     assert test.gain_error == pytest.approx(error(gains))
@@ -273,6 +282,7 @@ def test_every_figure_of_the_paired_test_by_hand() -> None:
     assert test.equivalence_p == pytest.approx(max(both))
     power = 2 * stats.norm.cdf(0.19 / error(left) - once) - 1
     assert test.equivalence_power == pytest.approx(max(power, 0.0))
+    assert (power < 0) == (max(left) > 0.5)
     assert test.tasks == 5
 
 
