@@ -370,18 +370,32 @@ def test_a_revision_that_installs_nothing_counts_among_the_hypotheses() -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, 20)
     weak = revision()
     q = dict(weak.q)
-    q["after"] = np.clip(q["before"] + 0.034 + noise, 0, 1)
+    q["after"] = np.clip(q["before"] + 0.025 + noise, 0, 1)
     weak = weak._replace(q=q)
     test = expansion_test(
         Capabilities(**{n: q[n] for n in Capabilities._fields}), PROTOCOL
     )
     alpha = (1 - PROTOCOL.statistics.level) / 2
-    assert alpha / 40 < test.p < alpha
+    assert alpha / 1.5 < test.p < alpha
     assert "expands" in closed(revision()).reason
     assert closed(revision(), *[revision(installed=())] * 9).status == "PASS"
     assert not closed(*[revision(installed=())] * 2).reason.startswith(NEW)
     assert closed(weak).status == "PASS"
-    assert closed(weak, *[revision(installed=())] * 39).status == "FAIL"
+    beside = closed(weak, revision(installed=()))
+    assert (beside.status, beside.days) == ("FAIL", 0)
+
+
+def test_one_family_that_expands_is_enough_beside_one_that_does_not() -> None:
+    found = closed(revision(q={**revision().q, "after": revision().q["before"]}))
+    assert found.status == "FAIL"
+    assert found.reason.startswith(f"{NEW} does not expand")
+    for order in (1, -1):
+        q = dict.fromkeys((*REVISION, "placebo"), np.tile([0.05, 0.15], 10))
+        pair = [revision(), revision(q=q, installed=("b", "c"))][::order]
+        found = closed(*pair)
+        assert found.status == "PASS"
+        assert f"{NEW} expands" in found.reason
+        assert "b, c does not expand" in found.reason
 
 
 def test_sets_that_are_small_faulty_or_without_a_placebo_test_nothing() -> None:
