@@ -75,7 +75,9 @@ def test_a_folder_that_is_no_run_is_named(tmp_path):
     board = leaderboard([tmp_path], REGISTRY)
     assert board.rows == ()
     assert "is no run directory" in board.refused[0].reason
-    page = write_board(board, tmp_path / "board").read_text()
+    folder = tmp_path / "some" / "board"
+    write_board(board, folder)
+    page = write_board(board, folder).read_text()  # over the first
     assert "No run directory gives a row" in page
     assert str(tmp_path) in page
 
@@ -181,6 +183,11 @@ def test_what_is_not_known_has_no_figure(monkeypatch):
     helped = np.array([2, 2, 2, 0, 0])
     assert outcomes(monkeypatch, interventions=helped) == (nothing, nothing)
     assert outcomes(monkeypatch, arm=np.full(5, "b")) == (nothing, nothing)
+
+
+def test_a_figure_without_both_ends_is_shown_alone():
+    for low, high in ((None, 0.6), (0.4, None)):
+        assert boards.figure_text(boards.Figure(0.5, low, high)) == "0.500"
 
 
 def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
