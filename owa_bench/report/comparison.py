@@ -239,12 +239,11 @@ _PAIR_TERMS = (
 
 def _different_terms(one: Plan, other: Plan) -> list[str]:
     """Return the terms in which two plans differ, by name, with both values."""
-    sides = [_terms(one), _terms(other)]
-    both = [name for name in sides[0] if name in sides[1]]
+    first, second = _terms(one), _terms(other)
     return [
-        f"{name} ({sides[0][name]} against {sides[1][name]})"
-        for name in both
-        if sides[0][name] != sides[1][name]
+        f"{name} ({value} against {second[name]})"
+        for name, value in first.items()
+        if name in second and value != second[name]
     ]
 
 
@@ -265,8 +264,7 @@ def _terms(plan: Plan) -> dict[str, object]:
 
 
 def _why_none(one: ComparedArm, other: ComparedArm) -> str:
-    plans = (one.bundle.plan, other.bundle.plan)
-    if plans[0].commitment == plans[1].commitment:
+    if one.bundle.plan.commitment == other.bundle.plan.commitment:
         return "no instance was played by both under the same budget and limits"
     return (
         "the runs drew their worlds from different masters. Play both agents in one "

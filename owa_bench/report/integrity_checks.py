@@ -93,7 +93,7 @@ class AttemptFaults(NamedTuple):
     leaves: tuple[Leaf, ...]
     digests: frozenset[str]
     revealed: bool
-    inner_attempts: int = 0
+    inner_attempts: int
 
 
 def check_attempts(bundle: Bundle) -> AttemptFaults:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from owa_bench.canonical import key_id
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError
 from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
@@ -206,8 +204,6 @@ def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure]:
         return Figure(None), Figure(None)
     usd = (own.cost_agent + own.cost_human) / _MICRO
     success = Figure(*mean_over_tasks(alone.u.astype(float), alone.pair))
-    if np.isnan(usd).any():
-        return success, Figure(None)
     return success, Figure(*mean_over_tasks(usd, own.pair, share=False))
 
 

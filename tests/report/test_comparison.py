@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from owa_bench.canonical import sha256
 from owa_bench.errors import FieldError, RunDirectoryError, UsageError
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.score import Interval
@@ -13,13 +14,14 @@ from owa_bench.report import bundle, composition
 from owa_bench.report.assurance import assess
 from owa_bench.report.comparison import (
     ArmComparison,
+    arm_of,
     compare,
     comparison_table,
     report_comparison,
 )
 from owa_bench.report.render_html import render_page
 from owa_bench.scoring.comparison import COST, QUALITY, PairedFigure
-from tests.builders.run_directory import ARMS, make_plan, make_run
+from tests.builders.run_directory import ARMS, PRICES, PROTOCOL, make_plan, make_run
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +74,14 @@ def test_runs_are_compared_on_what_both_played(runs):
     [
         ({"calendar": "daily:0.1"}, "calendar (nested against daily:0.1)"),
         ({"help_share": 0.25}, "share of help (0.0 against 0.25)"),
-        ({"protocol_digest": "e" * 64}, "protocol"),
-        ({"price_digest": "e" * 64}, "price card"),
+        (
+            {"protocol_digest": "e" * 64},
+            f"protocol ({sha256(PROTOCOL)[:12]} against eeeeeeeeeeee)",
+        ),
+        (
+            {"price_digest": "e" * 64},
+            f"price card ({sha256(PRICES)[:12]} against eeeeeeeeeeee)",
+        ),
     ],
 )
 def test_other_terms_are_refused_by_name(fresh, changes, name):
@@ -88,6 +96,16 @@ def test_another_suite_version_is_refused_by_name(fresh):
     )
 
 
+def test_a_suite_that_one_run_has_alone_is_no_other_term(fresh, runs):
+    """Named is what differs; the arms share the pairs of the suite of both."""
+    (suite,) = make_plan(1).suites
+    more = (suite, msgspec.structs.replace(suite, name="changesurf"))
+    make_run(runs / "more", make_plan(1, suites=more))
+    names = [f"{runs}/{name}:{ARMS[0]}" for name in ("run", "more")]
+    assert compare(*names).pairs == compare(*reversed(names)).pairs > 0
+    assert "changesurf" not in refused(fresh, suites=more, help_share=0.25)
+
+
 def test_runs_without_a_common_pair_say_why(runs, tmp_path):
     def elsewhere(entry, events):
         return [
@@ -99,9 +117,21 @@ def test_runs_without_a_common_pair_say_why(runs, tmp_path):
             for event in events
         ]
 
-    make_run(tmp_path / "far", make_plan(1), edit=elsewhere)
-    with pytest.raises(UsageError, match="share at least one pair, got none"):
-        compare(f"{runs}/run:{ARMS[0]}", f"{tmp_path}/far:{ARMS[0]}")
+    for commitment, why in (
+        (make_plan(1).commitment, "got none: no instance was played by both"),
+        ("c" * 64, "got none: the runs drew their worlds from different masters"),
+    ):
+        folder = tmp_path / commitment
+        make_run(folder, make_plan(1, commitment=commitment), edit=elsewhere)
+        with pytest.raises(UsageError, match=why):
+            compare(f"{runs}/run:{ARMS[0]}", f"{folder}:{ARMS[0]}")
+
+
+def test_a_folder_may_have_a_colon_in_its_name(runs, tmp_path):
+    for name in ("at-9", "at:9"):
+        (tmp_path / name).symlink_to(runs / "single")
+        for text in (f"{tmp_path / name}", f"{tmp_path / name}:{ARMS[0]}"):
+            assert arm_of(text).arm == ARMS[0]
 
 
 def test_a_pair_whose_worlds_differ_is_no_pair_but_an_error(runs, tmp_path):

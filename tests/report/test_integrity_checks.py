@@ -8,7 +8,8 @@ import pytest
 
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records import events
-from owa_bench.records.plan import Budget, Plan
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Budget, Plan, PlanEntry
 from owa_bench.records.trace import Closing, Trace
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.integrity_checks import (
@@ -192,12 +193,26 @@ def test_terms_other_than_planned_are_named(terms: Any, fault: str) -> None:
     assert faults(changed(1, **terms))["episode id"] == [fault]
 
 
-def test_another_instance_than_planned_is_named() -> None:
-    other = msgspec.structs.replace(two()[1].start.instance, tier=2)
+def shared(kind: type[msgspec.Struct]) -> list[str]:
+    """Return the fields that a record has in common with a plan entry."""
+    return sorted(set(kind.__struct_fields__) & set(PlanEntry.__struct_fields__))
+
+
+@pytest.mark.parametrize("term", [*shared(events.EpisodeStart), "priced"])
+def test_every_term_of_an_entry_that_a_start_repeats_is_compared(term: str) -> None:
+    value = 99 if term == "index" else True if term == "priced" else "another"
+    named = "holds the episode 000099.0" if term == "index" else f"{term} is {value!r}"
+    found = faults(changed(1, **{term: value}))["episode id"]
+    assert found[0].startswith(f"000001.0: {named}")
+
+
+@pytest.mark.parametrize("part", shared(Instance))
+def test_another_instance_than_planned_is_named(part: str) -> None:
+    entry = plan_of(two()).entries[1]
+    other = msgspec.structs.replace(two()[1].start.instance, **{part: 2})
+    named = f"its instance's {part} is not the planned {getattr(entry, part)!r}"
     found = faults(changed(1, instance=other))
-    assert found == {
-        "episode id": ["000001.0: its instance's tier is not the planned 1"]
-    }
+    assert found == {"episode id": [f"000001.0: {named}"]}
 
 
 def test_an_entry_that_was_not_planned_is_named() -> None:
@@ -329,8 +344,46 @@ def test_meters_are_what_the_events_make() -> None:
     assert declared["cost"] == [
         "000001.0: api_calls is metered as 3, its events make 4"
     ]
+    within, beyond = (paid("api_calls", 1.0 + x) for x in (0.9e-6, 1.1e-6))
+    assert faults(extended(call("GET"), within)) == {}
+    assert len(faults(extended(call("GET"), beyond))["cost"]) == 1
     first, broken = extended(call("GET"))
     torn = recorded(two()[1], closed=False, events=broken.events[:-1])
+    assert faults([first, torn], recorded_leaves=[first.leaf]) == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "calls"),
+    [
+        *((m, 1) for m in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")),
+        *((m, 0) for m in ("VAULT", "get", "")),
+    ],
+)
+def test_calls_over_the_network_are_metered_and_those_of_tools_not(
+    method: str, calls: int
+) -> None:
+    metered = [paid("api_calls", 1.0)] * calls
+    assert faults(extended(call(method), *metered)) == {}
+    assert faults(extended(call(method), *metered, paid("api_calls", 1.0))) != {}
+
+
+def inner(number: int, **more: Any) -> events.InnerAttempt:
+    fields: dict[str, Any] = {"version": "v", "draw": "d", "replay": "r"}
+    fields |= {"quality": 0.5, "logged": 0.5, "step": 1, "steps": 1}
+    return events.InnerAttempt(batch="b", number=number, pair=number, **fields | more)
+
+
+def test_inner_attempts_of_whole_episodes_are_counted_and_judged() -> None:
+    assert checked(honest()).inner_attempts == 0
+    assert checked(extended(inner(0), inner(1))).inner_attempts == 2
+    first, second = extended(inner(1))
+    assert faults([first, second]) == {
+        "inner attempts": [
+            "000001.0: b: its attempts are not numbered from 0",
+            "000001.0: inner attempts without a campaign",
+        ]
+    }
+    torn = recorded(two()[1], closed=False, events=second.events[:-1])
     assert faults([first, torn], recorded_leaves=[first.leaf]) == {}
 
 
@@ -354,15 +407,22 @@ def test_a_suites_own_meters_count_its_own_events() -> None:
 
 
 def test_the_blobs_of_events_are_named_by_whole_digests() -> None:
-    a, b, c, d = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
+    names = [f"{i:064x}" for i in range(11)]
+    a, b, c, d, e, f, g, h, i, j, partial = names
     found = checked(
         extended(
             call("VAULT", request=a, response=b),
             events.Observation(step=1, blob=c),
-            events.Intervention(step=1, kind="hint", minutes=0.0, question=d),
+            events.Intervention(step=1, kind="hint", minutes=0.0, question=d, answer=e),
+            events.Artifact(step=1, name="n", media="m", blob=f),
+            events.Evidence(step=1, name="n", media="m", blob=g),
+            events.ModelCall(step=1, model="m", prompt=h, reply=i[:-1]),
+            events.Message(step=1, sender="s", digest=i),
+            inner(0, replay=j, full=True),
+            inner(1, replay=partial),  # its lines are not kept
         )
     )
-    assert found.digests == {a, b, c, d}
+    assert found.digests == set(names[:-1])
 
 
 def timed(wall_s: float, outcome: str, reason: str = "", **changes: Any) -> list[str]:

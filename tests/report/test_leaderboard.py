@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from owa_bench.errors import CheckFailure
+from owa_bench.errors import CheckFailure, OwaError
+from owa_bench.records.plan import Arm
 from owa_bench.records.registry import Registry, VerifierKey, read_registry
 from owa_bench.report import leaderboard as boards
+from owa_bench.report.assurance import Assurance, AssuranceLevel
 from owa_bench.report.leaderboard import leaderboard, write_board
 from owa_bench.run.plan.request import Request, draft_plan
 from tests.builders.ceremony_run import hold_ceremony
@@ -47,6 +49,16 @@ def test_what_makes_a_plan_unfit_is_said(plan):
         assert words in boards._unfit(replace(plan, **change), REGISTRY, None)
 
 
+def test_the_first_agent_outside_a_sandbox_is_named(plan, monkeypatch):
+    monkeypatch.setattr(boards, "own_terms", lambda _: "")
+    arms = [
+        replace(plan.arms[0], name=name, hosting=hosting)
+        for name, hosting in (("in", "sandboxed"), ("out", "client"), ("far", "remote"))
+    ]
+    found = boards._unfit(replace(plan, arms=tuple(arms)), REGISTRY, None)
+    assert found == "agent out was client, not in a sandbox"
+
+
 def test_a_battery_that_is_underpowered_gives_no_row():
     asked = Request(agents=("agentic",), battery="demo", sandbox="namespaces")
     small = replace(draft_plan(asked).plan, challenger=KEY)
@@ -63,7 +75,9 @@ def test_a_folder_that_is_no_run_is_named(tmp_path):
     board = leaderboard([tmp_path], REGISTRY)
     assert board.rows == ()
     assert "is no run directory" in board.refused[0].reason
-    page = write_board(board, tmp_path / "board").read_text()
+    folder = tmp_path / "some" / "board"
+    write_board(board, folder)
+    page = write_board(board, folder).read_text()  # over the first
     assert "No run directory gives a row" in page
     assert str(tmp_path) in page
 
@@ -171,6 +185,11 @@ def test_what_is_not_known_has_no_figure(monkeypatch):
     assert outcomes(monkeypatch, arm=np.full(5, "b")) == (nothing, nothing)
 
 
+def test_a_figure_without_both_ends_is_shown_alone():
+    for low, high in ((None, 0.6), (0.4, None)):
+        assert boards.figure_text(boards.Figure(0.5, low, high)) == "0.500"
+
+
 def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
     def row(agent, order, value):
         made = dict.fromkeys(boards.BoardRow._fields, "")
@@ -203,6 +222,73 @@ def test_the_first_check_that_fails_is_named():
     boards._refuse_broken([held, held])
     with pytest.raises(CheckFailure, match="n fails: d"):
         boards._refuse_broken([held, broken])
+
+
+def rows_of(monkeypatch, *, level=4, words="", missing=(), checks=(), signed=True):
+    """Return the arms that get a row in a run of a learner and three controls.
+
+    `checks` are of `recompute`; `signed` says whether the run holds a report.
+    """
+    asked = {}
+
+    def assess(_bundle, found, **options):
+        asked.update(options)
+        rungs = [
+            AssuranceLevel(name=f"V{i}", text="", met=i <= level, evidence=f"e{i}")
+            for i in range(6)
+        ]
+        return Assurance(level=level, rungs=tuple(rungs))
+
+    roles = ("learner", "frozen", "placebo", "baseline")
+    arms = [
+        replace(ARM, name=role, **{role: True} if role != "learner" else {})
+        for role in roles
+    ]
+    verdicts = [SimpleNamespace(arm=role) for role in roles]
+    report = SimpleNamespace(judgement=SimpleNamespace(verdicts=verdicts))
+    held = SimpleNamespace(ok=True)
+    monkeypatch.setattr(boards, "_unfit", lambda *_: words)
+    monkeypatch.setattr(boards.verify, "verify", lambda *_: [held])
+    monkeypatch.setattr(boards.verify, "recompute", lambda _: list(checks))
+    monkeypatch.setattr(
+        boards.verify,
+        "read_signed_report",
+        lambda _: SimpleNamespace(report=report) if signed else None,
+    )
+    monkeypatch.setattr(boards, "assess", assess)
+    monkeypatch.setattr(boards, "_row", lambda _, verdict, found: verdict.arm)
+    bundle = SimpleNamespace(
+        plan=SimpleNamespace(arms=arms, public_key=KEY),
+        layout=SimpleNamespace(root="run"),
+        missing=missing,
+    )
+    found = list(boards._rows(bundle, REGISTRY, b"evaluator"))
+    assert asked == {"signed": True, "verifier": b"evaluator", "registry": REGISTRY}
+    return found
+
+
+ARM = Arm(name="a", agent="a", fingerprint="f", hosting="sandboxed")
+
+
+def test_a_run_from_v4_on_gives_a_row_of_each_learner(monkeypatch):
+    assert rows_of(monkeypatch) == ["learner"]
+    assert rows_of(monkeypatch, level=5) == ["learner"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"words": "own terms"}, "own terms"),
+        ({"missing": (3, 4)}, "2 planned episodes were not played"),
+        ({"level": 3}, r"V3, and V4 is asked for: V4 is not met \(e4\)"),
+        ({"level": 0}, r"V0, and V4 is asked for: V1 is not met \(e1\)"),
+        ({"signed": False}, "it holds no report"),
+        ({"checks": (SimpleNamespace(ok=False, name="n", detail="d"),)}, "n fails: d"),
+    ],
+)
+def test_what_a_run_lacks_for_a_row_is_said(monkeypatch, changes, words):
+    with pytest.raises(OwaError, match=words):
+        rows_of(monkeypatch, **changes)
 
 
 def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):

@@ -13,7 +13,7 @@ from owa_bench.records.layout import NORMS_TYPE, RunLayout
 from owa_bench.records.people import NormFigure, read_norms
 from owa_bench.records.plan import Budget, SuiteEntry
 from owa_bench.records.protocol import load
-from owa_bench.report import statement
+from owa_bench.report import bundle, statement
 from owa_bench.report.norms import _person, make_norms, sealed_norms
 from owa_bench.report.verify import recompute, verify
 from owa_bench.run.store.output import ShardFiles
@@ -172,6 +172,37 @@ def test_runs_that_are_no_persons_are_refused_by_name(tmp_path):
     ):
         with pytest.raises((UsageError, CheckFailure), match=words):
             make_norms([ada, *others])
+
+
+def agent_plan(**changes):
+    """Return a plan that one agent, no person, plays."""
+    plan = person_plan("agentic", **changes)
+    return msgspec.structs.replace(plan, arms=make_plan().arms[:1])
+
+
+def test_a_baseline_of_one_agent_gives_the_lower_anchors(tmp_path):
+    ada = person_run(tmp_path, "ada", 0.7)
+    base = person_run(tmp_path, "agentic", 0.5, plan=agent_plan())
+    bare = make_norms([ada])
+    assert (bare.baseline, bare.baseline_root) == ({}, "")
+    norms = make_norms([ada], baseline=base)
+    assert (norms.axes["G"].median, norms.baseline["G"][0]) == (1.0, 0.0)
+    assert norms.baseline_root == bundle.read(base).evidence_root
+    assert [run.person for run in norms.runs] == ["ada"]
+    both = make_run(tmp_path / "both", make_plan(pairs=1)).root
+    with pytest.raises(UsageError, match=r"run of one agent, got .*/both"):
+        make_norms([ada], baseline=both)
+    with pytest.raises(UsageError, match="at least one run of a person, got none"):
+        make_norms([], baseline=base)
+
+
+def test_runs_of_norms_have_every_family_in_common(tmp_path):
+    """One that both have is enough for norms and a report, not for two persons."""
+    ada, plan = person_run(tmp_path, "ada"), person_plan("ben")
+    kept = tuple(e for e in plan.entries if e.family != FAMILIES[-1])
+    ben = person_run(tmp_path, "ben", plan=msgspec.structs.replace(plan, entries=kept))
+    with pytest.raises(UsageError, match="must have the same terms, got families"):
+        make_norms([ada, ben])
 
 
 def test_a_task_that_was_begun_twice_is_no_norm(tmp_path):

@@ -182,11 +182,11 @@ def test_bad_input_is_refused() -> None:
     good = planted(0.1, 0.0, 1)
     for bad in (
         good._replace(after=good.after[:-1]),
-        good._replace(after=good.after * np.nan),
+        good._replace(after=np.where(np.arange(40) == 3, np.nan, good.after)),
         good._replace(after=good.after + 2),
         Capabilities(*(part[:1] for part in good)),
     ):
-        with pytest.raises(ScoringError):
+        with pytest.raises(ScoringError, match=r"six arrays|numbers in"):
             expansion_test(bad, PROTOCOL)
 
 
@@ -233,26 +233,35 @@ def test_half_a_gain_that_was_measured_once_is_not_sustained(lag: float) -> None
     assert whole.lasts.mean() >= 0.5
 
 
-def test_every_figure_of_the_paired_test_by_hand() -> None:
+@pytest.mark.parametrize(
+    "left",  # of the ablated above before: above 0, below 0, and with a wide spread
+    [
+        (0.1, 0.0, 0.1, 0.0, -0.1),
+        (0.1, -0.2, -0.1, 0.0, -0.1),
+        (0.7, -0.3, 0.6, -0.4, -0.1),
+    ],
+)
+def test_every_figure_of_the_paired_test_by_hand(left) -> None:
     """Five tasks; each of the five series is compared with its own plain t test."""
+    before = np.array([0.2, 0.3, 0.1, 0.4, 0.2])
     found = Capabilities(
-        before=np.array([0.2, 0.3, 0.1, 0.4, 0.2]),
+        before=before,
         after=np.array([0.6, 0.8, 0.4, 0.7, 0.7]),
         control_before=np.array([0.2, 0.2, 0.2, 0.3, 0.1]),
         control_after=np.array([0.3, 0.2, 0.2, 0.2, 0.2]),
-        ablated=np.array([0.3, 0.3, 0.2, 0.4, 0.1]),
+        ablated=before + np.array(left),
         placebo=np.array([0.3, 0.4, 0.3, 0.2, 0.3]),
     )
     test = expansion_test(found, PROTOCOL)
     share, rules = PROTOCOL.closures.gain_lost, PROTOCOL.statistics
     gains = np.array([0.3, 0.5, 0.3, 0.4, 0.4])
     learned = np.array([0.3, 0.4, 0.1, 0.5, 0.4])
-    left = np.array([0.1, 0.0, 0.1, 0.0, -0.1])
-    lost = np.array([0.3, 0.5, 0.2, 0.3, 0.6]) - share * (found.after - found.before)
-    fallen = np.array([0.3, 0.5, 0.2, 0.3, 0.6]) - (1 + share) * gains
+    removed = np.array([0.4, 0.5, 0.3, 0.3, 0.5]) - left
+    lost = removed - share * np.array([0.4, 0.5, 0.3, 0.3, 0.5])
+    fallen = removed - (1 + share) * gains
 
     def error(values: np.ndarray) -> float:
-        return float(values.std(ddof=1) / np.sqrt(5))
+        return float(np.std(values, ddof=1) / np.sqrt(5))
 
     assert (test.gain, test.over_placebo) == pytest.approx((0.38, 0.34))
     assert test.gain_error == pytest.approx(error(gains))
@@ -273,6 +282,7 @@ def test_every_figure_of_the_paired_test_by_hand() -> None:
     assert test.equivalence_p == pytest.approx(max(both))
     power = 2 * stats.norm.cdf(0.19 / error(left) - once) - 1
     assert test.equivalence_power == pytest.approx(max(power, 0.0))
+    assert (power < 0) == (max(left) > 0.5)
     assert test.tasks == 5
 
 
@@ -360,18 +370,32 @@ def test_a_revision_that_installs_nothing_counts_among_the_hypotheses() -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, 20)
     weak = revision()
     q = dict(weak.q)
-    q["after"] = np.clip(q["before"] + 0.034 + noise, 0, 1)
+    q["after"] = np.clip(q["before"] + 0.025 + noise, 0, 1)
     weak = weak._replace(q=q)
     test = expansion_test(
         Capabilities(**{n: q[n] for n in Capabilities._fields}), PROTOCOL
     )
     alpha = (1 - PROTOCOL.statistics.level) / 2
-    assert alpha / 40 < test.p < alpha
+    assert alpha / 1.5 < test.p < alpha
     assert "expands" in closed(revision()).reason
     assert closed(revision(), *[revision(installed=())] * 9).status == "PASS"
     assert not closed(*[revision(installed=())] * 2).reason.startswith(NEW)
     assert closed(weak).status == "PASS"
-    assert closed(weak, *[revision(installed=())] * 39).status == "FAIL"
+    beside = closed(weak, revision(installed=()))
+    assert (beside.status, beside.days) == ("FAIL", 0)
+
+
+def test_one_family_that_expands_is_enough_beside_one_that_does_not() -> None:
+    found = closed(revision(q={**revision().q, "after": revision().q["before"]}))
+    assert found.status == "FAIL"
+    assert found.reason.startswith(f"{NEW} does not expand")
+    for order in (1, -1):
+        q = dict.fromkeys((*REVISION, "placebo"), np.tile([0.05, 0.15], 10))
+        pair = [revision(), revision(q=q, installed=("b", "c"))][::order]
+        found = closed(*pair)
+        assert found.status == "PASS"
+        assert f"{NEW} expands" in found.reason
+        assert "b, c does not expand" in found.reason
 
 
 def test_sets_that_are_small_faulty_or_without_a_placebo_test_nothing() -> None:

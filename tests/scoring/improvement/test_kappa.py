@@ -14,6 +14,7 @@ from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import findings
 from owa_bench.scoring.bootstrap import block_bootstrap
+from owa_bench.scoring.improvement import kappa as module
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.kappa import (
     after_spending,
@@ -113,10 +114,18 @@ def test_sens_interval_covers_a_planted_slope() -> None:
 
 @pytest.mark.parametrize(
     ("x", "y"),
-    [([0.0], [1.0]), ([0.0, 0.0], [1.0, 2.0]), ([0.0, 1.0], [1.0, math.nan])],
+    [
+        ([0.0], [1.0]),
+        ([0.0, 0.0], [1.0, 2.0]),
+        ([0.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
+        ([0.0, 1.0, 2.0], [1.0, 2.0]),
+        ([[0.0, 1.0]] * 2, [[1.0, 2.0]] * 2),
+        ([0.0, 1.0], [1.0, math.nan]),
+        ([0.0, 1.0, math.inf], [1.0, 2.0, 3.0]),
+    ],
 )
 def test_bad_points_are_refused(x: list[float], y: list[float]) -> None:
-    with pytest.raises(ScoringError):
+    with pytest.raises(ScoringError, match="A slope"):
         theil_sen(np.array(x), np.array(y), 0.95)
 
 
@@ -266,6 +275,22 @@ def test_an_interval_widens_by_the_autocorrelation_of_its_residuals() -> None:
     assert widening(np.full(6, 0.3), 0.95) == 1.0
 
 
+def test_few_residuals_are_corrected_from_five_on_and_widen_by_no_quantile() -> None:
+    """Five: lag 2 / 4, r1 = 4.5 cut to 4 / 5. Four: r1 = lag = 1 / 4."""
+    assert widening(np.array([-1.0, -1.0, 0.0, 1.0, 1.0]), 0.95) == pytest.approx(3.0)
+    four = widening(np.array([-1.0, -1.0, 1.0, 1.0]), 0.95)
+    assert four == pytest.approx(math.sqrt((5 / 4) / (3 / 4)))
+
+
+def test_residuals_that_are_nothing_but_rounding_widen_no_interval() -> None:
+    """A sum of squares of 1e-12, or of that share of their own, is none."""
+    alike = np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0]) / 2  # sum of squares 1
+    assert widening(alike * math.sqrt(0.9e-12), 0.95) == 1.0
+    assert widening(alike * math.sqrt(1.1e-12), 0.95) == pytest.approx(math.sqrt(11))
+    assert widening(1e6 + alike, 0.95) == 1.0
+    assert widening(1e5 + alike, 0.95) == pytest.approx(math.sqrt(11))
+
+
 def test_slopes_between_neighbours_leave_out_days_without_spending() -> None:
     spent, values = np.array([0.0, 2.0, 2.0, 6.0]), np.array([0.1, 0.2, 0.5, 0.3])
     found = differences(spent, values)
@@ -283,6 +308,8 @@ def test_the_pace_of_a_window_is_its_slope_times_what_is_spent_a_day() -> None:
     assert found == pytest.approx((0.05, 2.0, 0.1))
     cheap = window_pace(days, np.array([0.0, 0.1, 0.5]), np.array([0.2, 0.3, 0.7]))
     assert cheap.kappa == pytest.approx(1.0)
+    thirds = window_pace(np.array([0.0, 7.0]), np.array([0.0, 2.0]), days[:2] / 3)
+    assert (thirds.kappa, thirds.time_slope) == (0.166666666667, 0.047619047619)
     still = window_pace(days, np.ones(3), np.array([0.2, 0.3, 0.7]))
     assert math.isnan(still.kappa)
     assert still.spend_rate == 0.0
@@ -316,6 +343,15 @@ def test_the_bootstrap_over_checkpoints_has_ends_unless_levels_lack() -> None:
     assert np.isnan(still).all()
 
 
+@pytest.mark.parametrize(("single", "known"), [(1, True), (2, False)])
+def test_one_resample_in_twenty_may_hold_one_level(monkeypatch, single, known) -> None:
+    rows = np.array([[0, 1]] * (20 - single) + [[0, 0]] * single)
+    monkeypatch.setattr(module, "block_bootstrap", lambda *_: rows)
+    spent = np.array([1.0, 3.0])
+    ends = block_interval(spent, 0.1 * spent, 0.95, ROOT, 20)
+    assert ends == pytest.approx((0.1, 0.1) if known else (math.nan,) * 2, nan_ok=True)
+
+
 def series(days: int, **changes: object) -> CheckpointSeries:
     """Return days of two kappa units each, one more for humans, a unit of 4 USD."""
     spent = 2.0 * np.arange(days)
@@ -346,6 +382,19 @@ def test_figures_beside_kappa_by_hand() -> None:
     assert family.points[1] == (2.0, 0.26)
     assert family.logit is not None
     assert family.logit > family.slope
+
+
+def test_the_bootstrap_beside_kappa_has_a_thousand_resamples(monkeypatch) -> None:
+    asked = []
+
+    def draw(*arguments: object) -> np.ndarray:
+        asked.append(arguments)
+        return np.array([[0, 1, 2, 3, 4, 5, 6, 7]] * 1000)
+
+    monkeypatch.setattr(module, "block_bootstrap", draw)
+    points = series(8)
+    kappas(points, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)
+    assert asked == [(8, 1000, ROOT, "kappa")] * 2
 
 
 @pytest.mark.parametrize(
