@@ -78,6 +78,11 @@ def get(kind: str, name: str) -> Any:
     return entries[name].plugin
 
 
+def domains() -> tuple[str, ...]:
+    """Return the domains of all drift operators."""
+    return tuple(sorted({name.partition("/")[0] for name in find("operators")}))
+
+
 def _third_party(point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
     named = f"The plug-in `{point.name}` of the package {package}"

@@ -1,9 +1,13 @@
 """`owa-bench run`: what it plays, what it prints, what it refuses."""
 
 import json
+from copy import copy
+from dataclasses import replace
 
 import pytest
 
+from owa_bench import discovery
+from owa_bench.discovery import PluginEntry
 from owa_bench.run.plan import plan
 from owa_bench.run.plan.request import _read
 
@@ -376,3 +380,29 @@ def test_dry_run_plays_nothing(owa, place):
     found = json.loads(owa(f"{RUN} --agent noop --dry-run --json").out)
     assert found["by_arm"] == {"noop": 2}
     assert not (place / "x").exists()
+
+
+@pytest.fixture
+def domainless(monkeypatch):
+    """ToolQuest under a card whose domain no operator has: `apy` for `api`."""
+    suite = copy(discovery.get("suites", "toolquest"))
+    monkeypatch.setattr(suite, "card", replace(suite.card, domain="apy"), raising=False)
+    entry = PluginEntry("toolquest", suite, "")
+    monkeypatch.setitem(discovery.find("suites"), "toolquest", entry)
+
+
+@pytest.mark.parametrize("delta", ["--delta 0,1", ""])
+def test_drift_of_a_domain_without_operators_is_refused(owa, place, domainless, delta):
+    said = owa(f"run --suite toolquest {delta} --agent noop --out x --in-process")
+    assert said.code == 2
+    assert "`--delta` must be 0 alone" in said.err
+    assert "no operator is of domain 'apy', as the card of `toolquest`" in said.err
+    assert "its `domain` must be one of api, crew" in said.err
+    assert "(did you mean `api`?)" in said.err
+    assert not (place / "x").exists()
+
+
+def test_a_suite_without_operators_plays_without_drift(owa, domainless):
+    said = owa(f"{RUN} --agent noop")
+    assert said.code == 0
+    assert "2 of 2 episodes complete in x" in said.out
