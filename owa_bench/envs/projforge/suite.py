@@ -157,7 +157,6 @@ class ProjForgeSuite(ProjForgeFastSuite):
         rules=RULES,
         features=0,
         macros=(),
-        extra="project",
         episode_s=30.0,
     )
     oracle = ForgeOracle()
