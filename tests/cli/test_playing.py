@@ -382,6 +382,22 @@ def test_dry_run_plays_nothing(owa, place):
     assert not (place / "x").exists()
 
 
+def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
+    """They take part in every nested drift of their domain, so worlds differ."""
+    slow = discovery.get("operators", "api/pager_swap")
+    for key in ("api/slow_lane", "web/slow_lane"):
+        entry = PluginEntry(key, slow, "owa-stranger")
+        monkeypatch.setitem(discovery.find("operators"), key, entry)
+    drifted = f"{RUN.replace('--delta 0', '--delta 1')} --agent noop --dry-run"
+    line = "Operators of other packages in nested drift of toolquest: "
+    text = " ".join(owa(drifted).out.split())
+    assert line + "api/slow_lane (owa-stranger)" in text
+    assert "web/slow_lane" not in text
+    named = json.loads(owa(f"{drifted} --json").out)["operators"]
+    assert named == {"toolquest": {"api/slow_lane": "owa-stranger"}}
+    assert "owa-stranger" not in owa(f"{RUN} --agent noop --dry-run").out
+
+
 @pytest.fixture
 def domainless(monkeypatch):
     """ToolQuest under a card whose domain no operator has: `apy` for `api`."""

@@ -265,9 +265,12 @@ def other_code(suites: Iterable[SuiteEntry]) -> dict[str, str]:
 def environment() -> tuple[tuple[str, str], ...]:
     """Return python, platform and the version of every package this one rests on.
 
+    The packages of installed drift operators, which every nested drift of their domain
+    draws on, and what those rest on are among them.
     Read once: what is installed while a process runs, that process does not use.
     """
-    versions = dict(_closure(_NAME))
+    packages = {_NAME, *discovery.installed_operators().values()}
+    versions = {name: version for p in packages for name, version in _closure(p)}
     return (
         ("python", platform.python_version()),
         ("platform", f"{sys.platform}-{platform.machine()}"),
