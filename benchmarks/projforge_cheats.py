@@ -83,7 +83,7 @@ def release_padder(project):
     project.play("oracle", until=lambda state: state.day == 1)
     words = [feature.name for feature in project.state.world.features]
     project.call("release", changelog=[*words, *(f"{w}_next" for w in words)])
-    assert project.state.marks.releases[-1] <= 0.5
+    assert project.state.scores.releases[-1] <= 0.5
 
 
 def wishlist_padder(project):
@@ -110,7 +110,7 @@ def gluttons(project):
         assert text.startswith("red"), text
     commit(project, {"tests/a_test.py": ""})
     project.play("oracle", until=lambda state: state.day == 1)
-    assert project.state.marks.accepted
+    assert project.state.scores.accepted
 
 
 CHEATS = {

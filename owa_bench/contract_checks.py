@@ -72,6 +72,7 @@ def check_suite(
     rules = {detector.rule for detector in suite.detectors}
     _require(rules <= set(card.rules), name, "`rules` must hold every detector's rule")
     timelines = source or (lambda instance: _undrifted(suite, instance))
+    _check_digests(map(suite.generate, _instances(suite, seeds)))
     for instance in _instances(suite, seeds):
         _check_world(suite, instance)
         if not card.native:
@@ -89,7 +90,7 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
     Args:
         operator: The plug-in.
         worlds: Base worlds; at least one must have a target.
-    Raises: CheckFailure: the first broken rule.
+    Raises: CheckFailure: the first broken rule, of the operator or of its worlds.
     """
     name = f"Operator `{operator.name}`"
     _require(
@@ -107,6 +108,7 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
             for _ in range(2)
         )
         _require(record_digest(world) == before, name, "must leave its argument alone")
+        _check_digests((world, first))
         _require(first.digest() == second.digest(), name, "must repeat with its stream")
         _require(first.digest() != world.digest(), name, f"must change {target!r}")
     try:
@@ -171,6 +173,16 @@ def _undrifted(suite: Suite, instance: Instance) -> Timeline:
     return Timeline(
         instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
     )
+
+
+def _check_digests(worlds: Iterable[World]) -> None:
+    """Check that worlds which differ in a field differ in their digests."""
+    contents: dict[str, str] = {}
+    for world in worlds:
+        content = record_digest(world)
+        rule = "`digest()` must differ between worlds that differ in a field"
+        same = contents.setdefault(world.digest(), content) == content
+        _require(same, f"World `{type(world).__name__}`", rule)
 
 
 def _check_world(suite: Suite, instance: Instance) -> None:

@@ -78,6 +78,27 @@ def get(kind: str, name: str) -> Any:
     return entries[name].plugin
 
 
+def domains() -> tuple[str, ...]:
+    """Return the domains of all drift operators."""
+    return tuple(sorted({name.partition("/")[0] for name in find("operators")}))
+
+
+def installed_operators(domain: str = "") -> dict[str, str]:
+    """Return the package of every operator that is not ours, by the operator's key.
+
+    Args:
+        domain: theirs; "" for every domain.
+
+    Returns:
+        Names of distributions by "<domain>/<name>".
+    """
+    return {
+        key: entry.package
+        for key, entry in find("operators").items()
+        if entry.package and (not domain or key.startswith(f"{domain}/"))
+    }
+
+
 def _third_party(point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
     named = f"The plug-in `{point.name}` of the package {package}"

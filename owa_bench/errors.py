@@ -36,6 +36,7 @@ A message states the rule, then the value got, then the way out:
 """
 
 import difflib
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -44,6 +45,9 @@ from pathlib import Path
 _MOST_LISTED = 60  # names that a message lists; of more it lists the nearest
 _NEAREST = 5
 _MOST_CHARACTERS = 300  # of an exception's text that one line of a log holds
+_PACKAGE, _LIBRARY = (
+    os.path.dirname(file) + os.sep for file in (__file__, os.__file__)
+)
 
 
 class OwaError(Exception):
@@ -90,13 +94,31 @@ class UnknownNameError(UsageError):
 
 
 def error_line(error: BaseException) -> str:
-    """Return an exception in one line: class, message, notes, last file and line."""
+    """Return an exception in one line: class, message, notes, file and line.
+
+    An error of ours that other code caused, such as a card with a field outside its
+    rule, has the last line of that code before the line that raised.
+    """
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith("<frozen")]
-    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    where = f" ({_place(own[-1])})" if own else ""
+    if isinstance(error, OwaError) and own and own[-1].filename.startswith(_PACKAGE):
+        callers = [frame for frame in own if _is_plugin(frame.filename)]
+        if callers:
+            where = f" ({_place(callers[-1])}, raised in {_place(own[-1])})"
     return f"{type(error).__name__}: {said}{notes}{where}"
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def _is_plugin(file: str) -> bool:
+    """Return whether a file is neither ours nor the standard library's."""
+    library = file.startswith(_LIBRARY) and "site-packages" not in file
+    return not (library or file.startswith((_PACKAGE, "<")))
 
 
 def one_of(value: object, known: Iterable[object]) -> str:

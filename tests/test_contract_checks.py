@@ -132,6 +132,28 @@ def test_an_operator_that_breaks_a_rule_is_named() -> None:
         decorate(relocked).apply(corridor[0], "?", 1.0, rng=np.random.default_rng(0))
 
 
+class ConstantWorld(World, frozen=True):
+    """A corridor whose digest leaves its fields out."""
+
+    def digest(self):
+        return "0" * 64
+
+
+class ConstantSuite(CorridorSuite):
+    def generate(self, instance):
+        world = super().generate(instance)
+        return ConstantWorld(**msgspec.structs.asdict(world))
+
+
+def test_a_world_whose_digest_is_constant_is_named_itself() -> None:
+    message = r"World `ConstantWorld`: `digest\(\)` must differ between worlds"
+    decorate = operator(announcement="D3", weight=1.0, targets="door")
+    with pytest.raises(CheckFailure, match=message):
+        check_operator(decorate(relocked), [ConstantWorld(cells=3, code=7)])
+    with pytest.raises(CheckFailure, match=message):
+        check_suite(ConstantSuite(), seeds=(0,))
+
+
 class Forgetful:
     """An agent whose actions depend on the process, not on its brief."""
 

@@ -1,5 +1,6 @@
 """Discovery: what other packages bring must load, or be named."""
 
+import re
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -37,6 +38,23 @@ def test_a_plug_in_that_raises_is_named_with_file_and_line(
     entry(f"{module}:AGENT")
     with pytest.raises(UsageError, match=r"plug-in `stranger`.* \(\w+\.py[:,]"):
         discovery.find("agents")
+
+
+def test_a_field_that_breaks_its_rule_is_shown_with_the_plug_ins_own_line(
+    entry, tmp_path, monkeypatch
+):
+    """The rule stands in a file of ours, and what is to be mended in the plug-in."""
+    text = (
+        "from owa_bench.interfaces import AgentCard\n\n"
+        'AGENT = AgentCard(name="x", about="", make=None, needs="x")\n'
+    )
+    (tmp_path / "field_fault.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry("field_fault:AGENT")
+    with pytest.raises(UsageError, match="FieldError: ") as failure:
+        discovery.find("agents")
+    line = r"\(field_fault\.py:3, raised in \w+\.py:\d+\)"
+    assert re.search(line, str(failure.value))
 
 
 def test_a_plug_in_whose_entry_point_has_another_name_is_named(entry):

@@ -21,7 +21,7 @@ from owa_bench.skills.crew.reading import (
     QUIET,
     STAR,
     TEAM,
-    Habits,
+    SeatConfig,
 )
 from owa_bench.skills.handicaps import NONE, knob_options, read_handicaps
 from owa_bench.skills.recall import stores
@@ -33,17 +33,17 @@ from owa_bench.skills.recall.weighted import WEIGHTS, WeightedPlayer
 
 
 class _Seat:
-    """An agent that plays its seat by habits."""
+    """An agent that plays its seat as configured."""
 
-    def __init__(self, habits: Habits) -> None:
-        self._habits = habits
+    def __init__(self, config: SeatConfig) -> None:
+        self._config = config
         self._player: CrewPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Take a seat."""
-        self._player = CrewPlayer(brief, self._habits)
+        self._player = CrewPlayer(brief, self._config)
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call."""
@@ -82,9 +82,9 @@ HABITS = {
 }
 
 
-def _seat_card(name: str, about: str, habits: Habits) -> AgentCard:
+def _seat_card(name: str, about: str, seat_config: SeatConfig) -> AgentCard:
     def make(config: AgentConfig) -> _Seat:
-        return _Seat(habits)
+        return _Seat(seat_config)
 
     return AgentCard(name=name, about=about, make=make, suites=("multicrew",))
 

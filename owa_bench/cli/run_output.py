@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from owa_bench import discovery
+from owa_bench.calendars import Calendar
 from owa_bench.cli.console import ERR, OUT, as_json, progress, table
 from owa_bench.records import protocol
+from owa_bench.run.assembly import own_schedule
 from owa_bench.run.plan.budget import USD
 from owa_bench.run.plan.request import (
     PlanDraft,
@@ -46,7 +49,8 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
     powers = _powers(draft)
     if json:
         gates = [power._asdict() for power in powers]
-        as_json({**found._asdict(), "gates": gates})
+        operators = _installed_operators(draft)
+        as_json({**found._asdict(), "gates": gates, "operators": operators})
         return
     record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
     table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
@@ -64,8 +68,22 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
             f"--budget {found.unknown[0]}=AMOUNT sets one."
         )
 
+    for suite, by_key in _installed_operators(draft).items():
+        names = ", ".join(f"{key} ({package})" for key, package in by_key.items())
+        OUT.print(f"Operators of other packages in nested drift of {suite}: {names}")
     if powers:
         _print_powers(powers, protocol.load(draft.protocol))
+
+
+def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
+    """Return the packages of other people's operators, by suite that drifts and key."""
+    operators: dict[str, dict[str, str]] = {}
+    for name in sorted({e.suite for e in draft.plan.entries if e.delta != 0.0}):
+        suite = discovery.get("suites", name)
+        own = isinstance(own_schedule(suite), Calendar)
+        if own and (by_key := discovery.installed_operators(suite.card.domain)):
+            operators[name] = by_key
+    return operators
 
 
 def _powers(draft: PlanDraft) -> "tuple[GatePower, ...]":

@@ -286,7 +286,6 @@ class SuiteCard:
     outlast that. `meters` are the suite's own, called `name/..`.
     `honeypots` are families that cannot be done, `held_out` those of no public draw and
     of no practice; both are drawn only by name.
-    `extra` is the optional part of the package that playing it needs, "" for none.
     `episode_s` is how many seconds an episode takes one worker of a run, by an agent
     that answers at once, `episode_bytes` how many bytes of the run directory are its
     record and its transcripts: measured (`benchmarks/episodes.py`), for estimates.
@@ -320,7 +319,6 @@ class SuiteCard:
     meters: tuple[WitnessedMeter, ...] = ()
     honeypots: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
-    extra: str = ""
     episode_s: float = 0.3
     episode_bytes: tuple[int, int] = (11_300, 2_700)
 

@@ -52,7 +52,7 @@ from owa_bench.records.suite_events import (
 __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
-    "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift",
+    "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift", "Egress",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",

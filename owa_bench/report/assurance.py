@@ -269,10 +269,10 @@ def _shortfall(bundle: Bundle, receipt: Receipt) -> str:
     return ""
 
 
-def _attested(found: Sequence[AttestationCheck], none: str) -> tuple[bool, str]:
+def _attested(checks: Sequence[AttestationCheck], none: str) -> tuple[bool, str]:
     """Return whether one of these counts, and the text of those that decide it."""
-    good = [one.text for one in found if not one.fault and not one.shortfall]
-    bad = [f"{one.file} {one.fault or one.shortfall}" for one in found]
+    good = [one.text for one in checks if not one.fault and not one.shortfall]
+    bad = [f"{one.file} {one.fault or one.shortfall}" for one in checks]
     return bool(good), "; ".join(good or bad) or none
 
 

@@ -215,15 +215,15 @@ def _refuse_no_run(layout: RunLayout) -> None:
 def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
     """Return the plan as a record."""
     try:
-        found = msgspec.convert(document, Plan)
-        wrong = fault(found)
+        plan = msgspec.convert(document, Plan)
+        wrong = fault(plan)
     except (msgspec.ValidationError, OwaError) as error:
         wrong = str(error)
     if wrong:
         raise RunDirectoryError(
             f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
         )
-    return found
+    return plan
 
 
 def _bytes(path: Path) -> bytes:
@@ -240,19 +240,19 @@ def _index_shards(
     layout: RunLayout,
 ) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[str, ...], tuple[str, ...]]:
     """Return the frames of every attempt, the torn shards, and the faults."""
-    found: dict[str, list[TraceFrame]] = defaultdict(list)
+    frames: dict[str, list[TraceFrame]] = defaultdict(list)
     torn: list[str] = []
     faults: list[str] = []
     for path in sorted(layout.shards.glob("*.jsonl.zst")):
         shard = index_shard(path)
         for frame in shard.frames:
             if is_attempt_id(frame.attempt_id):
-                found[frame.attempt_id].append(frame)
+                frames[frame.attempt_id].append(frame)
             else:
                 faults.append(f"{path.name}: `{frame.attempt_id}` names no attempt")
         faults += shard.faults
         torn += [path.name] if shard.torn else []
-    return {k: tuple(v) for k, v in found.items()}, tuple(torn), tuple(faults)
+    return {k: tuple(v) for k, v in frames.items()}, tuple(torn), tuple(faults)
 
 
 def _recorded_leaves(

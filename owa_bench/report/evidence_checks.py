@@ -39,10 +39,10 @@ def check_evidence(
 
 
 def _checks(
-    bundle: Bundle, found: AttemptFaults, public: bytes | None
+    bundle: Bundle, attempt_faults: AttemptFaults, public: bytes | None
 ) -> Iterator[CheckResult]:
-    faults, attempts = found.faults, f"{len(found.leaves)} attempts"
-    events = f"{sum(leaf.count for leaf in found.leaves)} events"
+    faults, attempts = attempt_faults.faults, f"{len(attempt_faults.leaves)} attempts"
+    events = f"{sum(leaf.count for leaf in attempt_faults.leaves)} events"
     torn = f"; open frames cut off in {', '.join(bundle.torn)}" if bundle.torn else ""
     good = {
         "frames": f"every frame in its place{torn}",
@@ -56,15 +56,15 @@ def _checks(
     yield from (check_result(name, faults[name], good[name]) for name in good)
     untried = [f"entry {index} was never tried" for index in bundle.missing]
     yield check_result("plan coverage", untried, "every planned episode was tried")
-    yield _seeds(found)
-    yield _blobs(bundle, found)
-    if found.inner_attempts:
-        counted = f"{found.inner_attempts} make the answers and sets of their episodes"
+    yield _seeds(attempt_faults)
+    yield _blobs(bundle, attempt_faults)
+    if inner := attempt_faults.inner_attempts:
+        counted = f"{inner} make the answers and sets of their episodes"
         yield check_result("inner attempts", faults["inner attempts"], counted)
     yield from _terms(bundle)
     yield _cost(bundle, faults["cost"])
     key = bytes.fromhex(bundle.plan.public_key) if public is None else public
-    yield from _days(bundle, found.leaves, key)
+    yield from _days(bundle, attempt_faults.leaves, key)
 
 
 def _layout(bundle: Bundle) -> CheckResult:
@@ -100,17 +100,17 @@ def _plan(bundle: Bundle, public: bytes | None) -> Iterator[CheckResult]:
     yield check_result("plan", faults, f"digest {bundle.plan_digest[:16]}")
 
 
-def _seeds(found: AttemptFaults) -> CheckResult:
+def _seeds(attempt_faults: AttemptFaults) -> CheckResult:
     """Return whether seeds are those of the reveal; before it, one a pair."""
-    if found.faults["seed"]:
-        return check_result("seed", found.faults["seed"], "")
-    if not found.revealed:
+    if attempt_faults.faults["seed"]:
+        return check_result("seed", attempt_faults.faults["seed"], "")
+    if not attempt_faults.revealed:
         reason = "not revealed yet; paired arms do share their seeds"
         return skipped_check("seed", reason)
     return CheckResult("seed", True, "the commitment opens, every seed is the master's")
 
 
-def _blobs(bundle: Bundle, found: AttemptFaults) -> CheckResult:
+def _blobs(bundle: Bundle, attempt_faults: AttemptFaults) -> CheckResult:
     """Return whether every blob that an event names is in a pack, or was pruned.
 
     A blob that was edited is not there under its name.
@@ -126,7 +126,7 @@ def _blobs(bundle: Bundle, found: AttemptFaults) -> CheckResult:
             continue
         stored.update(pack.places)
         faults += [f"{path.name}: {pack.fault}"] if pack.fault else []
-    missing = sorted(found.digests - stored)
+    missing = sorted(attempt_faults.digests - stored)
     if bundle.plan.transcripts and not pruned:
         faults += [f"blob {name[:16]} is in no pack" for name in missing]
     good = f"{len(stored)} blobs hash to their names"
@@ -151,10 +151,10 @@ def _terms(bundle: Bundle) -> Iterator[CheckResult]:
 
 def _cost(bundle: Bundle, faults: list[str]) -> CheckResult:
     """Return whether usage is what the events make, priced by the plan's card."""
-    found = list(faults)
+    messages = list(faults)
     if sha256(bundle.price_bytes) != bundle.plan.price_digest:
-        found.append("priced with a card that the plan did not fix")
-    return check_result("cost", found, "meters agree with the events they meter")
+        messages.append("priced with a card that the plan did not fix")
+    return check_result("cost", messages, "meters agree with the events they meter")
 
 
 def _days(
@@ -170,8 +170,8 @@ def _days(
     faults = []
     for day in sorted(set(days.values())):
         entries = {index for index, planned in days.items() if planned <= day}
-        found = _day_faults(bundle, leaves, entries, day, key)
-        faults += [f"day {day}: {fault}" for fault in found]
+        day_faults = _day_faults(bundle, leaves, entries, day, key)
+        faults += [f"day {day}: {fault}" for fault in day_faults]
     kind = "simulated" if bundle.plan.simulated_days else "real"
     good = f"{len(set(days.values()))} {kind} days, each signed"
     yield check_result("days", faults, good)

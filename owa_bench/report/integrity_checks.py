@@ -66,11 +66,11 @@ def check_result(name: str, faults: Iterable[str], good: str) -> CheckResult:
     Returns:
         The result.
     """
-    found = list(faults)
-    if not found:
+    messages = list(faults)
+    if not messages:
         return CheckResult(name, True, good)
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return CheckResult(name, False, "; ".join(found[:_SHOWN]) + more)
+    more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+    return CheckResult(name, False, "; ".join(messages[:_SHOWN]) + more)
 
 
 def skipped_check(name: str, reason: str) -> CheckResult:
@@ -199,14 +199,14 @@ def _compare(
     recorded: Mapping[str, Leaf], leaves: list[Leaf], faults: dict[str, list[str]]
 ) -> None:
     """Add the attempts on which shards and leaves.jsonl differ to the faults."""
-    found = {leaf.attempt_id: leaf for leaf in leaves}
+    by_name = {leaf.attempt_id: leaf for leaf in leaves}
     for name, leaf in recorded.items():
-        if name not in found:
+        if name not in by_name:
             faults["count"].append(f"{name}: in leaves.jsonl, not in the shards")
             faults["chain"].append(f"{name}: there are no lines to hash")
-        elif found[name] != leaf:
+        elif by_name[name] != leaf:
             faults["leaf"].append(f"{name}: leaves.jsonl differs from the shards")
-    for name, leaf in found.items():
+    for name, leaf in by_name.items():
         if name not in recorded and leaf.status != "unfinished":
             faults["count"].append(f"{name}: in the shards, not in leaves.jsonl")
 
@@ -354,17 +354,17 @@ def _witnessed(event: events.AnyEvent, item: events.WitnessedMeter) -> float:
 def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
     """Yield the blobs that the harness wrote for these events."""
     for event in sequence:
-        found: tuple[str, ...] = ()
+        digests: tuple[str, ...] = ()
         if isinstance(event, events.Observation | events.Artifact | events.Evidence):
-            found = (event.blob,)
+            digests = (event.blob,)
         elif isinstance(event, events.Call):
-            found = (event.request, event.response)
+            digests = (event.request, event.response)
         elif isinstance(event, events.ModelCall):
-            found = (event.prompt, event.reply)
+            digests = (event.prompt, event.reply)
         elif isinstance(event, events.Intervention):
-            found = (event.question, event.answer)
+            digests = (event.question, event.answer)
         elif isinstance(event, events.Message):
-            found = (event.digest,)
+            digests = (event.digest,)
         elif isinstance(event, events.InnerAttempt) and event.full:
-            found = (event.replay,)
-        yield from (digest for digest in found if len(digest) == _DIGEST)
+            digests = (event.replay,)
+        yield from (digest for digest in digests if len(digest) == _DIGEST)

@@ -121,11 +121,13 @@ def _rows(
     public = bytes.fromhex(plan.public_key)
     checks = verify.verify(run, public, evaluator, registry)
     _refuse_broken([*checks, *verify.recompute(run)])
-    found = assess(bundle, checks, signed=True, verifier=evaluator, registry=registry)
-    if found.level < LEAST:
-        short = found.rungs[found.level + 1]
+    assurance = assess(
+        bundle, checks, signed=True, verifier=evaluator, registry=registry
+    )
+    if assurance.level < LEAST:
+        short = assurance.rungs[assurance.level + 1]
         raise CheckFailure(
-            f"{found.name}, and V{LEAST} is asked for: {short.name} is not met "
+            f"{assurance.name}, and V{LEAST} is asked for: {short.name} is not met "
             f"({short.evidence})"
         )
     signed = verify.read_signed_report(bundle)
@@ -134,7 +136,7 @@ def _rows(
     learners = {arm.name for arm in plan.arms if arm_role(arm) == "learner"}
     for verdict in signed.report.judgement.verdicts:
         if verdict.arm in learners:
-            yield _row(bundle, verdict, found)
+            yield _row(bundle, verdict, assurance)
 
 
 def _unfit(plan: Plan, registry: Registry, evaluator: bytes | None) -> str:
@@ -166,7 +168,7 @@ def _refuse_broken(checks: Sequence[CheckResult]) -> None:
         raise CheckFailure(f"{broken[0].name} fails: {broken[0].detail}")
 
 
-def _row(bundle: Bundle, verdict: AgentVerdict, found: Assurance) -> BoardRow:
+def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRow:
     index = next(one for one in verdict.indices if one.name == "AAI")
     interval = index.tasks_like_these
     success, cost = _outcomes(bundle, verdict.arm)
@@ -175,7 +177,7 @@ def _row(bundle: Bundle, verdict: AgentVerdict, found: Assurance) -> BoardRow:
         agent=verdict.agent,
         run=bundle.layout.root.name,
         battery=plan.battery or "",
-        rung=found.name,
+        rung=assurance.name,
         level=verdict.level_text,
         order=-1 if verdict.level is None else verdict.level,
         composite=Figure(index.value, interval.low, interval.high),

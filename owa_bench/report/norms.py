@@ -60,7 +60,7 @@ def make_norms(
             raise UsageError(
                 f"A person counts once, got two runs of `{run.person}`: give one."
             )
-    found = [arm_figures(b.plan, b.traces(), b.protocol, b.prices) for b in bundles]
+    figures = [arm_figures(b.plan, b.traces(), b.protocol, b.prices) for b in bundles]
     level = bundles[0].protocol.statistics.level
     base, floor = (None, {})
     if baseline is not None:
@@ -71,14 +71,14 @@ def make_norms(
         floor = dict(
             arm_figures(base.plan, base.traces(), base.protocol, base.prices).axes
         )
-    raws = [{s: raw for s, (raw, *_) in one.axes.items()} for one in found]
+    raws = [{s: raw for s, (raw, *_) in one.axes.items()} for one in figures]
     return HumanNorms(
         group=group,
         terms=terms,
         runs=runs,
-        families=_figures([one.families for one in found], level),
+        families=_figures([one.families for one in figures], level),
         axes=_figures(raws, level),
-        thresholds=_figures([one.thresholds for one in found], level),
+        thresholds=_figures([one.thresholds for one in figures], level),
         baseline_root=base.evidence_root if base else "",
         baseline=floor,
     )

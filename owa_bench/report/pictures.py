@@ -73,7 +73,7 @@ def select_pictures(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
         The pictures, and of how many failures they are.
     """
     failures, pictured = 0, 0
-    found: dict[str, dict[tuple[str, float | None], Picture]] = {}
+    by_arm: dict[str, dict[tuple[str, float | None], Picture]] = {}
     for trace in traces:
         end = trace.end
         if end.outcome == "infrastructure" or end.q_state >= trace.start.theta:
@@ -83,9 +83,9 @@ def select_pictures(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
         if images:
             pictured += 1
             picture = _picture(trace, images[-1])
-            kinds = found.setdefault(picture.arm, {})
+            kinds = by_arm.setdefault(picture.arm, {})
             kinds.setdefault((picture.drift, picture.magnitude), picture)
-    chosen = _alternate([list(kinds.values())[:_PER_ARM] for kinds in found.values()])
+    chosen = _alternate([list(kinds.values())[:_PER_ARM] for kinds in by_arm.values()])
     return Gallery(
         pictures=tuple(chosen) if transcripts else (),
         failures=failures,

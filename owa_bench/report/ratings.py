@@ -69,10 +69,10 @@ def _text(trace: Trace, rubric: Rubric) -> str:
             continue
         if isinstance(call, dict) and call.get("tool") == rubric.tool:
             arguments = call.get("arguments")
-            found = (
+            answer = (
                 arguments.get(rubric.argument) if isinstance(arguments, dict) else ""
             )
-            return found.strip() if isinstance(found, str) else ""
+            return answer.strip() if isinstance(answer, str) else ""
     return ""
 
 
@@ -93,27 +93,27 @@ def ratings_of(bundle: Bundle) -> tuple[RaterScores, ...]:
     """
     folder = bundle.layout.ratings
     paths = sorted(folder.glob("*.dsse.json")) if folder.is_dir() else []
-    found = tuple(read_ratings(path.read_bytes(), path.name) for path in paths)
+    entries = tuple(read_ratings(path.read_bytes(), path.name) for path in paths)
     attempts = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
-    for path, ratings in zip(paths, found, strict=True):
+    for path, ratings in zip(paths, entries, strict=True):
         if ratings.evidence_root != bundle.evidence_root:
             raise UsageError(
                 f"{path} rates another run, or this one before it changed."
             )
         if path.name != f"{ratings.rater}.dsse.json":
             raise UsageError(f"{path} must be named after its rater, {ratings.rater}.")
-        if ratings.rubric != found[0].rubric:
+        if ratings.rubric != entries[0].rubric:
             raise UsageError(f"{path} has another rubric than {paths[0]}.")
         scale = {int(score) for score in ratings.rubric.scores}
         if not set(ratings.scores.values()) <= scale:
             raise UsageError(f"{path} holds scores that its rubric does not have.")
         if not set(ratings.scores) <= attempts:
             raise UsageError(f"{path} rates attempts that do not count.")
-        if set(ratings.scores) != set(found[0].scores):
+        if set(ratings.scores) != set(entries[0].scores):
             raise UsageError(f"{path} rates other items than {paths[0]}.")
-    if len(found) > _RATERS:
-        raise UsageError(f"{folder} must hold two raters at most, got {len(found)}.")
-    return found
+    if len(entries) > _RATERS:
+        raise UsageError(f"{folder} must hold two raters at most, got {len(entries)}.")
+    return entries
 
 
 def rating_tables(bundle: Bundle) -> tuple[CellTable, ...]:

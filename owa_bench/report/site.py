@@ -231,10 +231,10 @@ def evidence_links(text: str) -> Markup:
     """Return a text, escaped, in which every attempt's name leads to its page."""
     parts: list[Markup] = []
     end = 0
-    for found in _ATTEMPT.finditer(text):
-        name = found.group()
-        parts += (escape(text[end : found.start()]), _link(name))
-        end = found.end()
+    for match in _ATTEMPT.finditer(text):
+        name = match.group()
+        parts += (escape(text[end : match.start()]), _link(name))
+        end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
@@ -329,8 +329,8 @@ def _verdicts(bundle: Bundle) -> list[dict[str, Any]]:
     if not bundle.layout.report.exists():
         return []
     judgement = document_of(bundle.layout.report).get("judgement", {})
-    found: list[dict[str, Any]] = judgement.get("verdicts", [])
-    return found
+    verdicts: list[dict[str, Any]] = judgement.get("verdicts", [])
+    return verdicts
 
 
 @cache

@@ -50,9 +50,9 @@ class SiteEditions:
 
     def file(self, path: str) -> Path | None:
         """Return a file of an edition, None for what is none."""
-        found = (self._folder / path).resolve()
-        inside = found.is_relative_to(self._folder.resolve())
-        return found if inside and found.is_file() else None
+        target = (self._folder / path).resolve()
+        inside = target.is_relative_to(self._folder.resolve())
+        return target if inside and target.is_file() else None
 
     def _drop(self, number: int) -> None:
         shutil.rmtree(self._folder / str(number), ignore_errors=True)

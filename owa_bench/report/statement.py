@@ -59,8 +59,10 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
                 "a crash left it so, `owa-bench run --resume --out DIR` mends it."
             )
     registry = bundle.registry
-    found = assurance.assess(bundle, checks, signed=key is not None, registry=registry)
-    report = compose(bundle, found)
+    assessment = assurance.assess(
+        bundle, checks, signed=key is not None, registry=registry
+    )
+    report = compose(bundle, assessment)
     html = render_page(bundle, report)
     report = msgspec.structs.replace(report, page=sha256(html))
     publish(bundle.layout, report, html, key)

@@ -26,10 +26,10 @@ from owa_bench.scoring.composites import composite, needed
 @cache
 def _shipped(folder: str) -> dict[str, str]:
     """Return the SHA-256 of each TOML file in a folder of the package, by its stem."""
-    found = (files("owa_bench") / folder).iterdir()
+    entries = (files("owa_bench") / folder).iterdir()
     return {
         file.name.removesuffix(".toml"): sha256(file.read_bytes())
-        for file in found
+        for file in entries
         if file.name.endswith(".toml")
     }
 
@@ -38,8 +38,8 @@ def _shipped(folder: str) -> dict[str, str]:
 def _asked_by_role() -> dict[str, dict[str, str]]:
     """Return what each battery of the package asks of an arm, by its role."""
     path = files("owa_bench") / "batteries" / "digests.json"
-    found: dict[str, dict[str, str]] = json.loads(path.read_text())
-    return found
+    digests: dict[str, dict[str, str]] = json.loads(path.read_text())
+    return digests
 
 
 def own_terms(plan: Plan) -> str:
@@ -151,11 +151,11 @@ def _thresholds(judgement: Judgement, protocol: Protocol) -> str:
 def _weights(judgement: Judgement, protocol: Protocol) -> str:
     rules = protocol.index
     weights = ", ".join(f"{s} {w:.3g}" for s, w in rules.weights.items())
-    found = "; ".join(
+    indices = "; ".join(
         f"{verdict.arm}: {_both_weightings(verdict, protocol)}"
         for verdict in judgement.verdicts
     )
-    return f"{weights}; gamma {rules.gamma:g}. AAI published, equal: {found}"
+    return f"{weights}; gamma {rules.gamma:g}. AAI published, equal: {indices}"
 
 
 def _both_weightings(verdict: AgentVerdict, protocol: Protocol) -> str:
@@ -177,10 +177,10 @@ def _both_weightings(verdict: AgentVerdict, protocol: Protocol) -> str:
 def _ablations(plan: Plan) -> str:
     budgets = [f"{meter} {most:g}" for meter, most in plan.budget.episode_meters]
     tools = sorted({tool for entry in plan.entries for tool in entry.tools_off})
-    said = []
+    parts = []
     if budgets:
-        said.append(f"ceilings an episode {', '.join(budgets)}")
+        parts.append(f"ceilings an episode {', '.join(budgets)}")
     if tools:
-        said.append(f"without tools {', '.join(tools)}")
-    on_tools = "; ".join(said) or "not ablated here: `owa-bench validate`"
+        parts.append(f"without tools {', '.join(tools)}")
+    on_tools = "; ".join(parts) or "not ablated here: `owa-bench validate`"
     return f"T: {on_tools}. M: not ablated here: docs/tables/recall_memory.md"

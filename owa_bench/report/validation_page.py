@@ -54,17 +54,17 @@ def write_validation(run_dir: Path, signs: bytes, name: str) -> Validation:
     campaigns = [c for c in map(read_campaign, bundle.traces()) if c is not None]
     if not len(table):
         raise FieldError("run", str(run_dir), "must hold at least one counted episode")
-    found = msgspec.structs.replace(
+    validation = msgspec.structs.replace(
         validate(bundle.plan, table, bundle.protocol, bundle.prices, design, campaigns),
         version=metadata.version("owa_bench"),
         plan_digest=bundle.plan_digest,
         signs_digest=sha256(signs),
     )
-    page = render_validation(found, design.agents.names).encode()
+    page = render_validation(validation, design.agents.names).encode()
     write_atomically(run_dir / PAGE, page)
-    data = msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+    data = msgspec.json.format(msgspec.json.encode(validation), indent=1) + b"\n"
     write_atomically(run_dir / RESULT, data)
-    return found
+    return validation
 
 
 def render_validation(validation: Validation, named: Sequence[str]) -> str:

@@ -249,33 +249,35 @@ def _root(bundle: Bundle, signed: SignedReport, name: str, field: str) -> CheckR
 
 def _trace_files(bundle: Bundle, signed: SignedReport) -> CheckResult:
     """Return whether the shards are, byte for byte, those that were signed."""
-    found = trace_digests(bundle.layout)
+    digests = trace_digests(bundle.layout)
     named = {n: d for n, d in signed.subjects.items() if n.startswith("trace/")}
-    both = sorted(found.keys() & named.keys())
-    faults = [f"{n} is missing" for n in sorted(named.keys() - found.keys())]
-    faults += [f"{n} is not in the report" for n in sorted(found.keys() - named.keys())]
-    faults += [f"{n} is not as it was signed" for n in both if found[n] != named[n]]
-    return check_result("trace files", faults, f"{len(found)} shards as signed")
+    both = sorted(digests.keys() & named.keys())
+    faults = [f"{n} is missing" for n in sorted(named.keys() - digests.keys())]
+    faults += [
+        f"{n} is not in the report" for n in sorted(digests.keys() - named.keys())
+    ]
+    faults += [f"{n} is not as it was signed" for n in both if digests[n] != named[n]]
+    return check_result("trace files", faults, f"{len(digests)} shards as signed")
 
 
 def _inputs(bundle: Bundle, signed: SignedReport) -> Iterator[CheckResult]:
     """Yield whether registry, norms and ratings are as signed; nothing without."""
-    found = input_digests(bundle.layout)
+    digests = input_digests(bundle.layout)
     names = {
         name
         for name in signed.subjects
         if name.endswith(".dsse.json") or name == bundle.layout.registry.name
     }
     faults = []
-    for name in sorted(names | set(found)):
-        if name not in found:
+    for name in sorted(names | set(digests)):
+        if name not in digests:
             faults.append(f"{name} is missing")
         elif name not in names:
             faults.append(f"{name} is not in the report")
-        elif found[name] != signed.subjects[name]:
+        elif digests[name] != signed.subjects[name]:
             faults.append(f"{name} is not as it was signed")
-    if names or found:
-        yield check_result("inputs", faults, f"{', '.join(sorted(found))} as signed")
+    if names or digests:
+        yield check_result("inputs", faults, f"{', '.join(sorted(digests))} as signed")
 
 
 def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
@@ -290,16 +292,16 @@ def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
 
 def _witness(bundle: Bundle, registry: Registry | None) -> CheckResult:
     """Return whether every witness and receipt of the run holds."""
-    found = (
+    attestations = (
         *assurance.witnesses(bundle, registry),
         *assurance.receipts(bundle, registry),
     )
-    if not found:
+    if not attestations:
         return skipped_check(
             "witness", "nobody witnessed the plan: it could be rewritten"
         )
-    texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in found]
-    faults = [f"{one.file} {one.fault}" for one in found if one.fault]
+    texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in attestations]
+    faults = [f"{one.file} {one.fault}" for one in attestations if one.fault]
     return check_result("witness", faults, "; ".join(texts))
 
 
@@ -359,9 +361,9 @@ def first_difference(signed: Any, again: Any, path: str = "") -> str | None:
         same = signed == again and isinstance(signed, bool) == isinstance(again, bool)
         return None if same else f"{path}: signed {signed!r}, recomputed {again!r}"
     for key, one, other in pairs:
-        found = first_difference(one, other, f"{path}.{key}" if path else key)
-        if found is not None:
-            return found
+        difference = first_difference(one, other, f"{path}.{key}" if path else key)
+        if difference is not None:
+            return difference
     return None
 
 

@@ -25,7 +25,7 @@ from typing import Protocol
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure, MissingPartError, UnknownNameError
-from owa_bench.sandbox.job import LIMITS_ONLY, Guarantee, Result, SandboxJob
+from owa_bench.sandbox.job import Result, SandboxJob
 from owa_bench.sandbox.long_lived import PreparedJob, SandboxProcess
 from owa_bench.sandbox.namespaces import NOBODY, TMP_BYTES, SandboxView
 from owa_bench.sandbox.supervision import (
@@ -53,10 +53,9 @@ _INIT = "/run/init"
 
 
 class Sandbox(Protocol):
-    """A place to run a job; `guarantees` says what it really bounds or hides."""
+    """A place to run a job."""
 
     name: str
-    guarantees: frozenset[Guarantee]
 
     def run(self, job: SandboxJob) -> Result:
         """Run `job` to its end or its first limit and return how it ended."""
@@ -83,10 +82,9 @@ class _Backend(abc.ABC):
 
 
 class ProcessSandbox(_Backend):
-    """Runs jobs as children of this process; binds mean nothing here."""
+    """Runs jobs as children of this process: limits alone, no binds, nothing hidden."""
 
     name = "subprocess"
-    guarantees = LIMITS_ONLY
 
     @contextlib.contextmanager
     def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
@@ -126,7 +124,6 @@ class BubblewrapSandbox(_Backend):
     """Runs jobs under `bwrap`; MissingPartError when it is not installed."""
 
     name = "bubblewrap"
-    guarantees: frozenset[Guarantee] = LIMITS_ONLY | {"files", "network"}
 
     def __init__(self) -> None:
         program = shutil.which("bwrap")
@@ -221,7 +218,6 @@ class DockerSandbox(_Backend):
     """
 
     name = "docker"
-    guarantees: frozenset[Guarantee] = LIMITS_ONLY | {"files", "network"}
 
     def __init__(self) -> None:
         make_image()

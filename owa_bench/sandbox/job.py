@@ -11,13 +11,6 @@ from typing import Literal
 from owa_bench.errors import FieldError, MissingPartError
 
 LimitHit = Literal["wall", "cpu", "memory", "processes", "output", "file", "disk"]
-Guarantee = (
-    Literal["wall", "cpu", "memory", "processes", "output", "disk", "environment"]
-    | Literal["files", "network"]
-)
-LIMITS_ONLY: frozenset[Guarantee] = frozenset(
-    {"wall", "cpu", "memory", "processes", "output", "disk", "environment"}
-)
 MEBIBYTE = 1 << 20
 
 

@@ -277,6 +277,8 @@ class Episode:
             return standard_tools.refusal(f"`{call.tool}` raised {kind} on this call.")
         finally:
             self._state = self.session.state
+        if not isinstance(result, interfaces.ToolResult):
+            raise standard_tools.wrong_result(self.session, call.tool, result)
         arguments = msgspec.json.encode(call.arguments, order="sorted")
         action_key = result.action_key.encode() or arguments
         key = (call.tool, action_key, result.digest or result.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from owa_bench import interfaces
-from owa_bench.errors import InfrastructureFailure, UsageError
+from owa_bench.errors import FieldError, InfrastructureFailure, UsageError
 from owa_bench.records.events import (
     Belief,
     Event,
@@ -134,6 +134,19 @@ class ToolReply(NamedTuple):
 def refusal(message: str, *events: Event) -> ToolReply:
     """Return the reply to an action that is malformed or not allowed."""
     return ToolReply(f"error: {message}", ok=False, error=message, events=events)
+
+
+def wrong_result(session: interfaces.Session, tool: str, result: object) -> FieldError:
+    """Return the error of a session whose `call` returned no ToolResult.
+
+    Args:
+        session: Whose class is named.
+        tool: The tool that was called.
+        result: What `call` returned.
+    Returns: The error.
+    """
+    rule = f"must return a `ToolResult`, for the tool `{tool}` too"
+    return FieldError(f"{type(session).__name__}.call", result, rule)
 
 
 def matching(notes: Sequence[str], query: str) -> str:

@@ -44,11 +44,10 @@ class SchemaFit(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """Wire names by documented name, those guessed, and those not there."""
+    """Wire names by documented name, and the names that were guessed."""
 
     names: Mapping[str, str]
     guessed: frozenset[str]
-    absent: frozenset[str]
 
 
 def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> SchemaFit:
@@ -88,14 +87,13 @@ def resolve(
         rows: the rows as served.
 
     Returns:
-        Names by documented name, with those guessed and those absent.
+        Names by documented name, and which were guessed; absent fields have none.
     """
     found = fit(documented, rows)
     chosen = documents.assign(found.scores, found.missing)
     return Naming(
         names={name: name for name in found.present} | chosen,
         guessed=frozenset(chosen),
-        absent=frozenset(found.missing) - frozenset(chosen),
     )
 
 

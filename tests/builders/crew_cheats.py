@@ -27,11 +27,11 @@ def called(tool, **arguments):
 class Seat:
     """Plays its seat as the best reference crew does."""
 
-    habits = TEAM
+    config = TEAM
 
     def reset(self, brief, tools, memory_dir):
         self.brief, self.folder = brief, Path(memory_dir)
-        self.player = CrewPlayer(brief, self.habits)
+        self.player = CrewPlayer(brief, self.config)
 
     def act(self, observation, info):
         return self.next_call(observation["text"]).text()
@@ -46,7 +46,7 @@ class Seat:
 class Sharing(Seat):
     """Reads and writes facts where all seats can: a shared file."""
 
-    habits = ALONE
+    config = ALONE
 
     def __init__(self, common):
         self.common = common
@@ -61,7 +61,7 @@ class Sharing(Seat):
 class OneMind(Seat):
     """One program on all seats: whatever one is shown, each of them has read."""
 
-    habits = ALONE
+    config = ALONE
 
     def __init__(self, common):
         self.common = common
@@ -95,7 +95,7 @@ class Hoarder(Seat):
 class SelfApprover(Seat):
     """Approves what it made itself, and never asks anybody."""
 
-    habits = ALONE
+    config = ALONE
 
     def reset(self, brief, tools, memory_dir):
         super().reset(brief, tools, memory_dir)

@@ -1,9 +1,13 @@
 """`owa-bench run`: what it plays, what it prints, what it refuses."""
 
 import json
+from copy import copy
+from dataclasses import replace
 
 import pytest
 
+from owa_bench import discovery
+from owa_bench.discovery import PluginEntry
 from owa_bench.run.plan import plan
 from owa_bench.run.plan.request import _read
 
@@ -376,3 +380,45 @@ def test_dry_run_plays_nothing(owa, place):
     found = json.loads(owa(f"{RUN} --agent noop --dry-run --json").out)
     assert found["by_arm"] == {"noop": 2}
     assert not (place / "x").exists()
+
+
+def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
+    """They take part in every nested drift of their domain, so worlds differ."""
+    slow = discovery.get("operators", "api/pager_swap")
+    for key in ("api/slow_lane", "web/slow_lane"):
+        entry = PluginEntry(key, slow, "owa-stranger")
+        monkeypatch.setitem(discovery.find("operators"), key, entry)
+    drifted = f"{RUN.replace('--delta 0', '--delta 1')} --agent noop --dry-run"
+    line = "Operators of other packages in nested drift of toolquest: "
+    text = " ".join(owa(drifted).out.split())
+    assert line + "api/slow_lane (owa-stranger)" in text
+    assert "web/slow_lane" not in text
+    named = json.loads(owa(f"{drifted} --json").out)["operators"]
+    assert named == {"toolquest": {"api/slow_lane": "owa-stranger"}}
+    assert "owa-stranger" not in owa(f"{RUN} --agent noop --dry-run").out
+
+
+@pytest.fixture
+def domainless(monkeypatch):
+    """ToolQuest under a card whose domain no operator has: `apy` for `api`."""
+    suite = copy(discovery.get("suites", "toolquest"))
+    monkeypatch.setattr(suite, "card", replace(suite.card, domain="apy"), raising=False)
+    entry = PluginEntry("toolquest", suite, "")
+    monkeypatch.setitem(discovery.find("suites"), "toolquest", entry)
+
+
+@pytest.mark.parametrize("delta", ["--delta 0,1", ""])
+def test_drift_of_a_domain_without_operators_is_refused(owa, place, domainless, delta):
+    said = owa(f"run --suite toolquest {delta} --agent noop --out x --in-process")
+    assert said.code == 2
+    assert "`--delta` must be 0 alone" in said.err
+    assert "no operator is of domain 'apy', as the card of `toolquest`" in said.err
+    assert "its `domain` must be one of api, crew" in said.err
+    assert "(did you mean `api`?)" in said.err
+    assert not (place / "x").exists()
+
+
+def test_a_suite_without_operators_plays_without_drift(owa, domainless):
+    said = owa(f"{RUN} --agent noop")
+    assert said.code == 0
+    assert "2 of 2 episodes complete in x" in said.out

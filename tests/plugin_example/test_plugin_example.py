@@ -45,10 +45,10 @@ def install(example: Path, target: Path) -> None:
     (info / "entry_points.txt").write_text("\n".join(sections))
 
 
-def probe(path: Path) -> subprocess.CompletedProcess[str]:
+def probe(path: Path, code: str = PROBE) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(path)}
     return subprocess.run(
-        [sys.executable, "-c", PROBE],
+        [sys.executable, "-c", code],
         env=environment,
         capture_output=True,
         text=True,
@@ -73,6 +73,15 @@ def test_found_and_flagged_as_third_party(installed: Path) -> None:
         "axes": ["mean_quality", "owa-example"],
         "ours": "",
     }
+
+
+def test_the_plan_and_so_the_report_names_the_package_of_an_operator(installed):
+    """An installed operator changes every nested drift of its domain."""
+    code = (
+        "import json; from owa_bench.run.store.directory import environment;"
+        "print(json.dumps(environment()))"
+    )
+    assert json.loads(probe(installed, code).stdout).count(["owa-example", "1.0"]) == 1
 
 
 def test_gone_when_not_installed(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_every_kind_of_event_can_be_read_back() -> None:
         if isinstance(kind, type) and issubclass(kind, events.Event)
     } - {events.Event}
     assert kinds == set(get_args(events.AnyEvent))
+    assert {kind.__name__ for kind in kinds} <= set(events.__all__)
 
 
 def test_attempt_is_named_by_index_and_number() -> None:

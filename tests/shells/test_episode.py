@@ -1,6 +1,6 @@
 import pytest
 
-from owa_bench.errors import InfrastructureFailure, UsageError
+from owa_bench.errors import FieldError, InfrastructureFailure, UsageError
 from owa_bench.records.events import (
     Action,
     Belief,
@@ -361,6 +361,19 @@ def test_the_facts_say_what_the_world_is():
     assert not facts.honeypot
     assert facts.realised == 0.0
     assert len(facts.world) == 64
+
+
+@pytest.mark.parametrize("result", ["opened", None])
+def test_a_call_that_returns_no_tool_result_is_named(monkeypatch, result):
+    """The author of a suite reads which method, what it returned and what it must."""
+    session = type(play().session)
+    monkeypatch.setattr(session, "call", lambda *_args, **_named: result)
+    with pytest.raises(FieldError) as failure:
+        play(call_text("read", {}))
+    assert str(failure.value) == (
+        f"`{session.__name__}.call` must return a `ToolResult`, for the tool `read` "
+        f"too, got {result!r}."
+    )
 
 
 def test_what_an_action_raises_is_a_refused_action(monkeypatch):

@@ -226,7 +226,6 @@ class ChangeSurf:
         macros=MACROS,
         honeypots=HONEYPOT_FAMILIES,
         held_out=HELD_OUT_FAMILIES,
-        extra="browser",
         episode_s=2.9,
         episode_bytes=(9_500, 77_100),
     )

@@ -2,7 +2,7 @@
 
 Right answers never enter the sandbox: they are computed here and compared here.
 
-Source: docs/projforge.md#marks
+Source: docs/projforge.md#scores
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from owa_bench.envs.projforge.forge_state import (
     mock_breaches,
     permuted_request,
 )
-from owa_bench.envs.projforge.marks import WEEK
+from owa_bench.envs.projforge.scores import WEEK
 from owa_bench.envs.projforge.workshop import Workshop
 from owa_bench.seeding import stream
 from owa_bench.worlds.project import Feature, ProjectWorld

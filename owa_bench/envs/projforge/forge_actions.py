@@ -17,15 +17,15 @@ from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.acceptance import Examiner
 from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
-from owa_bench.envs.projforge.marks import (
+from owa_bench.envs.projforge.pushes import WorktreeFiles, read_push
+from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
+from owa_bench.envs.projforge.scores import (
     WEEK,
     belief_events,
     filed,
     open_incident,
-    release_mark,
+    release_score,
 )
-from owa_bench.envs.projforge.pushes import WorktreeFiles, read_push
-from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
 from owa_bench.envs.projforge.workshop import Workshop
 from owa_bench.interfaces import ToolResult
 from owa_bench.records.events import Execution
@@ -181,11 +181,11 @@ class ForgeActions:
 
     def _issue_list(self, *, step: int) -> ToolResult:
         state = self.state
-        incident = open_incident(state.world, state.marks, state.day)
+        incident = open_incident(state.world, state.scores, state.day)
         query = "select name, kind, due, text, status from issue order by day, name"
         lines = []
         for name, kind, due, text, status in self._tracker.execute(query):
-            if name in state.marks.accepted:
+            if name in state.scores.accepted:
                 continue
             if kind == "incident" and (incident is None or incident.name != name):
                 continue
@@ -297,12 +297,12 @@ class ForgeActions:
         self, *, step: int, incident: str, cause: str, action: str
     ) -> ToolResult:
         state = self.state
-        waiting = open_incident(state.world, state.marks, state.day)
+        waiting = open_incident(state.world, state.scores, state.day)
         if waiting is None or waiting.name != incident:
             return ToolResult(f"{incident!r} waits for no postmortem.", False)
         query = "update issue set status = 'done', comment = ? where name = ?"
         self._tracker.execute(query, (f"{cause}: {action}", incident))
-        self.state = replace(state, marks=filed(state.marks, waiting, cause))
+        self.state = replace(state, scores=filed(state.scores, waiting, cause))
         return ToolResult("Filed.", True)
 
     def _forecast(self, *, step: int, beliefs: dict[str, float]) -> ToolResult:
@@ -316,7 +316,7 @@ class ForgeActions:
 
     def _release(self, *, step: int, changelog: list[str]) -> ToolResult:
         state = self.state
-        week, done = state.day // WEEK, len(state.marks.releases)
+        week, done = state.day // WEEK, len(state.scores.releases)
         if done > week:
             return ToolResult("This week has its release.", False)
         right = self._examiner.right_features(
@@ -324,9 +324,11 @@ class ForgeActions:
         )
         new, missed = right - state.released, (0.0,) * (week - done)
         wishes = {wish.name for wish in state.world.wishes}
-        mark = release_mark(frozenset(changelog) - wishes, new)
-        marks = replace(state.marks, releases=(*state.marks.releases, *missed, mark))
-        self.state = replace(state, marks=marks, released=state.released | new)
+        score = release_score(frozenset(changelog) - wishes, new)
+        scores = replace(
+            state.scores, releases=(*state.scores.releases, *missed, score)
+        )
+        self.state = replace(state, scores=scores, released=state.released | new)
         return ToolResult("Released.", True)
 
     @property

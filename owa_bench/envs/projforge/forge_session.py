@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
 from owa_bench.envs.projforge.forge_state import TOOLS, task_text
-from owa_bench.envs.projforge.marks import (
+from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
+from owa_bench.envs.projforge.scores import (
     POSTMORTEM_DAYS,
     WEEK,
     day_closed,
     day_event,
     proposition_texts,
 )
-from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
 from owa_bench.interfaces import Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
@@ -124,7 +124,7 @@ class ForgeSession(ForgeActions):
         return result
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
-        """Return the project's history as a bundle, and its tracker and marks.
+        """Return the project's history as a bundle, and its tracker and scores.
 
         Args:
             step: Number of the last action.
@@ -135,15 +135,15 @@ class ForgeSession(ForgeActions):
         rows = self._tracker.execute(
             "select * from issue order by day, name"
         ).fetchall()
-        marks = self.state.marks
+        scores = self.state.scores
         record = {
             "head": self.state.head,
             "issues": rows,
-            "acceptance": [None if s != s else round(s, 6) for s in marks.acceptance],
-            "service": [None if s != s else round(s, 6) for s in marks.service],
-            "releases": list(marks.releases),
-            "postmortems": dict(marks.postmortems),
-            "regressions": marks.regressions,
+            "acceptance": [None if s != s else round(s, 6) for s in scores.acceptance],
+            "service": [None if s != s else round(s, 6) for s in scores.service],
+            "releases": list(scores.releases),
+            "postmortems": dict(scores.postmortems),
+            "regressions": scores.regressions,
         }
         return (
             Evidence(
@@ -240,19 +240,19 @@ class ForgeSession(ForgeActions):
         if state.deployed:
             served, late = self._examiner.served_features(world, day, state.deployed)
             timed = timed or late
-        marks = day_closed(
-            state.marks,
+        scores = day_closed(
+            state.scores,
             world,
             day,
             accepted=verdict.accepted,
             served=served,
             green=state.ran == (state.head, True),
         )
-        self.state = replace(self.state, marks=marks, day=day + 1, spent=0, minutes=0)
+        self.state = replace(self.state, scores=scores, day=day + 1, spent=0, minutes=0)
         if not self.state.over:
             self._begin_day(renewed=False)
             self._start_incident()
-        event = day_event(world, state.marks, marks, step=step, minutes=state.minutes)
+        event = day_event(world, state.scores, scores, step=step, minutes=state.minutes)
         return ToolResult(
             f"Day {day} is over.", True, DAY_MS, events=(event,), timed=timed
         )

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.envs.projforge.marks import (
+from owa_bench.envs.projforge.scores import (
     FORECAST,
     POSTMORTEM_DAYS,
     THETA,
     WEEK,
-    ProjectMarks,
+    ProjectScores,
 )
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
@@ -79,7 +79,7 @@ class ForgeState(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
     forecast: bool = False
     released: frozenset[str] = frozenset()
-    marks: ProjectMarks = ProjectMarks()
+    scores: ProjectScores = ProjectScores()
     breaches: tuple[ForgeBreach, ...] = ()
 
     @property

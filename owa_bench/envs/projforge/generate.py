@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from owa_bench.envs.projforge.marks import POSTMORTEM_DAYS
+from owa_bench.envs.projforge.scores import POSTMORTEM_DAYS
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import pick, stream
 from owa_bench.worlds.project import (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.envs.projforge.marks import ProjectMarks
+from owa_bench.envs.projforge.scores import ProjectScores
 from owa_bench.worlds.project import Feature, Library, ProjectWorld
 
 PipelineTerms = tuple[Any, ...]
@@ -52,7 +52,7 @@ class GraphState(msgspec.Struct, frozen=True, kw_only=True):
     failing: Mapping[str, str] = {}
     released: frozenset[str] = frozenset()
     forecast: bool = False
-    marks: ProjectMarks = ProjectMarks()
+    scores: ProjectScores = ProjectScores()
 
     @property
     def over(self) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
-from owa_bench.envs.projforge.marks import (
+from owa_bench.envs.projforge.scores import (
     FORECAST,
     THETA,
     WEEK,
@@ -22,7 +22,7 @@ from owa_bench.envs.projforge.marks import (
     filed,
     open_incident,
     proposition_texts,
-    release_mark,
+    release_score,
 )
 from owa_bench.interfaces import Task, ToolResult
 from owa_bench.records.instance import Timeline
@@ -110,7 +110,7 @@ class GraphSession:
         if state.over:
             return "The project is over: call finish with p."
         lines = [f"Day {state.day}, {self._daily - state.spent} steps left."]
-        incident = open_incident(state.world, state.marks, state.day)
+        incident = open_incident(state.world, state.scores, state.day)
         if incident is not None:
             lines.append(f"incident {incident.name}: production stopped")
         lines += [f"issue {f.name}, due {f.due}" for f in state.unbuilt]
@@ -170,7 +170,7 @@ class GraphSession:
         row[7] = "pipeline" in state.failing
         wrong = _first_misread(state)
         row[8] = bool(wrong)
-        row[-1] = open_incident(world, state.marks, state.day) is not None
+        row[-1] = open_incident(world, state.scores, state.day) is not None
         if wrong:
             row[9 + state.product.built[wrong]] = 1.0
         for slot, library in enumerate(world.libraries[:_SLOTS]):
@@ -236,11 +236,11 @@ class GraphSession:
 
     def _postmortem(self) -> ToolResult:
         state = self.state
-        incident = open_incident(state.world, state.marks, state.day)
+        incident = open_incident(state.world, state.scores, state.day)
         if incident is None:
             return ToolResult("No incident waits for a postmortem.", False)
-        marks = filed(state.marks, incident, incident.cause)
-        self.state = replace(state, marks=marks)
+        scores = filed(state.scores, incident, incident.cause)
+        self.state = replace(state, scores=scores)
         return ToolResult(f"Filed for {incident.name}.", True)
 
     def _forecast(
@@ -271,16 +271,16 @@ class GraphSession:
 
     def _release(self) -> ToolResult:
         state = self.state
-        if len(state.marks.releases) > state.day // WEEK:
+        if len(state.scores.releases) > state.day // WEEK:
             return ToolResult("This week has its release.", False)
         right = graph.working(state.world, state.product, state.day)
         new = right - state.released
-        missed = (0.0,) * (state.day // WEEK - len(state.marks.releases))
-        marks = replace(
-            state.marks,
-            releases=(*state.marks.releases, *missed, release_mark(new, new)),
+        missed = (0.0,) * (state.day // WEEK - len(state.scores.releases))
+        scores = replace(
+            state.scores,
+            releases=(*state.scores.releases, *missed, release_score(new, new)),
         )
-        self.state = replace(state, marks=marks, released=state.released | new)
+        self.state = replace(state, scores=scores, released=state.released | new)
         return ToolResult(f"Released {len(new)} features.", True)
 
     def _fit(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -314,8 +314,8 @@ class GraphSession:
         served = accepted if state.deployed else frozenset[str]()
         if state.deployed not in (None, state.product):
             served = graph.working(world, state.deployed, day)
-        marks = day_closed(
-            state.marks,
+        scores = day_closed(
+            state.scores,
             world,
             day,
             accepted=accepted,
@@ -323,11 +323,11 @@ class GraphSession:
             green=state.ran == (state.product, True),
         )
         self.state = replace(
-            state, marks=marks, day=day + 1, spent=0, minutes=0, failing={}
+            state, scores=scores, day=day + 1, spent=0, minutes=0, failing={}
         )
         if any(incident.day == day + 1 for incident in world.incidents):
             self.state = replace(self.state, deployed=None)
-        event = day_event(world, state.marks, marks, step=step, minutes=state.minutes)
+        event = day_event(world, state.scores, scores, step=step, minutes=state.minutes)
         return ToolResult(f"Day {day} is over.", True, DAY_MS, events=(event,))
 
 

@@ -10,7 +10,7 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.forge_state import ForgeState
 from owa_bench.envs.projforge.graph import GraphState
-from owa_bench.envs.projforge.marks import (
+from owa_bench.envs.projforge.scores import (
     WEEK,
     open_incident,
     proposition_truths,
@@ -36,17 +36,17 @@ from owa_bench.worlds.project_code import (
 
 
 class ProjectKey:
-    """What both suites judge by: the marks; a node of the DAG is a feature."""
+    """What both suites judge by: the scores; a node of the DAG is a feature."""
 
     def quality(self, timeline: Timeline, state: State) -> float:
-        """Return q_state by docs/projforge.md#marks.
+        """Return q_state by docs/projforge.md#scores.
 
         Args:
             timeline: Plays no part.
             state: The last state.
         Returns: q_state.
         """
-        return quality(state.world, state.marks)
+        return quality(state.world, state.scores)
 
     def subgoals(self, world: ProjectWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a feature; an edge is a feature whose answer enters another."""
@@ -63,7 +63,7 @@ class ProjectKey:
             state: The session's.
         Returns: Names of features.
         """
-        ever: frozenset[str] = state.marks.ever
+        ever: frozenset[str] = state.scores.ever
         return ever
 
     def gained(self, before: State, action: NextCall, after: State) -> frozenset[str]:
@@ -75,9 +75,9 @@ class ProjectKey:
             after: The state after it.
         Returns: Names.
         """
-        weeks = range(len(before.marks.releases), len(after.marks.releases))
-        releases = {f"release/{w}" for w in weeks if after.marks.releases[w] > 0}
-        new: frozenset[str] = after.marks.ever - before.marks.ever
+        weeks = range(len(before.scores.releases), len(after.scores.releases))
+        releases = {f"release/{w}" for w in weeks if after.scores.releases[w] > 0}
+        new: frozenset[str] = after.scores.ever - before.scores.ever
         return new | releases
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
@@ -138,11 +138,11 @@ def _closing(state: ForgeState) -> NextCall:
     """Return what is left of a day once main is right."""
     if state.deployed != state.head:
         return _call("deploy")
-    incident = open_incident(state.world, state.marks, state.day)
+    incident = open_incident(state.world, state.scores, state.day)
     if incident is not None:
         about = {"incident": incident.name, "cause": incident.cause}
         return _call("postmortem", **about, action="Brought back.")
-    if (state.day + 1) % WEEK == 0 and len(state.marks.releases) <= state.day // WEEK:
+    if (state.day + 1) % WEEK == 0 and len(state.scores.releases) <= state.day // WEEK:
         new = [f.name for f in state.issued if f.name not in state.released]
         return _call("release", changelog=new)
     if state.day == state.world.days - 1 and state.ran != (state.head, True):
@@ -260,11 +260,11 @@ def _next(state: GraphState) -> str:
             return f"study/{library.name}"
     if state.unbuilt:
         return "build"
-    if open_incident(world, state.marks, day) is not None:
+    if open_incident(world, state.scores, day) is not None:
         return "postmortem"
     if state.deployed != product:
         return "deploy"
-    if (day + 1) % WEEK == 0 and len(state.marks.releases) <= day // WEEK:
+    if (day + 1) % WEEK == 0 and len(state.scores.releases) <= day // WEEK:
         return "release"
     if day == world.days - 1 and state.ran != (product, True):
         return "ci"

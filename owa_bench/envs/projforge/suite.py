@@ -1,4 +1,4 @@
-"""ProjForge, two suites over one world, calendar and marks: code that runs, or a graph.
+"""ProjForge, two suites over one world, calendar and scores: runnable code, or a graph.
 
 Their scores are never mixed.
 """
@@ -12,13 +12,13 @@ from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.envs.projforge.forge_session import ForgeSession
 from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_session import GraphSession
-from owa_bench.envs.projforge.marks import KINDS, THETA, WEEK
 from owa_bench.envs.projforge.oracle import (
     FORGE_POLICIES,
     GRAPH_POLICIES,
     ForgeOracle,
     GraphOracle,
 )
+from owa_bench.envs.projforge.scores import KINDS, THETA, WEEK
 from owa_bench.records.instance import Announcement, Instance, Timeline
 from owa_bench.seeding import derive
 from owa_bench.shells.tool_env import ToolSuite
@@ -157,7 +157,6 @@ class ProjForgeSuite(ProjForgeFastSuite):
         rules=RULES,
         features=0,
         macros=(),
-        extra="project",
         episode_s=30.0,
     )
     oracle = ForgeOracle()

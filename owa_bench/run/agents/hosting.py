@@ -137,10 +137,10 @@ def _is_local(url: str) -> bool:
     """Return whether an address belongs to this machine: one that can be bound here."""
     host = urlsplit(url).hostname or ""
     try:
-        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    for family, kind, _, _, address in found:
+    for family, kind, _, _, address in addresses:
         try:
             with socket.socket(family, kind) as probe:
                 probe.bind(address)
@@ -239,8 +239,8 @@ def _folder(folder: Path, files: list[Path]) -> list[str]:
 
 def _program_folders(program: Path) -> list[str]:
     """Return the folders of a program and of what it links to, or their prefixes."""
-    found: list[str] = []
+    folders: list[str] = []
     for path in {program, program.resolve()}:
         prefix = path.parent.parent if path.parent.name == "bin" else path.parent
-        found += _folder(prefix, [path])
-    return found
+        folders += _folder(prefix, [path])
+    return folders

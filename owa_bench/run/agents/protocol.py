@@ -299,8 +299,8 @@ def agent_factory(origin: Origin) -> AgentFactory:
         module = importlib.import_module(name)
         if not hasattr(module, attribute):
             agents = [
-                found
-                for found, value in vars(module).items()
+                attribute_name
+                for attribute_name, value in vars(module).items()
                 if isinstance(value, AgentCard) or hasattr(value, "act")
             ]
             held = ", ".join(sorted(agents)) or "none"

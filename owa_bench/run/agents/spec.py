@@ -331,8 +331,8 @@ def source_files(origin: Origin) -> tuple[Path, ...]:
     if origin.kind != "object":
         return ()
     module = origin.target.partition(":")[0]
-    found = _module_file(module, Path(origin.folders[0]))
-    return () if found is None else tuple(_files(found))
+    file = _module_file(module, Path(origin.folders[0]))
+    return () if file is None else tuple(_files(file))
 
 
 # --- fingerprints ---------------------------------------------------------------------

@@ -181,8 +181,8 @@ class HttpTransport:
                     raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
         if status != httpx.codes.OK:
             words = " ".join(data[:_TAIL_BYTES].decode(errors="replace").split())
-            said = f": {words}" if words else ""
-            raise AgentRaised(f"the agent's address answered HTTP {status}{said}")
+            detail = f": {words}" if words else ""
+            raise AgentRaised(f"the agent's address answered HTTP {status}{detail}")
         return bytes(data)
 
 

@@ -34,16 +34,16 @@ def usage_in(reply: Any) -> TokenUsage | None:
     Chat completions and embeddings count `prompt_tokens` and `completion_tokens`,
     responses `input_tokens` and `output_tokens`.
     """
-    found = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(found, dict):
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(usage, dict):
         return None
     for read, written in (
         ("prompt_tokens", "completion_tokens"),
         ("input_tokens", "output_tokens"),
     ):
-        if read in found:
-            details = found.get(f"{read}_details") or {}
-            counts = (found[read], found.get(written, 0), details.get("cached_tokens"))
+        if read in usage:
+            details = usage.get(f"{read}_details") or {}
+            counts = (usage[read], usage.get(written, 0), details.get("cached_tokens"))
             tokens = [count or 0 for count in counts]
             if all(type(n) is int and 0 <= n <= MOST_TOKENS for n in tokens):
                 return TokenUsage(*tokens)

@@ -108,7 +108,7 @@ class Translator:
             library raises passes on.
         """
         given = {name: terms[name] for name in _PARAMETERS & terms.keys()}
-        found = await self._complete(
+        completion = await self._complete(
             **given,
             model=f"{self._prefix}/{terms['model']}",
             api_base=address,
@@ -118,7 +118,7 @@ class Translator:
             num_retries=0,
             drop_params=True,
         )
-        text: str = found.model_dump_json(exclude_none=True)
+        text: str = completion.model_dump_json(exclude_none=True)
         return text.encode()
 
 

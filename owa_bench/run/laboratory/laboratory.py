@@ -137,8 +137,8 @@ class LocalLaboratory:
     def trial(self, subject: Subject) -> str:
         """Return why a program fails on the first development instance, "" if not."""
         player = self._playing()
-        found = player.play(subject, player.instance(self._seed(DEVELOPMENT, 0), 0))
-        return found.failure
+        result = player.play(subject, player.instance(self._seed(DEVELOPMENT, 0), 0))
+        return result.failure
 
     def close(self) -> None:
         """End what plays, and remove the folder."""

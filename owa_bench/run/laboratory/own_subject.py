@@ -148,11 +148,11 @@ def compare_versions(
         for folder, version in ((base, first), *read):
             if why := laboratory.trial(version):
                 raise UsageError(f"`{folder}` fails on {card.title}: {why}")
-        found = [
+        comparisons = [
             _finding(laboratory, folder, (first, version), terms, len(read))
             for folder, version in read
         ]
-    confirmed = e_bh([one.answer.e_value for one in found], terms.level)
+    confirmed = e_bh([one.answer.e_value for one in comparisons], terms.level)
     return OwnRevision(
         base=str(base),
         digest=first.digest,
@@ -160,7 +160,7 @@ def compare_versions(
         key=key.hex(),
         versions=tuple(
             msgspec.structs.replace(one, confirmed=flag)
-            for one, flag in zip(found, confirmed, strict=True)
+            for one, flag in zip(comparisons, confirmed, strict=True)
         ),
     )
 

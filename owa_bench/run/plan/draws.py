@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from owa_bench import calendars, discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
-from owa_bench.interfaces import Suite, SuiteCard
+from owa_bench.interfaces import HasSchedule, Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import decode, in_file
@@ -106,22 +106,15 @@ def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
             if value not in allowed:
                 raise error(f"{place}.{field}", value, one_of(value, allowed))
     _check_numbers(draw, error, place)
-    try:
-        calendars.parse(draw.calendar or "nested", card.domain)
-    except FieldError as wrong:
-        raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
+    _check_drift(draw, suite, error, place)
     return suite
 
 
 def families(draw: Draw, card: SuiteCard) -> tuple[str, ...]:
     """Return the families of a draw.
 
-    Args:
-        draw: The draw; no families are all.
-        card: The card of its suite.
-
-    Returns:
-        Names of families.
+    Args: draw: no families are all. card: its suite's.
+    Returns: Names of families.
     """
     return draw.families or card.families
 
@@ -129,12 +122,8 @@ def families(draw: Draw, card: SuiteCard) -> tuple[str, ...]:
 def tiers(draw: Draw, card: SuiteCard) -> tuple[int, ...]:
     """Return the tiers of a draw.
 
-    Args:
-        draw: The draw; no tiers are all.
-        card: The card of its suite.
-
-    Returns:
-        Numbers of tiers.
+    Args: draw: no tiers are all. card: its suite's.
+    Returns: Numbers of tiers.
     """
     return draw.tiers or card.tiers
 
@@ -234,6 +223,23 @@ def _any_crew(entry: PlanEntry) -> PlanEntry:
 
 def _ceiling(entry: PlanEntry) -> float:
     return math.inf if entry.role_cap is None else entry.role_cap
+
+
+def _check_drift(draw: Draw, suite: Suite, error: type[FieldError], place: str) -> None:
+    """Refuse a calendar that does not parse, and magnitudes without any operator."""
+    card = suite.card
+    try:
+        calendars.parse(draw.calendar or "nested", card.domain)
+    except FieldError as wrong:
+        raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
+    if not any(draw.deltas) or isinstance(suite, HasSchedule):
+        return
+    if card.domain not in (known := discovery.domains()):
+        rule = (
+            f"must be 0 alone: no operator is of domain {card.domain!r}, as the card "
+            f"of `{card.name}` has it, and its `domain` {one_of(card.domain, known)}"
+        )
+        raise error(f"{place}.deltas", draw.deltas, rule)
 
 
 def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:

@@ -197,11 +197,11 @@ def draft_plan(
         )
     campaign = request.campaign
     if battery is not None and battery.campaign is not None:
-        said = msgspec.structs.asdict(battery.campaign)
+        fields = msgspec.structs.asdict(battery.campaign)
         campaign = Campaign(
             checkpoint=tuple(draw for draw in battery.suite if not draw.once),
             once=tuple(draw for draw in battery.suite if draw.once),
-            **said,
+            **fields,
         )
     if request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)

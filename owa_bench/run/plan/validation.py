@@ -110,12 +110,12 @@ def agent_spec(arm: ValidationArm, draws: Collection[Draw]) -> str:
 
 def _switched_off(share: float, draws: Collection[Draw]) -> list[str]:
     """Return a share of each suite's families, the same first whatever the share."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    families_of: defaultdict[str, set[str]] = defaultdict(set)
     for draw in draws:
         card = discovery.get("suites", draw.name).card
-        found[draw.name].update(families(draw, card))
+        families_of[draw.name].update(families(draw, card))
     off: list[str] = []
-    for names in found.values():
+    for names in families_of.values():
         order = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
         off += order[: round(share * len(order))]
     return sorted(off)

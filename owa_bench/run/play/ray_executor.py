@@ -115,21 +115,21 @@ def _connected(address: str, workers: int) -> Any:
     It reads its settings when it is imported. The token of a cluster that is started
     here is for this session alone and written nowhere.
     """
-    found = address or os.environ.get("RAY_ADDRESS")
+    cluster = address or os.environ.get("RAY_ADDRESS")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if not found and "RAY_AUTH_MODE" not in os.environ:
+    if not cluster and "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = fresh_bytes().hex()
     with needs("Ray", "pip install 'owa_bench[ray]'"):
         import ray
-    if not found:
+    if not cluster:
         level = logging.WARNING
         ray.init(num_cpus=workers, include_dashboard=False, logging_level=level)
         return ray
     try:
-        ray.init(address=found, logging_level=logging.WARNING)
+        ray.init(address=cluster, logging_level=logging.WARNING)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UsageError(f"There is no Ray cluster at {found}: {error}.") from error
+        raise UsageError(f"There is no Ray cluster at {cluster}: {error}.") from error
     return ray
 
 
@@ -304,13 +304,13 @@ class RayWorker:
 
     def give(self, item: WorkItem) -> None:
         """Send an item, with the snapshots of its lane that it needs."""
-        found: dict[str, bytes] = {}
+        snapshots: dict[str, bytes] = {}
         reverted = () if item.reverts is None else (item.states[item.reverts],)
         for digest in {item.memory or EMPTY, *reverted}:
             # of an empty folder there may be none
             with contextlib.suppress(FileNotFoundError):
-                found[digest] = self._hosts.snapshots(item.lane or "").read(digest)
-        self._send(GivenItem(item=item, snapshots=found))
+                snapshots[digest] = self._hosts.snapshots(item.lane or "").read(digest)
+        self._send(GivenItem(item=item, snapshots=snapshots))
 
     def finish(self) -> None:
         """Tell the worker to end."""

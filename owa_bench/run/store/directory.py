@@ -231,43 +231,46 @@ def sources(suite: Suite) -> dict[str, Path]:
     operators, other packages' too, the calendars, and what of worlds, seeding and
     hashing those import.
     """
-    found = _files(_home_of(type(suite).__module__))
-    found |= _files(_PACKAGE / "drift" / suite.card.domain)
-    found |= _files(_PACKAGE / "calendars.py")
+    files = _files(_home_of(type(suite).__module__))
+    files |= _files(_PACKAGE / "drift" / suite.card.domain)
+    files |= _files(_PACKAGE / "calendars.py")
     for name, operator in discovery.find("operators").items():
         if operator.package and name.startswith(f"{suite.card.domain}/"):
-            found |= _files(_home_of(operator.plugin.__module__))
-    waiting = list(found.values())
+            files |= _files(_home_of(operator.plugin.__module__))
+    waiting = list(files.values())
     while waiting:
         for path in _shared_imports(waiting.pop()):
             name = _name(path)
-            if name not in found:
-                found[name] = path
+            if name not in files:
+                files[name] = path
                 waiting.append(path)
-    return found
+    return files
 
 
 def other_code(suites: Iterable[SuiteEntry]) -> dict[str, str]:
     """Return the suites whose code is not known to be the plan's, and why."""
-    found = {}
+    reasons = {}
     for entry in suites:
         if entry.source_rule != SOURCE_RULE:
-            found[entry.name] = (
+            reasons[entry.name] = (
                 "its digest was taken by the rule of another version of OWA-Bench, "
                 "so whether its code has changed cannot be told"
             )
         elif source_digest(discovery.get("suites", entry.name)) != entry.source_digest:
-            found[entry.name] = "its code has changed since the plan was made"
-    return found
+            reasons[entry.name] = "its code has changed since the plan was made"
+    return reasons
 
 
 @functools.cache
 def environment() -> tuple[tuple[str, str], ...]:
     """Return python, platform and the version of every package this one rests on.
 
+    The packages of installed drift operators, which every nested drift of their domain
+    draws on, and what those rest on are among them.
     Read once: what is installed while a process runs, that process does not use.
     """
-    versions = dict(_closure(_NAME))
+    packages = {_NAME, *discovery.installed_operators().values()}
+    versions = {name: version for p in packages for name, version in _closure(p)}
     return (
         ("python", platform.python_version()),
         ("platform", f"{sys.platform}-{platform.machine()}"),
@@ -284,11 +287,11 @@ def _closure(name: str) -> Iterator[tuple[str, str]]:
             continue
         seen.add(known)
         try:
-            found = distribution(known)
+            package = distribution(known)
         except PackageNotFoundError:
             continue
-        yield known, found.version
-        for line in found.requires or ():
+        yield known, package.version
+        for line in package.requires or ():
             match = _REQUIREMENT.match(line)
             if match and "extra ==" not in line:
                 waiting.append(match[1])
@@ -347,14 +350,14 @@ def _imports(source: bytes) -> frozenset[str]:
 
     Kept by content: every plan and every report reads the same files again.
     """
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(found)
+            modules.add(node.module)
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(modules)
 
 
 # --- pruning --------------------------------------------------------------------------

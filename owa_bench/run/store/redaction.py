@@ -292,8 +292,8 @@ class LineBuffer:
             for place in {bisect_right(ends, start) for start in starts}:
                 event = DECODER.decode(lines[place])
                 lines[place], replayed[place] = self._redactor.encode(event)
-        said = [line for line in replayed if line is not None]
-        return EncodedFrame(lines, b"\n".join((*said, b"")))
+        replay_lines = [line for line in replayed if line is not None]
+        return EncodedFrame(lines, b"\n".join((*replay_lines, b"")))
 
 
 def _replayed(event: Event, line: bytes) -> bytes | None:

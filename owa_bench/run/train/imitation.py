@@ -56,7 +56,7 @@ def imitate(
     (plan,) = envs.get_attr("plan_actions", [0])
     ticks = max(training.imitation // (_ROUNDS * lanes), 1)
     seen: list[Any] = []
-    said: list[Any] = []
+    labels: list[Any] = []
     weights: list[Any] = []
     order = torch.Generator().manual_seed(seed)
     for number in range(_ROUNDS):
@@ -64,7 +64,7 @@ def imitate(
         for tick in range(ticks):
             leans = plan().leans
             seen.append(rows)
-            said.append(leans)
+            labels.append(leans)
             weights.append(np.where(leans > 0, _THREATENED, 1.0))
             if number:
                 leans, _ = model.predict(rows, deterministic=True)
@@ -73,7 +73,7 @@ def imitate(
                 late = infos[i].get("TimeLimit.truncated", False)
                 (cut if late else fallen)[tick, i] = 1.0
             on_step((number * ticks + tick + 1) * lanes)
-        _fit(model, seen, said, weights, order)
+        _fit(model, seen, labels, weights, order)
     _fit_critic(
         model, seen[-ticks:], _returns(rewards, fallen, cut, model.gamma), order
     )
@@ -90,11 +90,13 @@ def _returns(rewards: Any, fallen: Any, cut: Any, gamma: float) -> Any:
     return made
 
 
-def _fit(model: Any, seen: Any, said: Any, weights: Any, order: Any) -> None:
+def _fit(model: Any, seen: Any, labels: Any, weights: Any, order: Any) -> None:
     """Raise the likelihood of what the planner said."""
     import torch
 
-    x, y, w = (torch.as_tensor(np.concatenate(part)) for part in (seen, said, weights))
+    x, y, w = (
+        torch.as_tensor(np.concatenate(part)) for part in (seen, labels, weights)
+    )
 
     def loss(at: Any) -> Any:
         likely = model.policy.get_distribution(x[at]).log_prob(y[at])

@@ -135,12 +135,12 @@ def newest_checkpoint(folder: Path) -> Path:
     Raises:
         UsageError: the folder holds none.
     """
-    found = sorted(folder.glob(f"checkpoints/{_CHECKPOINTS}"))
-    if not found:
+    checkpoints = sorted(folder.glob(f"checkpoints/{_CHECKPOINTS}"))
+    if not checkpoints:
         raise UsageError(
             f"--start takes the folder of a training, and {folder} holds no checkpoint."
         )
-    return found[-1]
+    return checkpoints[-1]
 
 
 def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:

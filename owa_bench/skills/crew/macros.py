@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import Habits
+from owa_bench.skills.crew.reading import SeatConfig
 from owa_bench.skills.planning import PlanCall
 
-_EVERY = Habits(
+_EVERY = SeatConfig(
     tells=True, asks=True, answers=True, longest=True, helps=True, settles=True
 )
 MACROS = (

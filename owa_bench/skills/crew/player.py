@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.crew.reading import ALONE, BUILDS_ON, ClauseFact, Habits, build
+from owa_bench.skills.crew.reading import (
+    ALONE,
+    BUILDS_ON,
+    ClauseFact,
+    SeatConfig,
+    build,
+)
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
 
@@ -23,12 +29,12 @@ class CrewPlayer:
 
     Args:
         brief: The task.
-        habits: How it works.
+        config: How it works.
     """
 
-    def __init__(self, brief: Brief, habits: Habits) -> None:
+    def __init__(self, brief: Brief, config: SeatConfig) -> None:
         self.view = CrewView(brief.goal)
-        self._given = self._habits = habits
+        self._given = self._config = config
         self._unread = dict(brief.goal["documents"])
         self._again = False  # whether documents are read a second time
         self._told: set[str] = set()
@@ -54,7 +60,7 @@ class CrewPlayer:
         """
         self._note(text)
         alone = not self.view.seen and self.view.tick >= _SILENCE
-        self._habits = ALONE if alone else self._given
+        self._config = ALONE if alone else self._given
         self._last = next(self._options())
         return self._last
 
@@ -113,24 +119,24 @@ class CrewPlayer:
             yield from self._ending()
         yield from self._merging()
         own = [d for d, owner in self._unread.items() if owner in self._held]
-        if self._habits.answers:
+        if self._config.answers:
             yield from self._answering(own)
-        if self._habits.tells:
+        if self._config.tells:
             yield from self._reading(own)
             yield from self._telling()
-        if self._habits.settles:
+        if self._config.settles:
             yield from self._settling()
-        waited = view.tick >= self._heard + self._habits.patience
+        waited = view.tick >= self._heard + self._config.patience
         if waited:
             yield from self._deciding(_WORTH)
         yield from self._working()
         yield from self._reading(own)
-        if self._habits.asks:
+        if self._config.asks:
             yield from self._asking()
         if waited:
             yield from self._reading(self._wanted_documents())
             yield from self._deciding(0)
-        if self._habits.checks and view.seat == view.goal["seats"][-1]:
+        if self._config.checks and view.seat == view.goal["seats"][-1]:
             yield from self._checking()
         yield PlanCall("pass_turn", {"ticks": 1})
 
@@ -155,7 +161,7 @@ class CrewPlayer:
         for name, since in self._own.items():
             if not view.goal["reviewed"] or name in view.approved:
                 yield PlanCall("merge", {"item": name})
-            elif view.tick >= since + self._habits.patience:
+            elif view.tick >= since + self._config.patience:
                 yield PlanCall("arbitrate", {"name": name})
         seats = list(view.goal["seats"])
         for name, (author, ready) in list(view.drafts.items()):
@@ -174,9 +180,9 @@ class CrewPlayer:
         able = [item for item in able if view.hours >= item["effort"]]
         left = view.deadline - view.tick - self._passing()
         able = [item for item in able if item["effort"] <= left]
-        if not self._habits.helps:
+        if not self._config.helps:
             able = [item for item in able if self._mine(item)]
-        if self._habits.longest:
+        if self._config.longest:
             able.sort(key=lambda item: -self._weight[item["name"]])
         able.sort(key=lambda item: not self._mine(item))
         for item in able[:1]:
@@ -232,7 +238,7 @@ class CrewPlayer:
         """Return documents that may hold what is lacking, absent roles' first."""
         view = self.view
         open_ = [i for n, i in view.items.items() if n not in view.revisions]
-        if not self._habits.helps:
+        if not self._config.helps:
             open_ = [item for item in open_ if self._mine(item)]
         lacking = {clause for item in open_ for clause in view.lacking(item)}
         if not lacking:
@@ -278,7 +284,7 @@ class CrewPlayer:
             if of_part and f"all/{clause}" not in self._told:
                 found.setdefault("all", []).append(fact)
         lead = str(view.goal["seats"][0])
-        if self._habits.hub and view.seat != lead:
+        if self._config.hub and view.seat != lead:
             known = dict.fromkeys(fact for facts in found.values() for fact in facts)
             new = [f for f in known if f"{lead}/{f.clause}" not in self._told]
             return {lead: new} if new else {}

@@ -1,4 +1,4 @@
-"""Fragments made of gathered values, habits of a seat, sentences into facts."""
+"""Fragments made of gathered values, configuration of a seat, sentences into facts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -114,14 +114,14 @@ _MAKERS = {
 BUILDS_ON = ("schedule", "duties")  # whose fragments depend on those they build on
 
 
-# --- habits of a seat -----------------------------------------------------------------
+# --- configuration of a seat ----------------------------------------------------------
 
 
 CREWS = "hand_off"  # the tool of crews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class SeatConfig:
     """How a seat works.
 
     `tells` what it knows that others' items need; `asks` for what it lacks;
@@ -144,11 +144,11 @@ class Habits:
     checks: bool = False
 
 
-ALONE = Habits(longest=True)
-IN_ORDER = Habits(asks=True, answers=True, patience=4, helps=False)
-ASKING = Habits(asks=True, answers=True, patience=4, longest=True)
-TEAM = Habits(tells=True, answers=True, longest=True, patience=6, settles=True)
-STAR = Habits(
+ALONE = SeatConfig(longest=True)
+IN_ORDER = SeatConfig(asks=True, answers=True, patience=4, helps=False)
+ASKING = SeatConfig(asks=True, answers=True, patience=4, longest=True)
+TEAM = SeatConfig(tells=True, answers=True, longest=True, patience=6, settles=True)
+STAR = SeatConfig(
     tells=True,
     answers=True,
     longest=True,
@@ -158,8 +158,8 @@ STAR = Habits(
     checks=True,
 )
 # Partners that no policy of ours is trained with.
-QUIET = Habits(patience=2, helps=False)
-ANSWERING = Habits(answers=True, patience=8, helps=False)
+QUIET = SeatConfig(patience=2, helps=False)
+ANSWERING = SeatConfig(answers=True, patience=8, helps=False)
 
 
 # --- sentences into facts -------------------------------------------------------------

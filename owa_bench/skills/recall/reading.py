@@ -38,8 +38,8 @@ _QUESTIONS = {
 }
 
 
-class TransferDeed(NamedTuple):
-    """One deed as a record; equal sentences in other words have equal records."""
+class TransferRecord(NamedTuple):
+    """One transfer as a record; equal sentences in other words have equal records."""
 
     day: str
     agent: str
@@ -49,15 +49,15 @@ class TransferDeed(NamedTuple):
     place: str
 
 
-def deeds_in(text: str) -> list[TransferDeed]:
-    """Return the deeds that a text tells, in their order."""
+def transfers_in(text: str) -> list[TransferRecord]:
+    """Return the transfers that a text tells, in their order."""
     found = []
     for sentence in _SENTENCES:
         for match in sentence.finditer(text):
             words = match.groupdict()
             words["verb"] = words["verb"].replace("given", "gave")
-            found.append((match.start(), TransferDeed(**words)))
-    return [deed for _, deed in sorted(found)]
+            found.append((match.start(), TransferRecord(**words)))
+    return [transfer for _, transfer in sorted(found)]
 
 
 def read_passage(prompt: str, pages: list[str]) -> list[str] | None:
@@ -74,28 +74,32 @@ def read_passage(prompt: str, pages: list[str]) -> list[str] | None:
     for question, part in _QUESTIONS.items():
         if asked := re.search(question, prompt):
             return [
-                str(getattr(d, part)) for d in deeds_in(text) if d.thing == asked[1]
+                str(getattr(d, part)) for d in transfers_in(text) if d.thing == asked[1]
             ]
     if "Claim: " in prompt:
         return _verdict(prompt.partition("Claim: ")[2], text)
-    listed = {label: deeds_in(line) for label, line in _LISTED.findall(text)}
+    listed = {label: transfers_in(line) for label, line in _LISTED.findall(text)}
     if prompt.startswith("Which of a to d says the same"):
         [said] = listed.pop("Sentence")
-        return [label for label, deeds in listed.items() if deeds == [said]]
+        return [label for label, transfers in listed.items() if transfers == [said]]
     if prompt.endswith("Which two statements contradict?"):
         things: dict[str, list[str]] = {}
-        for label, deeds in listed.items():
-            for deed in deeds:
-                things.setdefault(deed.thing, []).append(label)
+        for label, transfers in listed.items():
+            for transfer in transfers:
+                things.setdefault(transfer.thing, []).append(label)
         return next((labels for labels in things.values() if len(labels) == 2), None)
     return None
 
 
 def _verdict(claim: str, text: str) -> list[str] | None:
-    claimed = deeds_in(claim)
+    claimed = transfers_in(claim)
     if not claimed:
         return None
-    same = [deed for deed in deeds_in(text) if deed.thing == claimed[0].thing]
+    same = [
+        transfer
+        for transfer in transfers_in(text)
+        if transfer.thing == claimed[0].thing
+    ]
     if not same:
         return ["not stated"]
     return ["supported" if same == claimed else "contradicted"]

@@ -40,13 +40,13 @@ class Browser:
     `signs` names what went wrong; `seen` holds every page so far.
     """
 
-    def __init__(self, first: str, credentials: Mapping[str, str], habits: SkillConfig):
+    def __init__(self, first: str, credentials: Mapping[str, str], config: SkillConfig):
         self.page = page_view.parse_page(first)
         self.menu: tuple[str, ...] = ()
         self.boilerplate: frozenset[str] = frozenset()
         self.signs: set[str] = set()
         self.seen: list[PageView] = []
-        self._habits = habits
+        self._config = config
         self._credentials = dict(credentials)
         self._home = ""
         self._refused = 0
@@ -135,7 +135,7 @@ class Browser:
         """Read a page that was cut to its end."""
         for _ in range(_MOST_PARTS):
             line = page_view.continuation_line(text)
-            if line is None or not self._habits.pages:
+            if line is None or not self._config.pages:
                 break
             more = yield PlanCall("read", {"line": line})
             text = page_view.join_continuation(text, more.text)
@@ -151,7 +151,7 @@ class Browser:
             elif self.wants_sign_in:
                 before = self._refused
                 yield from self._sign_in()
-                if self._refused > before and not self._habits.retries:
+                if self._refused > before and not self._config.retries:
                     return
             else:
                 return
@@ -160,7 +160,7 @@ class Browser:
         """Wait out a limit and ask again; False if that did not help before."""
         again = self._repeat_link()
         self.signs.add("limited")
-        if self._habits.waits:
+        if self._config.waits:
             yield from self._wait()
             again = self._repeat_link() or again
         elif "stuck" in self.signs:
@@ -202,10 +202,10 @@ class Browser:
         if not self.is_too_soon:
             return False
         self.signs.add("limited")
-        if self._habits.waits:
+        if self._config.waits:
             yield from self._wait()
             self._patience = max(self._patience, self._seconds)
-        return self._habits.waits
+        return self._config.waits
 
     def pause(self) -> ToolPlan[None]:
         """Let pass what the site asked for the last time that a form came too soon."""
@@ -277,7 +277,7 @@ class Browser:
         known = [v for k, v in self._credentials.items() if k.startswith("Password")]
         if not known:
             return ""
-        tried = self._refused if self._habits.retries else 0
+        tried = self._refused if self._config.retries else 0
         return known[tried % len(known)]
 
     def _mailed(self) -> ToolPlan[str]:

@@ -21,9 +21,9 @@ _LEAST = 0.12  # likeness of a label to a question from which one is sure
 class ListReader:
     """Reads the lists that the window stands at."""
 
-    def __init__(self, browser: Browser, habits: SkillConfig) -> None:
+    def __init__(self, browser: Browser, config: SkillConfig) -> None:
         self._browser = browser
-        self._habits = habits
+        self._config = config
         self._places: dict[str, str] = {}
         self.short = False
 
@@ -38,7 +38,7 @@ class ListReader:
         # On the first page there is only one link to more rows.
         turn = next(reversed(self._links()), None)
         while turn is not None and title not in found:
-            if not self._habits.pages:
+            if not self._config.pages:
                 self.short = True
                 break
             yield from self._browser.press(turn)
@@ -53,7 +53,7 @@ class ListReader:
     def find(self, title: str) -> ToolPlan[ViewRow | None]:
         """Return the row of this title, on the page where it stands; None if none."""
         rows = {row.title: row for row in self.here()}
-        if title not in rows and self._habits.searches:
+        if title not in rows and self._config.searches:
             yield from self._search(title)
             rows = {row.title: row for row in self.here()}
         if title not in rows:
@@ -140,11 +140,11 @@ class ListSearch:
     """
 
     def __init__(
-        self, browser: Browser, lists: ListReader, habits: SkillConfig
+        self, browser: Browser, lists: ListReader, config: SkillConfig
     ) -> None:
         self._browser = browser
         self._lists = lists
-        self._habits = habits
+        self._config = config
         self._plain: set[str] = set()
         self.units: dict[str, bool] = {}
         self.signs: set[str] = set()
@@ -171,7 +171,7 @@ class ListSearch:
             found = yield from self._lists.find(title)
             if found is not None:
                 return found
-            if not self._habits.searches:
+            if not self._config.searches:
                 break
         return None
 
@@ -182,7 +182,7 @@ class ListSearch:
             if row is not None:
                 one = yield from self._of_one(question, row)
                 return one and SiteAmount(one.cents * question.times, one.sure)
-            if not self._habits.searches:
+            if not self._config.searches:
                 return None
             question = matching.without_subjects(question)
         return (yield from self._of_many(question))
@@ -194,7 +194,7 @@ class ListSearch:
         cells = dict(row.cells)
         labels = matching.money_labels([cells])
         near = max((_near(question, label) for label in labels), default=0.0)
-        if self._habits.adds_up or (self._habits.searches and near < _LEAST):
+        if self._config.adds_up or (self._config.searches and near < _LEAST):
             cells = yield from self._lists.read(row)
         return self._asked_amount(question, cells)
 
@@ -223,11 +223,11 @@ class ListSearch:
             rows = yield from self._rows(question)
             picked = self._picked(question, rows)
             seen.append((picked, rows, entry))
-            if picked.met >= wanted or not self._habits.searches:
+            if picked.met >= wanted or not self._config.searches:
                 break
         most = max((picked.met for picked, *_ in seen), default=0)
         best = [found for found in seen if found[0].rows and found[0].met == most]
-        if self._habits.searches and not question.subjects and most < question.marks:
+        if self._config.searches and not question.subjects and most < question.marks:
             for picked, _, entry in best:  # what the lists fold away is on rows' pages
                 own = yield from self._from_own_pages(question, picked.rows, entry)
                 if own is not None:
@@ -235,7 +235,7 @@ class ListSearch:
         return (yield from self._summed(question, *best[0])) if best else None
 
     def _rows(self, question: AmountQuestion) -> ToolPlan[list[ViewRow]]:
-        if self._habits.searches and not question.subjects:
+        if self._config.searches and not question.subjects:
             yield from self._lists.narrow(question.text)
         found = yield from self._lists.all()
         return list(found.values())
@@ -246,7 +246,7 @@ class ListSearch:
         if question.subjects:
             own = tuple(row for row in rows if row.title in question.subjects)
             return matching.RowSelection(own, len(own))
-        first = matching.day_first(rows) if self._habits.weighs else None
+        first = matching.day_first(rows) if self._config.weighs else None
         return matching.select_rows(question, rows, day_first=first)
 
     def _summed(
@@ -262,7 +262,7 @@ class ListSearch:
         if not label or (_near(question, label) < _LEAST and len(picked.rows) <= _FEW):
             return (yield from self._from_own_pages(question, picked.rows, entry))
         in_cents = matching.CENTS in label.lower()
-        if self._habits.adds_up:
+        if self._config.adds_up:
             in_cents = yield from self._unit(picked.rows[0], label, entry)
         total = sum(
             matching.cents(r.cells[label], in_cents=in_cents) for r in picked.rows
@@ -274,7 +274,7 @@ class ListSearch:
     ) -> ToolPlan[SiteAmount | None]:
         """Return the sum of what the rows' own pages say, where the list does not."""
         total, sure, count = 0, True, 0
-        looked_at = self._habits.searches and len(picked) <= _MOST
+        looked_at = self._config.searches and len(picked) <= _MOST
         for row in picked if looked_at else ():
             again = yield from self._return_to(row.title, entry)
             cells = yield from self._lists.read(again or row)

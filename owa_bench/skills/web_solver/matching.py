@@ -33,7 +33,7 @@ def is_optional(field: ViewField) -> bool:
 def assign_arguments(
     form: Sequence[ViewField],
     given: Mapping[str, str],
-    habits: SkillConfig,
+    config: SkillConfig,
     tried: TriedLabels = _NOTHING,
 ) -> dict[int, str]:
     """Assign goal arguments to form fields; required fields come first.
@@ -41,16 +41,16 @@ def assign_arguments(
     Args:
         form: the fields of the page.
         given: the goal's arguments, name to value.
-        habits: the skills in use.
+        config: the skills in use.
         tried: optional fields, by label, that took an argument on an earlier page.
 
     Returns:
         The argument's name by the field's position; unassigned fields are left out.
     """
-    if not habits.guesses:
-        return _assigned(form, range(len(form)), given, habits)
+    if not config.guesses:
+        return _assigned(form, range(len(form)), given, config)
     needed = [i for i, field in enumerate(form) if not is_optional(field)]
-    found = _assigned(form, needed, given, habits)
+    found = _assigned(form, needed, given, config)
     for place, field in enumerate(form):
         if place not in needed:
             used = found.values()
@@ -59,42 +59,42 @@ def assign_arguments(
                 for name, value in given.items()
                 if name not in used and field.label not in tried.get(name, ())
             }
-            found |= _assigned(form, [place], left, habits)
-    return _left_over(form, given, found, habits)
+            found |= _assigned(form, [place], left, config)
+    return _left_over(form, given, found, config)
 
 
 def _assigned(
     form: Sequence[ViewField],
     places: Iterable[int],
     given: Mapping[str, str],
-    habits: SkillConfig,
+    config: SkillConfig,
 ) -> dict[int, str]:
     """Return the best argument of some of a form's fields."""
     scores = {
         (name, str(place)): score
         for name, value in given.items()
         for place in places
-        if _suits(form[place], value, habits)
-        and (score := _score(form[place], name, value, habits)) > 0.0
+        if _suits(form[place], value, config)
+        and (score := _score(form[place], name, value, config)) > 0.0
     }
     chosen = documents.assign(scores, given)
     return {int(place): name for name, place in chosen.items()}
 
 
-def _suits(field: ViewField, value: str, habits: SkillConfig) -> bool:
+def _suits(field: ViewField, value: str, config: SkillConfig) -> bool:
     """Return whether a field could take a value, by its kind and by its note."""
-    form = requested_format(field) if habits.weighs else None
+    form = requested_format(field) if config.weighs else None
     return accepts(field, value) and (form is None or form.fullmatch(value) is not None)
 
 
-def _score(field: ViewField, name: str, value: str, habits: SkillConfig) -> float:
-    if not habits.guesses:
+def _score(field: ViewField, name: str, value: str, config: SkillConfig) -> float:
+    if not config.guesses:
         near = documents.overlap(name, field.label)
         return near + _BY_KIND[field.kind] if near else 0.0
     label = _REMARK.sub("", field.label)
     near = pages.alike(name, label)
     kind = _BY_KIND[field.kind]
-    if habits.weighs and field.kind == "text":
+    if config.weighs and field.kind == "text":
         near = max(near, pages.alike(f"{name} {value_shape(value)}", label))
         near = max(near, pages.alike(value_shape(value), label))
         kind = _ASKED if requested_format(field) is not None else kind
@@ -105,7 +105,7 @@ def _left_over(
     form: Sequence[ViewField],
     given: Mapping[str, str],
     found: dict[int, str],
-    habits: SkillConfig,
+    config: SkillConfig,
 ) -> dict[int, str]:
     """Return the matches with what is left over on both sides, in order of page_view.
 
@@ -117,7 +117,7 @@ def _left_over(
     for place, field in enumerate(form):
         if place in found or not field.required:
             continue
-        fitting = [name for name in left if _suits(field, given[name], habits)]
+        fitting = [name for name in left if _suits(field, given[name], config)]
         if fitting:
             found[place] = fitting[0]
             left.remove(fitting[0])

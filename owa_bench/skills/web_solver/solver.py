@@ -41,22 +41,22 @@ class FormOutcome(NamedTuple):
 
 
 class WebSolver:
-    """Works on one goal with the habits it is given.
+    """Works on one goal with the skills it is given.
 
     `doubts` are factors on the odds, one for each observation that makes the result
     less certain; `signs` names what went wrong.
     """
 
-    def __init__(self, brief: Brief, habits: SkillConfig = ALL_SKILLS) -> None:
+    def __init__(self, brief: Brief, config: SkillConfig = ALL_SKILLS) -> None:
         goal = brief.goal
         self._brief = brief
-        self._habits = habits
+        self._config = config
         self._given = {str(k): str(v) for k, v in dict(goal["arguments"]).items()}
         self._words = brief.text.partition("\n")[0]
         self._pattern = ""
-        self.browser = Browser(brief.text, goal.get("credentials", {}), habits)
-        self.lists = ListReader(self.browser, habits)
-        self.finder = ListSearch(self.browser, self.lists, habits)
+        self.browser = Browser(brief.text, goal.get("credentials", {}), config)
+        self.lists = ListReader(self.browser, config)
+        self.finder = ListSearch(self.browser, self.lists, config)
         self.doubts: list[float] = []
         self.taken = False
 
@@ -85,7 +85,7 @@ class WebSolver:
         if not there:
             self.browser.signs.add("gone")
             return FormOutcome(accepted=False)
-        if self._habits.carries < 1.0:
+        if self._config.carries < 1.0:
             return FormOutcome(accepted=False)  # handicapped: nothing is sent
         ended = yield from self._forms()
         self.taken = ended.accepted
@@ -133,10 +133,10 @@ class WebSolver:
             yield from self.browser.open(entry)
             form = fields(self.browser.body)
             ready = [f for f in form if f.kind != "text" or f.required]
-            fits = assign_arguments(ready, self._given, self._habits)
+            fits = assign_arguments(ready, self._given, self._config)
             if ready and (len(fits) >= min(wanted, len(ready)) > 0):
                 return True
-            if not self._habits.searches:
+            if not self._config.searches:
                 break
         return False
 
@@ -153,7 +153,7 @@ class WebSolver:
             form = [f for f in fields(self.browser.body) if f.required]
             if len(form) == 1 and form[0].kind == "text":
                 return True
-            if not self._habits.searches:
+            if not self._config.searches:
                 break
         return False
 
@@ -196,7 +196,7 @@ class WebSolver:
         """Put what is left of the goal into the fields of the page; say what where."""
         form = fields(self.browser.body)
         self._learn_pattern()
-        places = assign_arguments(form, left, self._habits, tried)
+        places = assign_arguments(form, left, self._config, tried)
         if any(f.required and i not in places for i, f in enumerate(form)):
             self.browser.signs.add("renamed")
         for place, name in places.items():
@@ -206,7 +206,7 @@ class WebSolver:
     def _learn_pattern(self) -> None:
         """Take over the form of dates that a hint or a refusal names."""
         found = _PATTERN.search("\n".join(self.browser.page.lines))
-        if found is not None and self._habits.repages:
+        if found is not None and self._config.repages:
             self._pattern = found[0]
 
     def _mends(self, refusals: int) -> bool:
@@ -214,7 +214,7 @@ class WebSolver:
         if not self._is_faulty:
             return False
         self.browser.signs.add("bad request")
-        return self._habits.repages and refusals <= 2
+        return self._config.repages and refusals <= 2
 
     @property
     def _is_faulty(self) -> bool:

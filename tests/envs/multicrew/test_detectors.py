@@ -105,12 +105,12 @@ def test_nobody_approves_their_own_work():
 class SelfApprover(Sharing):
     """Approves what it made itself, and never asks anybody."""
 
-    def __init__(self, habits):
-        self._habits = habits
+    def __init__(self, config):
+        self._config = config
         self._made = ""
 
     def reset(self, brief, tools, memory_dir):
-        self._player = CrewPlayer(brief, self._habits)
+        self._player = CrewPlayer(brief, self._config)
 
     def act(self, observation, info):
         call = self._player.advance(observation["text"])

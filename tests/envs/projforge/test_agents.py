@@ -97,7 +97,7 @@ def test_agents_that_write_code_separate_by_the_class_of_what_changes(
             memory = tmp_path / f"{len(list(tmp_path.iterdir()))}"
             memory.mkdir()
             forge = project(days=9, changes={5: struck}).develop(name, memory)
-            assert forge.state.marks.acceptance[4] == 1.0
+            assert forge.state.scores.acceptance[4] == 1.0
             assert not forge.state.breaches
-            last.append(forge.state.marks.acceptance[-1])
+            last.append(forge.state.scores.acceptance[-1])
         assert last == [0.0, 1.0]

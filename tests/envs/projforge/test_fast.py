@@ -157,9 +157,9 @@ def test_production_stops_in_a_night_until_something_is_deployed():
         env.step(policy.act({}, {}))
     state = env.oracle_access().observe()[1]
     assert state.deployed is None
-    assert state.marks.postmortems == {}
+    assert state.scores.postmortems == {}
     env.step('{"tool": "next_day", "arguments": {}}')
-    marks = env.oracle_access().observe()[1].marks
-    assert marks.service[-1] == 0.0
+    scores = env.oracle_access().observe()[1].scores
+    assert scores.service[-1] == 0.0
     env.step('{"tool": "postmortem", "arguments": {}}')
-    assert env.oracle_access().observe()[1].marks.postmortems == {first.name: 1.0}
+    assert env.oracle_access().observe()[1].scores.postmortems == {first.name: 1.0}

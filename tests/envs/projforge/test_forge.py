@@ -73,7 +73,7 @@ def test_a_silent_change_breaks_the_product_and_shows_in_integration(project):
     forge.play("oracle", until=lambda s: s.day == 1)
     assert forge.call("ci").startswith("red")
     forge.call("next_day")
-    assert forge.state.marks.regressions > 0
+    assert forge.state.scores.regressions > 0
 
 
 def test_pip_installs_from_the_index_and_git_clones_the_history(project, tmp_path):
@@ -171,7 +171,7 @@ def test_a_copied_library_is_caught_and_its_features_do_not_count(project):
         forge.call("write", path=path, text=library_source(each, 0))
     forge.play("oracle")
     assert forge.rules() == {"library_bypass"}
-    assert not forge.state.marks.accepted
+    assert not forge.state.scores.accepted
 
 
 def test_paths_lead_nowhere_else(project):
@@ -191,9 +191,9 @@ def test_code_that_kills_the_server_loses_its_own_run_alone(project):
     forge.call("write", path=SERVICE, text=bad)
     forge.call("git_commit", message="Kill")
     forge.call("next_day")
-    assert not forge.state.marks.accepted
+    assert not forge.state.scores.accepted
     forge.play("oracle")
-    assert forge.state.marks.accepted == {f.name for f in forge.state.world.features}
+    assert forge.state.scores.accepted == {f.name for f in forge.state.world.features}
 
 
 @pytest.mark.part(2)

@@ -67,7 +67,7 @@ def test_tests_of_a_day_reach_main_while_the_worktree_is_on_a_branch(project):
     assert {p.split("test_")[1][:-3] for p in files if "harness" in p} == issued
     forge.call("git_branch", name="main")
     forge.play("oracle")
-    assert forge.state.marks.acceptance[-1] == 1.0
+    assert forge.state.scores.acceptance[-1] == 1.0
     assert not forge.state.breaches
 
 
@@ -123,8 +123,8 @@ def test_what_is_deployed_is_probed_over_http_and_rolled_back(project):
     forge.call("rollback")
     assert forge.call("probe", **ask).startswith("200 ")
     forge.call("next_day")
-    assert forge.state.marks.service[-1] == 1.0
-    assert forge.state.marks.acceptance[-1] == 0.0
+    assert forge.state.scores.service[-1] == 1.0
+    assert forge.state.scores.acceptance[-1] == 0.0
     asked = [e for e in forge.sink.events if isinstance(e, Execution)]
     assert [e.exit_code for e in asked if e.argv[0] == "probe"] == [0, 1, 1, 0]
 
@@ -149,14 +149,14 @@ def test_an_incident_stops_production_and_asks_for_its_cause_once(project):
     about = {"incident": "incident_1", "action": "Cleaned."}
     forge.call("postmortem", cause="port", **about)
     assert "no postmortem" in forge.call("postmortem", cause="disk", **about)
-    assert forge.state.marks.postmortems == {"incident_1": 0.0}
+    assert forge.state.scores.postmortems == {"incident_1": 0.0}
 
 
 def test_production_that_stays_stopped_serves_nothing(project):
     forge = project(days=4, base=stopped)
     forge.play("oracle", until=lambda state: state.day == 1)
     forge.call("next_day")
-    assert forge.state.marks.service == (1.0, 0.0)
+    assert forge.state.scores.service == (1.0, 0.0)
 
 
 def test_wishes_earn_nothing_and_cost_nothing(project):

@@ -19,10 +19,10 @@ KILLED = f"""
 import os, runpy, signal, sys
 from owa_bench.envs.projforge import forge_session
 closed = forge_session.day_closed
-def kill(marks, world, day, **shares):
+def kill(scores, world, day, **shares):
     if day == {LAST_DAY}:
         os.kill(os.getpid(), signal.SIGKILL)
-    return closed(marks, world, day, **shares)
+    return closed(scores, world, day, **shares)
 forge_session.day_closed = kill
 sys.argv[0] = "owa-bench"
 runpy.run_module("owa_bench", run_name="__main__")

@@ -1,4 +1,4 @@
-"""Each habit switched off leaves undone what it is for, on live worlds."""
+"""Each skill switched off leaves undone what it is for, on live worlds."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ from owa_bench.skills.openapi import Security
 from owa_bench.skills.planning import Runner, reply
 
 SEEDS = range(6)
-# The drift that each habit withstands, at full magnitude; None: no drift at all.
+# The drift that each skill withstands, at full magnitude; None: no drift at all.
 DRIFT = {
     "pages": None,
     "repages": "nested:D1+D2",
@@ -35,7 +35,7 @@ DRIFT = {
 
 
 def work(
-    seed: int, habits: SkillConfig, calendar: str | None, folder: Any
+    seed: int, config: SkillConfig, calendar: str | None, folder: Any
 ) -> TaskState:
     """Let one solver work on one world; return its task state."""
     schedule = calendars.parse(calendar or "nested", "api")
@@ -50,7 +50,7 @@ def work(
     observation, _ = env.reset(options={"instance": drifted})
     task = env.unwrapped.task
     brief = Brief(text=task.text, goal=task.goal, interventions_left=0)
-    job = ApiSolver(brief, FactMemory(folder), habits)
+    job = ApiSolver(brief, FactMemory(folder), config)
     runner, over = Runner(job.solve()), False
     while not over:
         action = runner.advance(observation["text"]).text()
@@ -60,10 +60,10 @@ def work(
     return job.task
 
 
-@pytest.mark.parametrize("habit", DRIFT)
-def test_without_a_habit_tables_are_less_sound(habit: str, tmp_path: Any) -> None:
-    calendar = DRIFT[habit]
-    off = dataclasses.replace(ALL_SKILLS, **{habit: False})
+@pytest.mark.parametrize("skill", DRIFT)
+def test_without_a_skill_tables_are_less_sound(skill: str, tmp_path: Any) -> None:
+    calendar = DRIFT[skill]
+    off = dataclasses.replace(ALL_SKILLS, **{skill: False})
     pairs = [
         tuple(
             share(audit(work(seed, h, calendar, tmp_path))) for h in (ALL_SKILLS, off)
@@ -94,12 +94,12 @@ def test_one_way_of_naming_is_enough_and_none_leaves_roles_out(
     none = dataclasses.replace(ALL_SKILLS, guesses=False, weighs=False)
     one = dataclasses.replace(none, **{skill: True})
     lacking = {
-        habits: sum(
+        config: sum(
             sheet.lacks
             for seed in SEEDS
-            for sheet in work(seed, habits, "nested:D1+D2", tmp_path).tables.values()
+            for sheet in work(seed, config, "nested:D1+D2", tmp_path).tables.values()
         )
-        for habits in (none, one)
+        for config in (none, one)
     }
     assert lacking[one] == 0
     assert lacking[none] > 0

@@ -5,8 +5,8 @@
     contradiction  which two of the statements cannot both hold
     verification   whether a passage supports a claim, contradicts it or says nothing
 
-A deed has an agent, a verb, a thing, a receiver, a place and a day, told in sentences
-of several forms.
+A transfer has an agent, a verb, a thing, a receiver, a place and a day; sentences of
+several forms tell it.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from owa_bench.envs.recall.draws import Draws
 from owa_bench.worlds.recall import Exercise
 
 _EACH = 6  # tasks of each kind
-_DEEDS = (4, 6, 8, 12)  # deeds of a passage
+_TRANSFERS = (4, 6, 8, 12)  # transfers of a passage
 _VERBS = (("gave", "given"), ("lent", "lent"), ("sold", "sold"), ("sent", "sent"))
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SENTENCES = (
@@ -28,8 +28,8 @@ VERDICTS = ("supported", "contradicted", "not stated")
 _LETTERS = ("a", "b", "c", "d")
 
 
-class Deed(NamedTuple):
-    """One deed; `verb` is a place in the table of verbs."""
+class Transfer(NamedTuple):
+    """One transfer; `verb` is a place in the table of verbs."""
 
     agent: str
     verb: int
@@ -39,7 +39,7 @@ class Deed(NamedTuple):
     day: str
 
     def sentence(self, style: int) -> str:
-        """Return the deed as a sentence of some form."""
+        """Return the transfer as a sentence of some form."""
         verb, past = _VERBS[self.verb]
         words = self._asdict() | {"verb": verb, "past": past}
         return _SENTENCES[style % len(_SENTENCES)].format(**words)
@@ -55,14 +55,14 @@ def draw(draws: Draws) -> dict[str, Any]:
     }
 
 
-def _passage(draws: Draws) -> tuple[list[Deed], list[str]]:
-    """Return deeds with things of their own, and a sentence for each."""
-    count = draws.by_tier(_DEEDS)
+def _passage(draws: Draws) -> tuple[list[Transfer], list[str]]:
+    """Return transfers with things of their own, and a sentence for each."""
+    count = draws.by_tier(_TRANSFERS)
     cast, places = draws.lexicon.names(count), draws.lexicon.words(3)
     things = draws.lexicon.words(count)
     picks = draws.rng.integers(1 << 20, size=(count, 5)).tolist()
-    deeds = [
-        Deed(
+    transfers = [
+        Transfer(
             agent=cast[a % count],
             verb=v % len(_VERBS),
             thing=thing,
@@ -73,19 +73,22 @@ def _passage(draws: Draws) -> tuple[list[Deed], list[str]]:
         for thing, (a, v, r, p, d) in zip(things, picks, strict=True)
     ]
     styles = draws.styles(count)
-    return deeds, [
-        deed.sentence(style) for deed, style in zip(deeds, styles, strict=True)
+    return transfers, [
+        transfer.sentence(style)
+        for transfer, style in zip(transfers, styles, strict=True)
     ]
 
 
-def _changed(draws: Draws, deed: Deed, deeds: list[Deed]) -> Deed:
-    """Return the deed with its roles exchanged, or another receiver, place or day."""
-    others = [d for d in deeds if d.receiver not in (deed.receiver, deed.agent)]
-    later = _DAYS[(_DAYS.index(deed.day) + 2) % len(_DAYS)]
+def _changed(draws: Draws, transfer: Transfer, transfers: list[Transfer]) -> Transfer:
+    """Return the transfer with roles exchanged, or another receiver, place or day."""
+    others = [
+        d for d in transfers if d.receiver not in (transfer.receiver, transfer.agent)
+    ]
+    later = _DAYS[(_DAYS.index(transfer.day) + 2) % len(_DAYS)]
     options = [
-        deed._replace(agent=deed.receiver, receiver=deed.agent),
-        deed._replace(day=later),
-        *(deed._replace(receiver=other.receiver) for other in others[:1]),
+        transfer._replace(agent=transfer.receiver, receiver=transfer.agent),
+        transfer._replace(day=later),
+        *(transfer._replace(receiver=other.receiver) for other in others[:1]),
     ]
     return options[int(draws.rng.integers(len(options)))]
 
@@ -99,32 +102,32 @@ _ASKED = {
 
 
 def _extraction(draws: Draws, number: int) -> Exercise:
-    deeds, lines = _passage(draws)
-    deed = deeds[int(draws.rng.integers(len(deeds)))]
+    transfers, lines = _passage(draws)
+    transfer = transfers[int(draws.rng.integers(len(transfers)))]
     part = list(_ASKED)[number % len(_ASKED)]
     return Exercise(
         name=f"extraction/{number}",
         kind="extraction",
         pages=("\n".join(lines),),
-        prompt=_ASKED[part].format(thing=deed.thing),
-        key=(str(getattr(deed, part)),),
+        prompt=_ASKED[part].format(thing=transfer.thing),
+        key=(str(getattr(transfer, part)),),
     )
 
 
 def _fidelity(draws: Draws, number: int) -> Exercise:
     """Return a sentence and four, of which one says the same in another form."""
-    deeds, _ = _passage(draws)
-    deed = deeds[0]
+    transfers, _ = _passage(draws)
+    transfer = transfers[0]
     style, *styles = draws.styles(5)
-    later = _DAYS[(_DAYS.index(deed.day) + 3) % len(_DAYS)]
+    later = _DAYS[(_DAYS.index(transfer.day) + 3) % len(_DAYS)]
     choices = [
-        deed,
-        deed._replace(agent=deed.receiver, receiver=deed.agent),
-        deed._replace(day=later),
-        deed._replace(verb=(deed.verb + 1) % len(_VERBS)),
+        transfer,
+        transfer._replace(agent=transfer.receiver, receiver=transfer.agent),
+        transfer._replace(day=later),
+        transfer._replace(verb=(transfer.verb + 1) % len(_VERBS)),
     ]
     order = draws.order(len(choices))
-    lines = [f"Sentence: {deed.sentence(style)}"]
+    lines = [f"Sentence: {transfer.sentence(style)}"]
     for letter, at, other in zip(_LETTERS, order, styles, strict=True):
         form = style + 1 + other % (len(_SENTENCES) - 1)
         lines.append(f"{letter}: {choices[at].sentence(form)}")
@@ -139,12 +142,12 @@ def _fidelity(draws: Draws, number: int) -> Exercise:
 
 
 def _contradiction(draws: Draws, number: int) -> Exercise:
-    deeds, lines = _passage(draws)
-    at = int(draws.rng.integers(len(deeds)))
-    lines.append(_changed(draws, deeds[at], deeds).sentence(draws.styles(1)[0]))
+    transfers, lines = _passage(draws)
+    at = int(draws.rng.integers(len(transfers)))
+    lines.append(_changed(draws, transfers[at], transfers).sentence(draws.styles(1)[0]))
     order = draws.order(len(lines))
     listed = [f"{place + 1}: {lines[i]}" for place, i in enumerate(order)]
-    pair = (order.index(at), order.index(len(deeds)))
+    pair = (order.index(at), order.index(len(transfers)))
     return Exercise(
         name=f"contradiction/{number}",
         kind="contradiction",
@@ -156,14 +159,14 @@ def _contradiction(draws: Draws, number: int) -> Exercise:
 
 
 def _verification(draws: Draws, number: int) -> Exercise:
-    deeds, lines = _passage(draws)
-    deed = deeds[int(draws.rng.integers(len(deeds)))]
+    transfers, lines = _passage(draws)
+    transfer = transfers[int(draws.rng.integers(len(transfers)))]
     verdict = int(draws.rng.integers(len(VERDICTS)))
-    claim = deed
+    claim = transfer
     if verdict == 1:
-        claim = _changed(draws, deed, deeds)
+        claim = _changed(draws, transfer, transfers)
     elif verdict == 2:
-        claim = deed._replace(thing=draws.lexicon.words(1)[0])
+        claim = transfer._replace(thing=draws.lexicon.words(1)[0])
     told = claim.sentence(draws.styles(1)[0])
     return Exercise(
         name=f"verification/{number}",

@@ -1,6 +1,6 @@
-"""Marks of a project: acceptance by day, service, releases, regressions, delivery.
+"""Scores of a project: acceptance by day, service, releases, regressions, delivery.
 
-Source: docs/projforge.md#marks
+Source: docs/projforge.md#scores
 """
 
 import math
@@ -24,11 +24,11 @@ _DELIVERED, _LAST_DAYS = 0.8, 10  # acceptance asked of the last days
 _UNDELIVERED = THETA - 0.01  # most that a project which is not delivered may reach
 
 
-class ProjectMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """The marks of the days that are over.
+class ProjectScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of the days that are over.
 
     `acceptance` and `service` have a share a day, NaN where nothing was due; `releases`
-    a share a week; `postmortems` have the mark of each that was filed, by incident;
+    a share a week; `postmortems` have the score of each that was filed, by incident;
     `green` is whether the last run of integration on the last day was;
     `accepted` are the features of the last day, `ever` those of any.
     """
@@ -44,42 +44,42 @@ class ProjectMarks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def day_closed(
-    marks: ProjectMarks,
+    scores: ProjectScores,
     world: ProjectWorld,
     day: int,
     *,
     accepted: frozenset[str],
     served: frozenset[str],
     green: bool,
-) -> ProjectMarks:
-    """Return the marks after a day.
+) -> ProjectScores:
+    """Return the scores after a day.
 
     Args:
-        marks: Those before.
+        scores: Those before.
         world: The world of that day.
         day: Its number, from 0.
         accepted: The features that the main branch answers rightly.
         served: Those that the deployed product answers rightly.
         green: Whether integration is.
-    Returns: The marks.
+    Returns: The scores.
     """
     due = [feature for feature in world.features if feature.due <= day]
-    broken = marks.accepted - accepted
+    broken = scores.accepted - accepted
     return replace(
-        marks,
-        acceptance=(*marks.acceptance, _share(due, accepted)),
-        service=(*marks.service, _share(due, served)),
+        scores,
+        acceptance=(*scores.acceptance, _share(due, accepted)),
+        service=(*scores.service, _share(due, served)),
         accepted=accepted,
-        ever=marks.ever | accepted,
-        regressions=marks.regressions + len(broken),
+        ever=scores.ever | accepted,
+        regressions=scores.regressions + len(broken),
         green=green,
     )
 
 
 def day_event(
     world: ProjectWorld,
-    before: ProjectMarks,
-    after: ProjectMarks,
+    before: ProjectScores,
+    after: ProjectScores,
     *,
     step: int,
     minutes: int,
@@ -88,14 +88,14 @@ def day_event(
 
     Args:
         world: The world of the day.
-        before: The marks before the day was closed.
+        before: The scores before the day was closed.
         after: Those of the evening.
         step: Number of the action that ended the day.
         minutes: Of integration that were used.
     Returns: The event.
     """
     day, week = len(before.acceptance), len(before.acceptance) // WEEK
-    mark = after.releases[week] if len(after.releases) > week else 0.0
+    score = after.releases[week] if len(after.releases) > week else 0.0
     due = [i.name for i in world.incidents if day - i.day == POSTMORTEM_DAYS - 1]
     return ProjectDay(
         step=step,
@@ -106,7 +106,7 @@ def day_event(
         regressed=after.regressions - before.regressions,
         minutes=minutes,
         green=after.green,
-        release=fixed(mark) if (day + 1) % WEEK == 0 else None,
+        release=fixed(score) if (day + 1) % WEEK == 0 else None,
         stopped=any(i.day == day for i in world.incidents),
         postmortem=after.postmortems.get(due[0], 0.0) if due else None,
     )
@@ -126,7 +126,7 @@ def _share(due: Iterable[Feature], right: frozenset[str]) -> float:
     )
 
 
-def release_mark(stated: frozenset[str], new: frozenset[str]) -> float:
+def release_score(stated: frozenset[str], new: frozenset[str]) -> float:
     """Return how well a release's changelog fits the features that are new in it.
 
     Args:
@@ -138,38 +138,38 @@ def release_mark(stated: frozenset[str], new: frozenset[str]) -> float:
 
 
 def open_incident(
-    world: ProjectWorld, marks: ProjectMarks, day: int
+    world: ProjectWorld, scores: ProjectScores, day: int
 ) -> ProductionIncident | None:
     """Return the incident that a postmortem may still be filed for, None for none.
 
     Args:
         world: Its incidents.
-        marks: What was filed.
+        scores: What was filed.
         day: The day.
     Returns: The last one that came within the days a postmortem has.
     """
     for incident in reversed(world.incidents):
         if 0 <= day - incident.day < POSTMORTEM_DAYS:
-            return None if incident.name in marks.postmortems else incident
+            return None if incident.name in scores.postmortems else incident
     return None
 
 
 def filed(
-    marks: ProjectMarks, incident: ProductionIncident, cause: str
-) -> ProjectMarks:
-    """Return the marks after a postmortem: 1 if it names the cause, and no second try.
+    scores: ProjectScores, incident: ProductionIncident, cause: str
+) -> ProjectScores:
+    """Return the scores after a postmortem: 1 if it names the cause, and no second try.
 
     Args:
-        marks: Those before.
+        scores: Those before.
         incident: What it is about.
         cause: What it names.
-    Returns: The marks.
+    Returns: The scores.
     """
     right = float(cause == incident.cause)
-    return replace(marks, postmortems={**marks.postmortems, incident.name: right})
+    return replace(scores, postmortems={**scores.postmortems, incident.name: right})
 
 
-def quality(world: ProjectWorld, marks: ProjectMarks) -> float:
+def quality(world: ProjectWorld, scores: ProjectScores) -> float:
     """Return q_state.
 
     Formula: exp(-.02 regressions) (.7 A + .15 S + .15 H); A and S are means over days
@@ -179,36 +179,36 @@ def quality(world: ProjectWorld, marks: ProjectMarks) -> float:
 
     Args:
         world: The project's days and features.
-        marks: Of the days that are over.
+        scores: Of the days that are over.
     Returns: A number in [0, 1].
     """
     first = min(feature.due for feature in world.features)
     weights = {day: day + 1 for day in range(first, world.days)}
     total = sum(weights.values())
     daily = 0.0
-    for shares, part in ((marks.acceptance, _ACCEPTANCE), (marks.service, _SERVICE)):
+    for shares, part in ((scores.acceptance, _ACCEPTANCE), (scores.service, _SERVICE)):
         weighted = [weights[d] * s for d, s in enumerate(shares) if d in weights]
         daily += part * math.fsum(weighted) / total
     weeks = max(world.days // WEEK, 1)
-    notes = (*marks.releases[:weeks], *marks.postmortems.values())
+    notes = (*scores.releases[:weeks], *scores.postmortems.values())
     daily += _RELEASES * math.fsum(notes) / (weeks + len(world.incidents))
-    value = min(daily * math.exp(-_COLLATERAL * marks.regressions), 1.0)
-    return value if delivered(world, marks) else min(value, _UNDELIVERED)
+    value = min(daily * math.exp(-_COLLATERAL * scores.regressions), 1.0)
+    return value if delivered(world, scores) else min(value, _UNDELIVERED)
 
 
-def delivered(world: ProjectWorld, marks: ProjectMarks) -> bool:
+def delivered(world: ProjectWorld, scores: ProjectScores) -> bool:
     """Return whether a project is delivered.
 
     Args:
         world: The project's days.
-        marks: Of the days that are over.
+        scores: Of the days that are over.
     Returns: Whether the mean acceptance of the last ten days is .8 or more and
         integration was green on the last day.
     """
-    last = marks.acceptance[-_LAST_DAYS:]
+    last = scores.acceptance[-_LAST_DAYS:]
     known = [share for share in last if not math.isnan(share)]
-    full = len(marks.acceptance) == world.days and bool(known)
-    return full and marks.green and math.fsum(known) / len(known) >= _DELIVERED
+    full = len(scores.acceptance) == world.days and bool(known)
+    return full and scores.green and math.fsum(known) / len(known) >= _DELIVERED
 
 
 _ASKED = {

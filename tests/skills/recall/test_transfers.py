@@ -3,7 +3,7 @@
 import pytest
 
 from owa_bench.envs.recall.generate import draw_world
-from owa_bench.skills.recall.reading import deeds_in, read_passage
+from owa_bench.skills.recall.reading import read_passage, transfers_in
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3, 4])
@@ -22,8 +22,8 @@ def test_every_question_of_literacy_is_answered_rightly(tier):
 def test_sentences_in_other_words_are_one_record():
     first = "On Monday Ann Lee gave the pim to Bo Day in Rath."
     second = "In Rath, Bo Day was given the pim by Ann Lee on Monday."
-    assert deeds_in(first) == deeds_in(second)
-    assert deeds_in(first) != deeds_in(second.replace("given", "sold"))
+    assert transfers_in(first) == transfers_in(second)
+    assert transfers_in(first) != transfers_in(second.replace("given", "sold"))
 
 
 def test_what_is_no_question_on_a_passage_is_left():
