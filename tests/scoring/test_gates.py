@@ -163,7 +163,7 @@ def test_the_cognitive_gate_without_any_probe_measured_nothing() -> None:
 
 def tools(used: Any, success: Any, value: float | None = 0.66) -> Any:
     beside = {"categories used": used, "success at 0.25": success}
-    axes = findings().axes
+    axes = dict(findings().axes)
     details = {"beside": {k: v for k, v in beside.items() if v is not None}}
     changed = msgspec.structs.replace(axes["T"], value=value, details=details)
     return status(findings(axes=axes | {"T": changed}), "T", 1)
@@ -223,7 +223,7 @@ def test_norms_that_families_lack_are_named() -> None:
 
 
 def test_an_axis_without_evidence_or_bound_says_which() -> None:
-    axes = findings().axes
+    axes = dict(findings().axes)
     bare = msgspec.structs.replace(axes["A"], value=None, reason="why")
     found = status(findings(axes=axes | {"A": bare}), "A", 1)
     assert (found.status, found.measured, found.reason) == (
@@ -240,7 +240,7 @@ def test_an_axis_without_evidence_or_bound_says_which() -> None:
 
 def test_norms_ask_for_instances_in_every_family() -> None:
     rule = next(rule for rule in PROTOCOL.gates if rule.gate == "norms")
-    axes = findings().axes
+    axes = dict(findings().axes)
     for fewest, words in (
         (rule.count, None),
         (rule.count - 1, f"a family holds {rule.count - 1} instances"),
@@ -398,3 +398,38 @@ def test_projects_are_delivered_at_an_experts_cost(
         words = "" if cost is None else f", {cost:.3g} of the expert's cost"
         assert found.measured == f"20 projects, 0.950 delivered{words}"
         assert found.evidence == ("a",)
+
+
+def net(value: float | None, lower: float | None) -> dict[str, Any]:
+    """Return axes whose S is .66 before and `value` after the muted crew is taken."""
+    table = {"value": value, "low": 0.1, "high": 0.9, "lower": lower}
+    changes = {"gated": "S_net", "details": {"beside": {"S_net": table}}}
+    axes = dict(findings().axes)
+    return axes | {"S": msgspec.structs.replace(axes["S"], **changes)}
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "expected", "measured"),
+    [
+        (0.5, 0.4, "PASS", "0.500"),
+        (0.1, 0.0, "FAIL", "0.100"),
+        (None, None, "NO EVIDENCE", "nothing"),
+    ],
+)
+def test_the_gate_of_s_reads_what_is_left_of_it_net_of_a_muted_crew(
+    value: float | None, lower: float | None, expected: str, measured: str
+) -> None:
+    found = status(findings(axes=net(value, lower)), "S")
+    assert (found.status, found.measured) == (expected, measured)
+    assert found.required == "S_net >= 0.20"
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (0.1, 0.9)
+
+
+def test_the_gate_of_an_axis_without_a_value_shows_the_axis_and_its_reason() -> None:
+    found = status(findings(row={"S": None}), "S")
+    assert (found.status, found.measured) == ("NO EVIDENCE", "nothing")
+    assert (found.required, found.reason) == ("S >= 0.20", "nothing seen")
+    axes = net(None, None)
+    axes["S"] = msgspec.structs.replace(axes["S"], value=None)
+    assert status(findings(axes=axes), "S").required == "S >= 0.20"

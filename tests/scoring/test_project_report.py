@@ -68,6 +68,20 @@ def test_figures_are_means_over_projects_of_means_over_days():
     assert len(curve.x) == 29
 
 
+def test_intervals_of_shares_end_at_1_and_those_of_numbers_do_not():
+    """Two projects that differ: the t interval of 1 degree of freedom is wide."""
+    good = project(0, [1.0] * 30)
+    late = project(1, [0.0] * 20 + [1.0] * 10, regressed=(25, 26))
+    figures, _, _ = report(good, late)
+    ends = {name: row[1:3] for name, row in figures.items() if row[1] is not None}
+    for name in ("acceptance", "release notes", "service", "days that end green"):
+        low, high = ends[name]
+        assert 0.0 <= low < high <= 1.0, name
+    low, high = ends["regressions"]
+    assert low < 0.0
+    assert high > 1.0
+
+
 def test_the_gate_stands_with_the_projects_that_it_counts():
     many = [project(n, [1.0] * 30) for n in range(40)]
     figures, _, found = report(*many)
