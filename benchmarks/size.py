@@ -14,6 +14,7 @@ import ast
 import io
 import statistics
 import subprocess
+import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
@@ -54,9 +55,12 @@ def modules(commit: str) -> Iterator[tuple[str, str]]:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(
-        ("git", "-C", ROOT, *arguments), check=True, capture_output=True, text=True
-    ).stdout
+    done = subprocess.run(
+        ("git", "-C", ROOT, *arguments), check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        sys.exit(f"`commit` must be one of this repository: {done.stderr.strip()}")
+    return done.stdout
 
 
 def main() -> None:

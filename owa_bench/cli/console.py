@@ -73,6 +73,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     OUT.print(shown, soft_wrap=False)
 
 
+def figure_text(value: float | None) -> str:
+    """Return a figure in three digits, nothing for a missing one."""
+    return "" if value is None else f"{value:.3g}"
+
+
 def check_line(name: str, *, ok: bool, detail: str, skipped: bool = False) -> None:
     """Print one line for one check.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from owa_bench.cli.console import OUT, as_json, check_line, note, table
+from owa_bench.cli.console import OUT, as_json, check_line, figure_text, note, table
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records import protocol as protocols
@@ -349,12 +349,8 @@ def _need_row(need: "Need") -> tuple[str, ...]:
     return (
         f"AAI-{need.level}",
         need.gate,
-        _figure_text(need.required),
-        _figure_text(need.true),
+        figure_text(need.required),
+        figure_text(need.true),
         "" if need.instances is None else str(need.instances),
         need.note,
     )
-
-
-def _figure_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from owa_bench import discovery
 from owa_bench.calendars import Calendar
-from owa_bench.cli.console import ERR, OUT, as_json, progress, table
+from owa_bench.cli.console import ERR, OUT, as_json, figure_text, progress, table
 from owa_bench.records import protocol
 from owa_bench.run.assembly import own_schedule
 from owa_bench.run.plan.budget import USD
@@ -106,8 +106,8 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
             (
                 f"AAI-{one.level}",
                 one.gate,
-                _figure_text(one.required),
-                _figure_text(one.true),
+                figure_text(one.required),
+                figure_text(one.true),
                 str(one.planned),
                 f"{one.power:.2f}",
             )
@@ -125,10 +125,6 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
     )
     if weak:
         OUT.print(f"Below {numbers.power:g}: {', '.join(weak)}.")
-
-
-def _figure_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
 
 
 def _cost(found: RunEstimate) -> str:

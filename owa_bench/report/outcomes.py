@@ -181,12 +181,7 @@ def _of_arm(
     for ending in endings:
         by_kind[ending.kind].append(ending)
     kinds = tuple(
-        OutcomeCount(
-            kind,
-            len(group),
-            group[0].attempt,
-            group[0].reason,
-        )
+        OutcomeCount(kind, len(group), group[0].attempt, group[0].reason)
         for kind, group in sorted(by_kind.items(), key=lambda it: (-len(it[1]), it[0]))
     )
     return ArmOutcomes(

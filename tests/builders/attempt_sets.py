@@ -8,6 +8,8 @@ import numpy as np
 from owa_bench.canonical import sha256
 from owa_bench.records.suite_events import FileChange, MemoryChange, Revision
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.attempt_sets import REVISION
+from owa_bench.scoring.inner_attempts import CampaignEvidence
 from tests.builders.episodes import episode
 
 EMPTY, LATER = sha256(b""), sha256(b"later")
@@ -103,3 +105,21 @@ def sets(
             own = changes.get(condition, {})
             traces.append(episode(**(terms | own)))
     return traces
+
+
+def campaign_evidence(arm: str, pair: str, gain: float) -> CampaignEvidence:
+    """Return a campaign inside an episode whose adopted version has a gain."""
+    return CampaignEvidence(
+        arm=arm,
+        pair=pair,
+        family="selfrev/memory",
+        quality=dict.fromkeys(REVISION, 0.4) | {"after": 0.4 + gain},
+        size=40,
+        attempts={},
+        e_values={pair: 1e6},
+        adopted=(pair,) if gain else (),
+        countable=True,
+        proposals=1,
+        lines=1,
+        faults=(),
+    )

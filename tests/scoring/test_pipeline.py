@@ -11,10 +11,10 @@ import pytest
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import pipeline
-from owa_bench.scoring.attempt_sets import REVISION
 from owa_bench.scoring.gate import LevelPlacement
 from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.pipeline import judge
+from tests.builders.attempt_sets import campaign_evidence
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
 from tests.builders.verdicts import verdict
 
@@ -364,20 +364,7 @@ def campaign(trace: Trace) -> CampaignEvidence:
     """Return a campaign inside an episode; only that of `agent` has a gain."""
     arm, pair = trace.start.arm, trace.start.pair
     gain = PROTOCOL.revision.full_gain / 2 if arm == "agent" else 0.0
-    return CampaignEvidence(
-        arm=arm,
-        pair=pair,
-        family="selfrev/memory",
-        quality=dict.fromkeys(REVISION, 0.4) | {"after": 0.4 + gain},
-        size=40,
-        attempts={},
-        e_values={pair: 1e6},
-        adopted=(pair,) if gain else (),
-        countable=True,
-        proposals=1,
-        lines=1,
-        faults=(),
-    )
+    return campaign_evidence(arm, pair, gain)
 
 
 def test_each_arm_has_the_campaigns_of_its_own_episodes(

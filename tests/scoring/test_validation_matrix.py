@@ -19,12 +19,11 @@ from owa_bench.records.validation import (
 )
 from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
 from owa_bench.scoring import validation, validation_matrix
-from owa_bench.scoring.attempt_sets import REVISION
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.discriminance import Reading
-from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.validation import _crossed_effect, validate
+from tests.builders.attempt_sets import campaign_evidence
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of, with_help
 
 DESIGN = load_signs(default_signs("validate_full_signs.toml"))
@@ -35,24 +34,6 @@ TASKS = ("p0", "p1", "p2")
 FULL = PROTOCOL.revision.full_gain
 
 
-def campaign(arm: str, pair: str, gain: float) -> CampaignEvidence:
-    quality = dict.fromkeys(REVISION, 0.4)
-    return CampaignEvidence(
-        arm=arm,
-        pair=pair,
-        family="selfrev/memory",
-        quality=quality | {"after": 0.4 + gain},
-        size=40,
-        attempts={},
-        e_values={pair: 1e6},
-        adopted=(pair,) if gain else (),
-        countable=True,
-        proposals=1,
-        lines=1,
-        faults=(),
-    )
-
-
 def matrix(gains: dict[str, tuple[float, ...]], tasks: tuple[str, ...] = TASKS):
     """Return the knob's row, given the gain of each arm's campaign on each task."""
     traces = [
@@ -60,7 +41,7 @@ def matrix(gains: dict[str, tuple[float, ...]], tasks: tuple[str, ...] = TASKS):
         for i, (arm, pair) in enumerate((a, p) for a in gains for p in tasks)
     ]
     campaigns = [
-        campaign(arm, pair, gain)
+        campaign_evidence(arm, pair, gain)
         for arm in gains
         for pair, gain in zip(tasks, gains[arm], strict=True)
     ]
