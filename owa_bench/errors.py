@@ -22,13 +22,15 @@
     │   ├── AgentRaised            its code raised, or it answered nonsense
     │   └── AgentTimeout           it missed its deadline
     ├── InfrastructureFailure      the harness' fault: never scored, tried again
-    │   ├── ProviderFailure        the model's provider failed: once an entry
-    │   └── FailureLimitError      too many such failures: the run stops; exits 4
+    │   ├── ProviderFailure        the model's provider failed: never the agent's zero
+    │   ├── FailureLimitError      too many such failures: the run stops; exits 4
+    │   └── EntriesMissingError    a provider failed entries of a run; exits 5
     ├── RunDirectoryError          not a run directory, or an incomplete one
     │   └── TraceError             a shard, leaf or blob that does not read back
     ├── ScoringError               a measure got arrays it cannot read
     ├── CheckFailure               a check failed; the CLI exits 1
-    │   └── PreflightError         an agent's address or model does not answer
+    │   ├── PreflightError         an agent's address or model does not answer
+    │   └── NeverActedError        an agent failed every episode before it acted
     └── MissingPartError           the machine lacks something; the CLI exits 3
 
 A message states the rule, then the value got, then the way out:
@@ -220,11 +222,15 @@ class InfrastructureFailure(OwaError):
 
 
 class ProviderFailure(InfrastructureFailure):
-    """The provider of the agent's model failed; excused once an entry."""
+    """The provider of the agent's model failed; the entry stays to be played."""
 
 
 class FailureLimitError(InfrastructureFailure):
-    """Too many attempts failed through harness or provider; a resume goes on."""
+    """Too many attempts failed through the harness; a resume goes on."""
+
+
+class EntriesMissingError(InfrastructureFailure):
+    """Entries of a run are missing through a provider; a resume plays them."""
 
 
 class RunDirectoryError(OwaError):
@@ -245,6 +251,10 @@ class CheckFailure(OwaError):
 
 class PreflightError(CheckFailure):
     """What an agent needs did not answer as it must before the plan was signed."""
+
+
+class NeverActedError(CheckFailure):
+    """An agent failed each of its episodes before the env accepted any act of it."""
 
 
 class MissingPartError(OwaError):

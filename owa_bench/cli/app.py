@@ -5,6 +5,7 @@ written; 3 the machine lacks something; 4 a run stopped, too many attempts faile
 through harness or provider; 130 stopped with Ctrl-C; 141 nobody reads on.
 """
 
+import contextlib
 import errno
 import itertools
 import sys
@@ -16,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from owa_bench import __version__, errors
-from owa_bench.cli.console import ERR, OUT
+from owa_bench.cli.console import ERR, OUT, exit_code_of_signal
 from owa_bench.cli.options import expand
 from owa_bench.errors import FieldError, OwaError
 
@@ -186,6 +187,7 @@ _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (errors.RunDirectoryError, 2),
     (errors.CheckFailure, 1),
     (errors.FailureLimitError, 4),
+    (errors.EntriesMissingError, 5),
     (OwaError, 1),
 )
 _FLAGS = {  # fields of a plan by the flag that sets them
@@ -214,7 +216,9 @@ def main() -> None:
     except KeyboardInterrupt:
         code = _CTRL_C
     if code == _CTRL_C:
-        ERR.print("Stopped.")
+        with contextlib.suppress(OSError):  # of a terminal that is gone
+            ERR.print("Stopped.")
+        code = exit_code_of_signal(code)
     sys.exit(code)
 
 

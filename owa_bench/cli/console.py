@@ -2,8 +2,11 @@
 
 import math
 import os
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import msgspec
@@ -34,6 +37,42 @@ class Screen(Console):
 
 OUT = Screen()
 ERR = Screen(stderr=True)
+_ENDING = (signal.SIGTERM, signal.SIGHUP)  # of a scheduler, of a closed terminal
+_received: list[int] = []
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Treat signals that end a program as Ctrl-C within a block.
+
+    The block's own words on how to continue are printed for them too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        _received.append(number)
+        raise KeyboardInterrupt
+
+    # One that is ignored, as by nohup, stays ignored.
+    usual = [n for n in _ENDING if signal.getsignal(n) is signal.SIG_DFL]
+    for number in usual:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in usual:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def exit_code_of_signal(usual: int) -> int:
+    """Return the exit code of a program that a signal ended, as a shell says it.
+
+    Args:
+        usual: The code where no such signal came.
+    """
+    return 128 + _received[-1] if _received else usual
 
 
 def as_json(document: Any) -> None:

@@ -1,5 +1,6 @@
 """`owa-bench run`: plan, sign, play, resume."""
 
+import contextlib
 import dataclasses
 import shlex
 from collections.abc import Callable
@@ -9,10 +10,16 @@ from typing import Any
 import typer
 
 from owa_bench.cli import options
-from owa_bench.cli.console import ERR, OUT, as_json
+from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
-from owa_bench.errors import FailureLimitError, FieldError, UsageError
+from owa_bench.errors import (
+    EntriesMissingError,
+    FailureLimitError,
+    FieldError,
+    NeverActedError,
+    UsageError,
+)
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
 from owa_bench.run.agents.hosting import HOSTINGS
@@ -50,6 +57,7 @@ _AGAIN = (
         "model_url",
         "model_api",
         "model_key_env",
+        "model_header",
         "model_cache",
         "allow_host",
         "pass_env",
@@ -156,6 +164,11 @@ def run(
         "one of the interface if left out.",
         model_cache="Folder of replies by request: each is paid for once.",
     ),
+    model_header: list[str] | None = REACH(
+        None,
+        "HEADER=VARIABLE: a header of each request, with the value of that variable, "
+        "such as api-key=AZURE_KEY.",
+    ),
     allow_host: list[str] | None = REACH(
         None, "HOST:PORT that agents may connect to; their cost is unknown then."
     ),
@@ -170,7 +183,8 @@ def run(
         wire="HTTP over loopback sockets.",
         key="Name of the signing key.",
         failure_share="Stop when more than this share of an agent's attempts failed "
-        "through harness or provider; the protocol's if left out, 1: never.",
+        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
+        "whose provider fails three times in a row.",
     ),
     no_preflight: bool = HOW(
         False, "Do not first ask once what agents behind an address need."
@@ -195,7 +209,10 @@ def run(
       owa-bench run --out runs/first --resume
     """
     gateway = GatewayOptions(
-        **model, allow_host=tuple(allow_host or ()), pass_env=tuple(pass_env or ())
+        **model,
+        model_header=tuple(model_header or ()),
+        allow_host=tuple(allow_host or ()),
+        pass_env=tuple(pass_env or ()),
     )
     run_options = requests.RunOptions(
         home=keys.data_folder(),
@@ -353,11 +370,12 @@ def play_shown(
     """
     outcomes = Outcomes()
     try:
-        with run_progress(outcomes) as report:
+        with ended_by_signals(), run_progress(outcomes) as report:
             summary = play(dataclasses.replace(run_options, progress=report))
     except KeyboardInterrupt:
         if RunLayout(out).plan.exists():
-            ERR.print(f"{again} goes on from here.")
+            with contextlib.suppress(OSError):  # of a terminal that is gone
+                ERR.print(f"{again} continues from here.")
         raise
     except FailureLimitError as error:
         if not json:
@@ -365,6 +383,7 @@ def play_shown(
         raise FailureLimitError(f"{error}. When it is mended: {again}") from error
     if json:
         as_json({**summary._asdict(), "played": outcomes.as_data()})
+        _refuse_missing(summary, again)
         return
     outcomes.show()
     OUT.print(
@@ -381,6 +400,31 @@ def play_shown(
         ERR.print(f"{left} episodes are not played yet: {again}")
     else:
         ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
+    _refuse_missing(summary, again)
+
+
+def _refuse_missing(summary: batch.RunSummary, again: str) -> None:
+    """Raise where episodes are missing through a provider, or an agent never began.
+
+    Args:
+        summary: What the run directory holds.
+        again: The command that continues the run.
+    """
+    if lost := summary.missing_through_provider:
+        stopped = "".join(
+            f" {arm} was stopped after three such episodes in a row: {words}."
+            for arm, words in summary.stopped.items()
+        )
+        raise EntriesMissingError(
+            f"{lost} episodes are missing, for the model's provider failed them; "
+            f"{summary.missing} are not complete. None of them counts as a failure of "
+            f"the agent.{stopped} When the provider is well again: {again}"
+        )
+    for arm, words in summary.never_acted.items():
+        raise NeverActedError(
+            f"{arm} was stopped: each of its first episodes ended before the env took "
+            f"an act of it. The first: {words}. When it is mended: {again}"
+        )
 
 
 def _weak_hostings(out: Path) -> list[tuple[str, list[str]]]:

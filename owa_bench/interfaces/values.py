@@ -99,8 +99,8 @@ class AgentCard:
     "privilege": a suite's control policy of this name is played, `make` is None.
     `suites` empty: any tool suite, and with `native` any other too. `options` maps each
     option to a line about it; `required` names those without which it cannot be made.
-    `preflight` returns, from its options, the body of a cheap chat request like its
-    own, sent once before a plan is signed; None: it asks no model.
+    `asks_model`: its first act asks a model, so it is played once up to that act in
+    each suite before a plan is signed.
     """
 
     name: str
@@ -111,7 +111,7 @@ class AgentCard:
     native: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    preflight: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
+    asks_model: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a need that no harness meets: the agent would play without it."""

@@ -173,11 +173,16 @@ class Sitting(Event, frozen=True, kw_only=True, tag="sitting"):
     number: int
 
 
+ModelVerdict = Literal["", "completion", "mistake", "failure"]
+
+
 class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     """A language-model call that the agent declares, or that the gateway saw.
 
     Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
-    `failure` why it is to blame, `metered` whether the tokens are known.
+    `failure` why it is to blame, `metered` whether the tokens are known. `verdict` says
+    what the reply is, "" where the agent hung up; `served` is the model that the reply
+    names; `truncated`: the server counted fewer tokens than it was sent.
     """
 
     step: int
@@ -195,6 +200,9 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     failure: str = ""
     latency_s: float = 0.0
     metered: bool = True
+    verdict: ModelVerdict = ""
+    served: str = ""
+    truncated: bool = False
 
 
 class Egress(Event, frozen=True, kw_only=True, tag="egress"):

@@ -15,6 +15,7 @@ SOURCE_RULE = 2  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
 SCHEMA = "owa-plan-2"
 MAX_FAILURES = 3  # `Plan.attempt_rule`: attempts of an entry that the harness failed
+MAX_PROVIDER_FAILURES = 2  # attempts of an entry that a provider failed, a call of run
 PERSON = "person:"  # before the name of a person in an arm's agent
 SCRIPTED_PERSON = "scripted-person:"  # a program in a person's place
 # The assurance of a run is at most this, by the hosting of any of its agents.
@@ -164,9 +165,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str
     attempt_rule: str = (
         "the last complete attempt counts and none follows it; "
-        "after 3 that the harness failed no more are made; a failure of the model's "
-        "provider is the harness' once an entry; help given in a lost attempt counts "
-        "as used; a second death of a worker under one entry scores 0"
+        "after 3 that the harness failed no more are made; one that the model's "
+        "provider failed never counts, and its entry is missing until a later attempt "
+        "is complete; help given in a lost attempt counts as used; a second death of a "
+        "worker under one entry scores 0"
     )
     help_share: float = 0.0
     environment: tuple[tuple[str, str], ...] = ()

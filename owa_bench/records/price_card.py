@@ -30,6 +30,7 @@ from owa_bench.records.toml import decode
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 # Hostings (docs/isolation.md) whose processes the harness cannot count.
 UNMEASURED = frozenset({"docker", "local address", "remote", "client", "person"})
+INPUT, CACHED = "tokens_in", "tokens_cached"
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -44,8 +45,13 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     micro_usd_per_million: Mapping[Meter, Price]
 
     def price(self, meter: str) -> int | None:
-        """Return the price of 10^6 units of `meter`, None when the card has none."""
-        return self.micro_usd_per_million.get(meter)
+        """Return the price of 10^6 units of `meter`, None when the card has none.
+
+        Input that the provider had cached costs as other input does where the card has
+        no price of its own for it.
+        """
+        prices = self.micro_usd_per_million
+        return prices.get(meter, prices.get(INPUT) if meter == CACHED else None)
 
     def cost(self, meter: str, amount: float) -> int | None:
         """Return the cost of an amount; zero costs nothing under any card.
@@ -130,6 +136,7 @@ def unknown_usage(events: Iterable[Event]) -> str:
             return "a model's provider did not say what a reply used"
         elif isinstance(event, Egress) and not event.refused:
             return "what an allowed host charges has no meter"
+    seen[INPUT] += seen[CACHED]
     if any(amount > seen[meter] for meter, amount in declared.items()):
         return "an agent declared usage that no gateway saw"
     return ""

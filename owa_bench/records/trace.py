@@ -35,7 +35,9 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import Plan
 
-Status = Literal["complete", "unfinished", "infrastructure"]
+# What fails an attempt that is played again: the harness, or the model's provider.
+Status = Literal["complete", "unfinished", "infrastructure", "provider"]
+FAILED: frozenset[Status] = frozenset({"infrastructure", "provider"})
 EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
 _SHINGLE_CACHE = 65_536

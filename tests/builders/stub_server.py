@@ -48,15 +48,18 @@ def error(status: int, message: str, **headers: str) -> JSONResponse:
 
 
 @contextmanager
-def serving(policy: Policy, key: str = "") -> Iterator[str]:
-    """Yield the base URL of a server that asks for `key` and answers by `policy`."""
+def serving(policy: Policy, key: str = "", *, whole: bool = False) -> Iterator[str]:
+    """Yield the base URL of a server that asks for `key` and answers by `policy`.
+
+    `whole`: the policy gets the whole body of a request in place of its messages.
+    """
 
     async def chat(request: Request) -> Response:
         given = request.headers.get("authorization", "")
         if key and given != f"Bearer {key}":
             return error(401, f"Incorrect API key provided: {given}")
         body = await request.json()
-        answer = policy(body["messages"])
+        answer = policy(body if whole else body["messages"])
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])

@@ -1,6 +1,5 @@
 """Language-model agent: one conversation per episode, one tool call per act."""
 
-import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,32 +8,45 @@ from typing import Any, NamedTuple
 from owa_bench.agents.language_model.conversation import (
     SYSTEM,
     Conversation,
-    ModelReply,
-    actions,
     correction,
-    malformed_action,
     size,
     task_prompt,
 )
+from owa_bench.agents.language_model.dialects import Dialect
 from owa_bench.agents.language_model.endpoint import (
     KNOWN,
     REQUIRED,
     ChatEndpoint,
     ContextOverflow,
+    ModelMistake,
     ModelOptions,
+    RequestRefused,
     parse_options,
     server_of,
+)
+from owa_bench.agents.language_model.notes import TOOL, Notes
+from owa_bench.agents.language_model.replies import (
+    MOST_CALLS,
+    PARSER,
+    ModelReply,
+    actions,
+    is_call_as_text,
+    malformed_action,
 )
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, Task, ToolSpec
 from owa_bench.seeding import stream
 from owa_bench.shells.seating import first_text
-from owa_bench.shells.standard_tools import tool_spec
 
 _SEEDS = 2**31  # servers read a seed as a 32-bit number
 _CHARACTERS_PER_TOKEN = 3.0  # before a server has counted; careful
 _DENSITY = (1.5, 6.0)  # what a server's count may make of it
 _REPLY_ROOM = 2048  # tokens kept free for a reply where max_tokens says nothing
+MOST_TOKENS = 4096  # of one reply, where the user says nothing [D]
+_MOST_RAISED = 4 * MOST_TOKENS  # to which a cap is raised that nobody chose
+_CHOICES = frozenset({"auto", "required", "none"})
+_CAP, _OTHER_CAP = "max_tokens", "max_completion_tokens"
+_DEFAULTED = ("temperature", "seed", _CAP)
 _DEADLINE_SHARE = 0.9  # of the harness' deadline, so that the failure is ours to name
 _SQUEEZES = 4  # times a request that the server finds too long is shortened
 _SQUEEZE = 0.7
@@ -78,22 +90,27 @@ class LanguageModelAgent:
         """
         self._options = given = parse_options(self._config.options)
         self._chat = self._connect(given, *server_of(self._config.environment))
-        self._names = [tool.name for tool in tools]
+        self._schemas = {tool.name: tool.parameters for tool in tools}
         self._tools = [tool.function for tool in tools]
         prompts = [task_prompt(brief)]
         self._notes = Notes(Path(memory_dir), brief) if given.memory else None
         if self._notes is not None:
-            self._names.append(TOOL)
+            self._schemas[TOOL] = self._notes.tool.parameters
             self._tools.append(self._notes.tool.function)
             prompts.append(self._notes.prompt)
         self._conversation = Conversation(SYSTEM, "\n\n".join(filter(None, prompts)))
         self._known = first_text(Task(brief.text, brief.goal, brief.propositions))
         self._parameters = _parameters(given, brief)
+        named = {*self._config.options, *given.body}
+        self._defaults = frozenset(_DEFAULTED) - named
+        self._dialect = Dialect()
+        self._accepted_turns = 0  # of the longest request that the server took
         act_s = brief.budgets.get("act_s", given.timeout)
         self._deadline_s = min(given.timeout, _DEADLINE_SHARE * act_s)
         self._pending: deque[_PendingAction] = deque()
         self._played: _PendingAction | None = None
-        self._guard = _LoopGuard()
+        self._guard = _LoopGuard(self._schemas)
+        self._cut = ""  # a word on calls of the last reply that were not run
         self._room = float(given.context - (given.max_tokens or _REPLY_ROOM))
         self._density = _CHARACTERS_PER_TOKEN
 
@@ -114,7 +131,8 @@ class LanguageModelAgent:
             raise AgentRaised("act before reset")
         text = str(observation["text"])
         if self._played is not None:
-            self._conversation.add_result(text, self._played.call_id)
+            cut, self._cut = ("", self._cut) if self._pending else (self._cut, "")
+            self._conversation.add_result(text + cut, self._played.call_id)
         elif seen := text.removeprefix(self._known).strip():  # it has the brief
             self._conversation.add_to_brief(seen)
         if not self._pending:
@@ -140,7 +158,7 @@ class LanguageModelAgent:
 
     def _turn(self, chat: ChatEndpoint) -> list[_PendingAction]:
         """Return the model's next actions; a malformed reply is answered once."""
-        reply = self._ask(chat)
+        reply = self._whole(chat)
         try:
             return self._accepted(reply)
         except ValueError as fault:
@@ -161,47 +179,110 @@ class LanguageModelAgent:
 
         Calls that rewrite the notes are carried out here.
         """
-        texts = actions(reply, self._names)
-        self._conversation.add_reply(reply)
+        texts = actions(reply, self._schemas)
+        ids = self._conversation.add_reply(reply)
         pending = []
-        for action, call in zip(texts, reply.calls, strict=True):
+        for action, call, name in zip(texts, reply.calls, ids, strict=True):
             if self._notes is not None and call.name == TOOL:
-                self._conversation.add_result(self._notes.take(action), call.id)
+                self._conversation.add_result(self._notes.take(action), name)
             else:
-                pending.append(_PendingAction(action, call.id))
+                pending.append(_PendingAction(action, name))
+        if reply.more_calls:
+            self._cut = (
+                f"\n[{reply.more_calls} more calls of this reply were not run: one "
+                f"reply may hold {MOST_CALLS}]"
+            )
         return pending
 
+    def _whole(self, chat: ChatEndpoint) -> ModelReply:
+        """Return the next reply, not cut off by a cap that nobody chose."""
+        reply = self._ask(chat)
+        while reply.cut and not reply.calls and _CAP in self._defaults:
+            name = _OTHER_CAP if _OTHER_CAP in self._parameters else _CAP
+            most = 2 * self._parameters.get(name, _MOST_RAISED)
+            if most > _MOST_RAISED:
+                break
+            self._parameters[name] = most
+            reply = self._ask(chat)
+        return reply
+
     def _ask(self, chat: ChatEndpoint) -> ModelReply:
-        """Return the model's reply to the conversation, shortened until it fits."""
-        cause = ""
-        for _ in range(_SQUEEZES):
-            self._trim()
+        """Return the model's reply, in a form and length that the server takes."""
+        squeezes, tried, first = 0, {self._dialect}, None
+        self._trim()
+        while True:
             try:
-                return self._request(chat)
+                reply = self._request(chat)
+            except ModelMistake as mistake:
+                return ModelReply(mistake.words, (), 0, cut=False)
             except ContextOverflow as refusal:
-                sent = size(self._conversation.messages) + size(self._tools)
-                self._room = min(self._room, sent / self._density) * _SQUEEZE
-                cause = str(refusal)
-        raise AgentRaised(
-            f"{cause}, however short it is made; context= is now {self._room:.0f}"
-        )
+                squeezes += 1
+                if not self._squeeze(last=squeezes >= _SQUEEZES):
+                    raise AgentRaised(
+                        f"{refusal}, however short it is made: brief, tools and the "
+                        "last turn alone overflow it. Give the model a longer context, "
+                        f"and say so with context= (now {self._options.context})"
+                    ) from refusal
+            except RequestRefused as refusal:
+                first = first or refusal
+                if self._renames_cap(refusal.words):
+                    continue
+                # It took this form when the conversation was shorter.
+                taken = self._accepted_turns > 1
+                if taken and self._conversation.shorten():
+                    continue
+                others = self._dialect.others(refusal.words, self._defaults)
+                other = next((each for each in others if each not in tried), None)
+                if other is None:
+                    raise first from None
+                tried.add(other)
+                self._dialect = other
+            else:
+                turns = self._conversation.turns
+                self._accepted_turns = max(self._accepted_turns, turns)
+                return reply
+
+    def _renames_cap(self, words: str) -> bool:
+        """Send the cap that nobody chose by its other name, where a server asks so."""
+        asked = _OTHER_CAP in words and _OTHER_CAP not in self._parameters
+        if not asked or _CAP not in self._defaults & self._parameters.keys():
+            return False
+        self._parameters[_OTHER_CAP] = self._parameters.pop(_CAP)
+        return True
+
+    def _squeeze(self, *, last: bool) -> bool:
+        """Shorten the conversation; return whether it could be.
+
+        Args:
+            last: Whether only the last turn is left at once.
+        """
+        sent = size(self._conversation.messages)
+        whole = sent + size(self._tools)
+        self._room = min(self._room, whole / self._density) * _SQUEEZE
+        if last:
+            return self._conversation.shorten()
+        self._trim()
+        return size(self._conversation.messages) < sent
 
     def _trim(self) -> None:
-        room = self._room * self._density - size(self._tools)
-        if not self._conversation.trim(room):
-            raise AgentRaised(
-                "the context overflows: brief, tools and the last turn alone need more "
-                f"than {self._room:.0f} tokens; give the model a longer context and say"
-                f" so with context= (now {self._options.context})"
-            )
+        """Shorten to the room that there is; the last turn stays, whatever it needs.
+
+        The server says whether that is too long: the room is estimated.
+        """
+        self._conversation.trim(self._room * self._density - size(self._tools))
 
     def _request(self, chat: ChatEndpoint) -> ModelReply:
-        model, messages = self._options.model, self._conversation.messages
-        body = {"model": model, "messages": messages, "tools": self._tools}
-        reply = chat.ask(body | self._parameters, self._deadline_s)
+        conversation, dialect = self._conversation.messages, self._dialect
+        body = {
+            "model": self._options.model,
+            "messages": dialect.messages(conversation),
+            "tools": dialect.tools(self._tools),
+        }
+        body |= dialect.parameters(self._parameters)
+        reply = chat.ask(body, self._deadline_s)
         if reply.tokens_in:
             lowest, highest = _DENSITY
-            sent = size(messages) + size(self._tools)
+            sent = size(conversation) + size(self._tools)
             self._density = min(highest, max(lowest, sent / reply.tokens_in))
         return reply
 
@@ -209,7 +290,8 @@ class LanguageModelAgent:
 class _LoopGuard:
     """Detects a model that repeats itself, from every turn of an episode."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Mapping[str, Any]) -> None:
+        self._tools = tools
         self._turns: list[tuple[str, str]] = []
         self._malformed = 0
 
@@ -224,9 +306,15 @@ class _LoopGuard:
         self._turns.append((action, text))
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= MOST_MALFORMED:
+            why = (
+                "does the model (and its server) support tool calls? tool_choice="
+                "required makes a model call one"
+            )
+            if is_call_as_text(action, self._tools):
+                why = f"they hold calls written as text, and {PARSER}"
             raise AgentRaised(
                 f"an endless loop: {MOST_MALFORMED} replies in a row held no tool call "
-                "that can be run; does the model (and its server) support tool calls?"
+                f"that can be run; {why}"
             )
         for length in range(1, LONGEST_CYCLE + 1):
             if self._repeats(length):
@@ -247,28 +335,27 @@ def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
     if seed == -1:
         rng = stream(brief.seed, "language_model")
         seed = int(rng.integers(_SEEDS))
-    return _request_parameters(given, seed)
-
-
-def _request_parameters(given: ModelOptions, seed: int | None) -> dict[str, Any]:
-    """Return the parameters that are sent, with a seed."""
+    most = given.max_tokens
+    if given.max_completion_tokens is not None and not most:
+        most = None
+    elif most == 0:
+        most = MOST_TOKENS
     chosen = {
         "temperature": given.temperature,
         "seed": seed,
-        "max_tokens": given.max_tokens,
+        "max_tokens": most,
+        "max_completion_tokens": given.max_completion_tokens,
+        "reasoning_effort": given.reasoning_effort,
+        "tool_choice": _tool_choice(given.tool_choice),
     }
-    return {name: value for name, value in chosen.items() if value is not None}
+    return {n: value for n, value in chosen.items() if value is not None} | given.body
 
 
-def preflight_request(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return a short request with the parameters and the form of the agent's own."""
-    given = parse_options(options)
-    seed = 0 if given.seed == -1 else given.seed
-    nothing = {"type": "object", "properties": {}}
-    tool = ToolSpec(name="finish", about="End.", parameters=nothing)
-    message = {"role": "user", "content": "Call the tool finish."}
-    body = {"model": given.model, "messages": [message]}
-    return body | {"tools": [tool.function]} | _request_parameters(given, seed)
+def _tool_choice(given: str | None) -> Any:
+    """Return the parameter that makes a model call a tool, or a named one."""
+    if given is None or given in _CHOICES:
+        return given
+    return {"type": "function", "function": {"name": given}}
 
 
 AGENT = AgentCard(
@@ -277,56 +364,5 @@ AGENT = AgentCard(
     make=LanguageModelAgent,
     options=KNOWN,
     required=REQUIRED,
-    preflight=preflight_request,
+    asks_model=True,
 )
-
-
-# --- notes that outlast its process: one text, rewritten by a tool --------------------
-
-
-TOOL = "remember"
-_FILE = "notes.txt"
-_NO_LIMIT = 256 << 20
-_ABOUT = """\
-Replace your notes by this text. It costs no step. Only the notes are left to you when \
-the task goes on after a break, in which everything else is forgotten."""
-
-
-class Notes:
-    """The notes in a memory folder, within its quota.
-
-    Args:
-        folder: The folder.
-        brief: Its budget `memory_bytes` is the quota, names of files included.
-    """
-
-    def __init__(self, folder: Path, brief: Brief) -> None:
-        self._path = folder / _FILE
-        quota = int(brief.budgets.get("memory_bytes", _NO_LIMIT))
-        self._most = max(0, quota - len(_FILE))
-
-    @property
-    def tool(self) -> ToolSpec:
-        """The tool that rewrites them."""
-        text = {"type": "string", "description": f"At most {self._most} bytes."}
-        return tool_spec(TOOL, _ABOUT, "text", text=text)
-
-    @property
-    def prompt(self) -> str:
-        """What stands below the brief."""
-        text = self._path.read_text("utf-8") if self._path.exists() else ""
-        return f"Your notes from before the break:\n{text}" if text else ""
-
-    def take(self, action: str) -> str:
-        """Keep what a call gives, and return the answer to it; `action` is its JSON."""
-        text = json.loads(action)["arguments"].get("text")
-        if not isinstance(text, str):
-            return "error: `text` must be a string; the notes stay as they were."
-        size = len(text.encode())
-        if size > self._most:
-            return (
-                f"error: the notes may have {self._most} bytes, got {size}; they stay "
-                "as they were."
-            )
-        self._path.write_text(text, "utf-8")
-        return f"kept, {size} of {self._most} bytes"

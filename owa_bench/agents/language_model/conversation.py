@@ -7,15 +7,17 @@ complete. Of pictures of the window only the newest is sent.
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from owa_bench.errors import AgentRaised
+from owa_bench.agents.language_model.replies import (
+    NO_CALL,
+    ModelReply,
+    ModelToolCall,
+    reply_text,
+)
 from owa_bench.interfaces import Brief
 
 ChatMessage = Mapping[str, Any]
-NO_CALL = "it holds no tool call"
 _HEAD = 200  # characters that stay of a result that is cut
 _CUT = "\n[cut to save room; it had {} characters: ask again for what you need]"
 _NOW = "The window now:"
@@ -40,114 +42,6 @@ stuck.
 probability for each listed proposition. Both are scored by a proper rule: say what \
 you believe.
 """
-
-
-# --- replies --------------------------------------------------------------------------
-
-
-class ModelToolCall(NamedTuple):
-    """One tool call as the model wrote it; `arguments` is its text."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-class ModelReply(NamedTuple):
-    """One reply; `tokens_in` is 0 where the server reported no usage."""
-
-    content: str
-    calls: tuple[ModelToolCall, ...]
-    tokens_in: int
-    cut: bool
-
-
-def parse_reply(text: str) -> ModelReply:
-    """Return the reply in a response body.
-
-    Raises:
-        AgentRaised: the body is no chat completion.
-    """
-    try:
-        body = json.loads(text)
-        choice = body["choices"][0]
-        message = choice["message"]
-        calls = tuple(
-            _call(raw, place)
-            for place, raw in enumerate(message.get("tool_calls") or ())
-        )
-        content = message.get("content") or ""
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise AgentRaised(
-            "the model's server answered with no chat completion (base_url must lead to"
-            f" an OpenAI-compatible API, often ending in /v1): {text[:120]!r}"
-        ) from error
-    usage = body.get("usage") or {}
-    return ModelReply(
-        content=content if isinstance(content, str) else json.dumps(content),
-        calls=calls,
-        tokens_in=int(usage.get("prompt_tokens") or 0),
-        cut=choice.get("finish_reason") == "length",
-    )
-
-
-def actions(reply: ModelReply, tools: Sequence[str]) -> tuple[str, ...]:
-    """Return the reply's tool calls as actions, one JSON text each.
-
-    Args:
-        reply: the model's.
-        tools: names of the tools there are.
-
-    Returns:
-        One action a tool call, in order.
-
-    Raises:
-        ValueError: it says what is wrong with the reply.
-    """
-    if not reply.calls:
-        raise ValueError(NO_CALL)
-    return tuple(_action(call, tools) for call in reply.calls)
-
-
-def malformed_action(reply: ModelReply) -> str:
-    """Return the action that a malformed reply is played as."""
-    if not reply.calls:
-        return reply.content or "(an empty reply)"
-    call = reply.calls[0]
-    return json.dumps({"tool": call.name, "arguments": call.arguments})
-
-
-def reply_text(reply: ModelReply) -> str:
-    """Return a malformed reply as plain text, for the conversation that goes on."""
-    written = [f"{call.name}({call.arguments})" for call in reply.calls]
-    return "\n".join(part for part in (reply.content, *written) if part) or "(empty)"
-
-
-def _action(call: ModelToolCall, tools: Sequence[str]) -> str:
-    if call.name not in tools:
-        raise ValueError(
-            f"there is no tool {call.name!r}; the tools are {', '.join(tools)}"
-        )
-    try:
-        arguments = msgspec.json.decode(call.arguments or "{}")
-    except msgspec.DecodeError as error:
-        raise ValueError(
-            f"the arguments of {call.name} are no JSON ({error})"
-        ) from error
-    if not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of {call.name} are no JSON object")  # noqa: TRY004  the model's mistake, told to the model
-    return json.dumps({"tool": call.name, "arguments": arguments})
-
-
-def _call(raw: Mapping[str, Any], place: int) -> ModelToolCall:
-    """Return a tool call; some servers give no id, or arguments as an object."""
-    function = raw["function"]
-    arguments = function.get("arguments") or ""
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments)
-    return ModelToolCall(
-        str(raw.get("id") or f"call_{place}"), function["name"], arguments
-    )
 
 
 # --- prompts --------------------------------------------------------------------------
@@ -198,6 +92,12 @@ class Conversation:
             {"role": "user", "content": brief},
         )
         self._turns: list[list[ChatMessage]] = []
+        self._ids: set[str] = set()
+
+    @property
+    def turns(self) -> int:
+        """How many turns it holds after system text and brief."""
+        return len(self._turns)
 
     @property
     def messages(self) -> list[ChatMessage]:
@@ -210,18 +110,42 @@ class Conversation:
         whole = {**brief, "content": f"{brief['content']}\n\n{text}"}
         self._head = (*rest, whole)
 
-    def add_reply(self, reply: ModelReply) -> None:
-        """Add a reply whose tool calls will all be answered."""
+    def add_reply(self, reply: ModelReply) -> list[str]:
+        """Add a reply whose tool calls will all be answered.
+
+        The message is sent back as it came, fields of reasoning and signatures too:
+        some servers refuse a turn without them. What a server left out is filled in.
+
+        Args:
+            reply: The model's.
+
+        Returns:
+            The id of each call, in order; no two of a conversation are equal.
+        """
+        ids = [self._new_id(call) for call in reply.calls]
         calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in reply.calls
+            {**call.raw, "id": name, "type": "function", "function": call.function}
+            for call, name in zip(reply.calls, ids, strict=True)
         ]
-        words = {"role": "assistant", "content": reply.content, "tool_calls": calls}
+        # An absent field says what a null says, and some servers refuse the null.
+        kept = {
+            name: value for name, value in reply.message.items() if value is not None
+        }
+        content = reply.message.get("content", reply.content)
+        words = {"role": "assistant", "content": content, **kept, "tool_calls": calls}
         self._turns.append([words])
+        return ids
+
+    def _new_id(self, call: ModelToolCall) -> str:
+        """Return a call's id; a new one where it has none, or one that was used."""
+        name = call.id
+        if not name or name in self._ids:
+            # Nine letters and digits: the one form that every server takes.
+            number = len(self._ids)
+            while (name := f"call{number:05d}") in self._ids:
+                number += 1
+        self._ids.add(name)
+        return name
 
     def add_malformed(self, reply: ModelReply) -> None:
         """Add a malformed reply as plain text: servers refuse malformed calls."""
@@ -255,6 +179,12 @@ class Conversation:
             self._turns[-1].append(message)
         else:
             self._head = (*self._head, message)
+
+    def shorten(self) -> bool:
+        """Leave out all turns but the last; return whether there were others."""
+        shorter = len(self._turns) > 1
+        del self._turns[:-1]
+        return shorter
 
     def trim(self, room: float) -> bool:
         """Shorten to at most `room` characters; return whether that was possible."""

@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from owa_bench.agents.language_model.agent import preflight_request
-from owa_bench.agents.language_model.conversation import actions, task_prompt
+from owa_bench.agents.language_model.conversation import task_prompt
 from owa_bench.agents.language_model.endpoint import (
     KNOWN,
     REQUIRED,
@@ -19,6 +18,7 @@ from owa_bench.agents.language_model.endpoint import (
     parse_options,
     server_of,
 )
+from owa_bench.agents.language_model.replies import actions
 from owa_bench.errors import AgentRaised, FieldError, one_of
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.revision.acceptors import ACCEPTORS, RevisionAgent, names_of
@@ -123,5 +123,5 @@ PROPOSER = AgentCard(
     suites=("selfrev",),
     options={**_OPTIONS, _ACCEPTOR: f"{', '.join(ACCEPTORS)}; {_DEFAULT} if left out"},
     required=REQUIRED,
-    preflight=lambda options: preflight_request(_model_options(options)),
+    asks_model=True,
 )

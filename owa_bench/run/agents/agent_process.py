@@ -39,7 +39,11 @@ from owa_bench.run.agents.transports import (
     PipeTransport,
 )
 from owa_bench.run.gateway.server import INNER_PORT, ModelGateway
-from owa_bench.run.gateway.session import GatewayRecord, GatewaySession
+from owa_bench.run.gateway.session import (
+    GatewayRecord,
+    GatewaySession,
+    ProviderBlame,
+)
 from owa_bench.sandbox.first_process import ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.views import joined
@@ -131,15 +135,14 @@ class AgentConnection:
             )
         ]
 
-    @property
-    def provider_failure(self) -> str:
-        """Why the model's provider is to blame for the last request, "" if not."""
-        return self._session.failure if self._session else ""
+    def provider_blame(self, patience_s: float = 0.0) -> ProviderBlame | None:
+        """Return why the model's provider is to blame for the last request, if it is.
 
-    @property
-    def provider_refusal(self) -> str:
-        """Why it failed or refused, in the provider's own words, "" if not."""
-        return self._session.refusal if self._session else ""
+        Args:
+            patience_s: A request that is open for longer is the provider's lateness;
+                0: open ones are left out.
+        """
+        return self._session.blame(patience_s) if self._session else None
 
     def take_requests(self) -> list[GatewayRecord]:
         """Return what the agent asked of the gateway since the last call."""
@@ -181,6 +184,7 @@ class AgentLauncher:
         origin: Origin,
         memory: Path | None = None,
         hosting: str = SANDBOXED,
+        scope: str = "",
     ) -> AgentConnection:
         """Return a connection to an agent, for one episode.
 
@@ -188,6 +192,7 @@ class AgentLauncher:
             origin: The agent.
             memory: Its folder; None: it has none.
             hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
+            scope: Instance, repeat and seat, which part the cache of model replies.
 
         Returns:
             The connection; its `memory_dir` is where the agent finds its folder.
@@ -198,7 +203,7 @@ class AgentLauncher:
         if origin.kind in ("client", "person"):
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
-        session = self._gateway.open() if self._gateway else None
+        session = self._gateway.open(scope) if self._gateway else None
         sandbox = sandbox_of(origin, hosting)
         variables = dict(self._variables)
         if self._gateway and session:
@@ -219,6 +224,14 @@ class AgentLauncher:
         process = self._fork_server.start(origin, sandbox, view, limits)
         transport = self._imported(origin, PipeTransport(process))
         return AgentConnection(transport, place, session)
+
+    def model_answers(self, model: str) -> bool:
+        """Return whether the model's provider answers a plain request.
+
+        Args:
+            model: Its name in the request that failed.
+        """
+        return self._gateway is not None and self._gateway.answers(model)
 
     def _imported(self, origin: Origin, transport: PipeTransport) -> AgentTransport:
         """Return the transport of a process once it has imported the agent."""

@@ -1,9 +1,10 @@
-"""Gateway sessions: requests of a seat in one episode, their token usage and events."""
+"""Gateway sessions: requests of a seat in one episode, how they ended, their events."""
 
 import re
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -12,69 +13,46 @@ from owa_bench import bounded_json
 from owa_bench.canonical import sha256
 from owa_bench.interfaces import Sink
 from owa_bench.records.events import Egress, Event, Meter, ModelCall, Resource, fixed
+from owa_bench.records.model_replies import (
+    CAUSES_OF_A_REQUEST,
+    EVENT_END,
+    Judgement,
+    TokenUsage,
+    event_data,
+    usage_fields,
+    usage_in,
+)
 from owa_bench.seeding import fresh_bytes
 
-# --- token usage in replies -----------------------------------------------------------
-
-
-MOST_TOKENS = 10**8  # of one reply; a larger count is no usage
-
-
-class TokenUsage(NamedTuple):
-    """Tokens that a provider counted: read, written, and of those read from a cache."""
-
-    tokens_in: int
-    tokens_out: int
-    tokens_cached: int = 0
-
-
-def usage_in(reply: Any) -> TokenUsage | None:
-    """Return the usage in a decoded reply, None where it holds none.
-
-    Chat completions and embeddings count `prompt_tokens` and `completion_tokens`,
-    responses `input_tokens` and `output_tokens`.
-    """
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(usage, dict):
-        return None
-    for read, written in (
-        ("prompt_tokens", "completion_tokens"),
-        ("input_tokens", "output_tokens"),
-    ):
-        if read in usage:
-            details = usage.get(f"{read}_details") or {}
-            counts = (usage[read], usage.get(written, 0), details.get("cached_tokens"))
-            tokens = [count or 0 for count in counts]
-            if all(type(n) is int and 0 <= n <= MOST_TOKENS for n in tokens):
-                return TokenUsage(*tokens)
-    return None
-
-
-def usage_of(body: bytes) -> TokenUsage | None:
-    """Return the usage in the body of a reply, None where it holds none."""
-    try:
-        return usage_in(bounded_json.decode(body))
-    except (ValueError, AttributeError):
-        return None
+# --- streams --------------------------------------------------------------------------
 
 
 class EventStream:
-    """Server-sent events of a reply, with the usage that one of them holds.
+    """Server-sent events of a reply, with the usage that they hold.
 
     `hide_usage`: a chunk of usage alone is for the gateway, which asked for it.
     """
 
     def __init__(self, *, hide_usage: bool) -> None:
-        self.usage: TokenUsage | None = None
+        self._counts: dict[str, Any] = {}
         self._hide_usage = hide_usage
         self._rest = b""
 
+    @property
+    def usage(self) -> TokenUsage | None:
+        """The usage so far, None where no event held one."""
+        return usage_in({"usage": self._counts})
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the events that are whole now and that the agent gets."""
-        *events, self._rest = (self._rest + data).split(b"\n\n")
-        for event in events:
+        self._rest += data
+        start = 0
+        for end in EVENT_END.finditer(self._rest):
+            event = self._rest[start : end.end()]
+            start = end.end()
             if not self._is_hidden(event):
-                yield event + b"\n\n"
+                yield event
+        self._rest = self._rest[start:]
 
     def end(self) -> bytes:
         """Return what is left after the last whole event."""
@@ -84,25 +62,23 @@ class EventStream:
     def _is_hidden(self, event: bytes) -> bool:
         if b'"usage"' not in event:
             return False
-        lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
-        try:
-            chunk = bounded_json.decode(b"\n".join(lines))
-        except ValueError:
-            return False
-        if not isinstance(chunk, dict):
-            return False
-        usage = usage_in(chunk) or usage_in(chunk.get("response"))
-        self.usage = usage or self.usage
-        return self._hide_usage and usage is not None and chunk.get("choices") == []
+        for chunk in event_data(event):
+            counts = usage_fields(chunk)
+            self._counts |= counts
+            if self._hide_usage and counts and not chunk.get("choices"):
+                return True
+        return False
 
 
 # --- sessions -------------------------------------------------------------------------
 
 
 END_S = 10.0  # a request that is under way when the agent has ended gets so long
-_REFUSALS = frozenset({401, 402, 403, 404})  # of a key, a quota or a model's name
-_OK = 200
 _SHOWN = 2_000  # characters of a request's parameters
+# Text of these suites has 3 to 5 characters a token; a count far below that means that
+# a server read a part of the prompt. [D]
+_MOST_PER_TOKEN = 9.0
+_PROMPT_MIN = 4_000  # characters, below which nothing is said
 _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
 _TEXTS = ("messages", "input", "tools", "instructions")
 
@@ -127,25 +103,40 @@ class GatewayRecord(Protocol):
 class ModelRequest:
     """One request to a model and its reply.
 
-    `status` is the provider's, 0 without a reply. `failure` says why the provider is
-    to blame, "" where it is not. `usage` None: the provider counted nothing.
+    `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
+    and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
+    counts the requests of the session from 0.
     """
 
     path: str
     body: bytes
+    model: str = ""
+    ordinal: int = 0
     reply: bytes = b""
     status: int = 0
-    failure: str = ""
+    judgement: Judgement | None = None
     usage: TokenUsage | None = None
     latency_s: float = 0.0
     cached: bool = False
+    begun: float = field(default_factory=time.monotonic)
 
     @property
-    def refusal(self) -> str:
-        """Why the provider failed or refused, in its own words; "" where it did not."""
-        cause = self.failure or f"HTTP {self.status}" * (self.status in _REFUSALS)
-        words = " ".join(self.reply.decode(errors="replace").split())
-        return f"{cause}: {words}" if cause and words else cause
+    def failure(self) -> str:
+        """Why the provider is to blame, in a few words; "" where it is not."""
+        if self.judgement is None or self.judgement.verdict != "failure":
+            return ""
+        status = f"HTTP {self.status}" if self.status else "no reply"
+        return f"{status} ({self.judgement.cause})"
+
+    def is_truncated(self) -> bool:
+        """Return whether the server counted fewer tokens than it can have been sent.
+
+        Some servers cut a prompt that is too long without a word.
+        """
+        if self.usage is None or self.path != "/chat/completions" or self.cached:
+            return False
+        sent = _characters(self.body)
+        return sent > _PROMPT_MIN and sent > _MOST_PER_TOKEN * self.usage.tokens_in
 
     def events(self, step: int, role: str, sink: Sink) -> Iterator[Event]:
         """Yield the call and its metered tokens.
@@ -158,14 +149,17 @@ class ModelRequest:
         Yields:
             The events.
         """
-        silent = self.status == _OK or not (self.status or self.failure)
+        judgement = self.judgement
+        verdict = judgement.verdict if judgement else ""
+        # A reply that is no completion used nothing that the provider could count.
+        counted = verdict in ("mistake", "failure")
         tokens = self.usage or TokenUsage(0, 0)
-        model, parameters = _terms(self.body)
+        _, parameters = _terms(self.body)
         yield ModelCall(
             step=step,
             source="harness",
             role=role,
-            model=model,
+            model=self.model,
             parameters=parameters,
             prompt=sink.blob(_PICTURE.sub(_picture_digest, self.body)),
             reply=sink.blob(self.reply),
@@ -174,10 +168,15 @@ class ModelRequest:
             status=self.status,
             failure=self.failure,
             latency_s=fixed(self.latency_s),
-            metered=self.usage is not None or self.path == "/models" or not silent,
+            metered=self.usage is not None or self.path == "/models" or counted,
+            verdict=verdict,
+            served=judgement.model[:_SHOWN] if judgement else "",
+            truncated=self.is_truncated(),
             **tokens._asdict(),
         )
-        yield from _metered(step, role, "tokens_in", tokens.tokens_in)
+        uncached = tokens.tokens_in - tokens.tokens_cached
+        yield from _metered(step, role, "tokens_in", uncached)
+        yield from _metered(step, role, "tokens_cached", tokens.tokens_cached)
         yield from _metered(step, role, "tokens_out", tokens.tokens_out)
 
 
@@ -196,6 +195,22 @@ def _terms(body: bytes) -> tuple[str, str]:
         return "", "{}"
     text = msgspec.json.encode(short, order="sorted").decode()
     return model[:_SHOWN], text if len(text) <= _SHOWN else "{}"
+
+
+def _characters(body: bytes) -> int:
+    """Return the characters of text in a request's messages."""
+    try:
+        messages = bounded_json.decode(body).get("messages", [])
+    except (ValueError, AttributeError):
+        return 0
+    characters = 0
+    for message in messages if isinstance(messages, list) else ():
+        content = message.get("content") if isinstance(message, dict) else None
+        parts = content if isinstance(content, list) else [{"text": content}]
+        for part in parts:
+            text = part.get("text") if isinstance(part, dict) else None
+            characters += len(text) if isinstance(text, str) else 0
+    return characters
 
 
 @dataclass(slots=True, kw_only=True)
@@ -238,20 +253,32 @@ def _metered(step: int, role: str, meter: Meter, amount: int) -> Iterator[Event]
         )
 
 
+class ProviderBlame(NamedTuple):
+    """Why a model's provider failed a seat's last request, in its own words.
+
+    `may_be_request`: the request itself may have caused it, by a model's name or a
+    parameter that the server does not take.
+    """
+
+    reason: str
+    model: str
+    may_be_request: bool
+
+
 class GatewaySession:
     """What one seat asks of the gateway during one episode.
 
     The server's thread adds records, the episode's thread takes them. `token` stands
     for the session in every request, and `registry` holds it until it is closed.
-    `failure` says why the provider is to blame for the last request, "" if it is not;
-    `refusal` also tells of a refused key, quota or model, in the provider's words.
+    `scope` names instance, repeat and seat: no other session reads its cached replies.
     """
 
-    def __init__(self, registry: dict[str, "GatewaySession"]) -> None:
+    def __init__(self, registry: dict[str, "GatewaySession"], scope: str = "") -> None:
         self._registry = registry
         self.token = f"owa-{fresh_bytes(24).hex()}"
-        self.failure = ""
-        self.refusal = ""
+        self.scope = scope
+        self._last: ModelRequest | None = None
+        self._ordinals = 0
         self._changed = threading.Condition()
         self._records: list[GatewayRecord] = []
         self._open: list[GatewayRecord] = []
@@ -261,6 +288,9 @@ class GatewaySession:
         """Note that a request has begun."""
         with self._changed:
             self._open.append(record)
+            if isinstance(record, ModelRequest):
+                record.ordinal = self._ordinals
+                self._ordinals += 1
 
     def end(self, record: GatewayRecord) -> None:
         """Note that a request has ended; one that was taken unended is dropped."""
@@ -270,9 +300,38 @@ class GatewaySession:
                 return
             self._open = still
             self._records.append(record)
-            if isinstance(record, ModelRequest):
-                self.failure, self.refusal = record.failure, record.refusal
+            if isinstance(record, ModelRequest) and record.judgement is not None:
+                self._last = record
             self._changed.notify_all()
+
+    def blame(self, patience_s: float = 0.0) -> ProviderBlame | None:
+        """Return why the provider is to blame for the last request, None if it is not.
+
+        Args:
+            patience_s: A request that is still open after so long is one that the
+                provider is late with; 0: open ones are left out.
+        """
+        with self._changed:
+            now = time.monotonic()
+            for record in self._open:
+                waited_s = now - record.begun if isinstance(record, ModelRequest) else 0
+                if patience_s and waited_s > patience_s:
+                    return ProviderBlame(late_words(waited_s), "", may_be_request=False)
+            last = self._last
+        if last is None or last.judgement is None:
+            return None
+        if last.judgement.verdict != "failure":
+            return None
+        return ProviderBlame(
+            last.judgement.text,
+            last.model,
+            last.judgement.cause in CAUSES_OF_A_REQUEST,
+        )
+
+    @property
+    def requests(self) -> int:
+        """How many requests to models have begun."""
+        return self._ordinals
 
     def take(self) -> list[GatewayRecord]:
         """Return what ended since the last call."""
@@ -288,3 +347,11 @@ class GatewaySession:
             records = [*self._records, *self._open]
             self._records, self._open = [], []
             return records
+
+
+def late_words(waited_s: float) -> str:
+    """Return the words on a reply that took too long, with the options that help."""
+    return (
+        f"no reply in {waited_s:.0f} s: --act-seconds gives a model more time for each "
+        "act, max_tokens= makes its replies shorter"
+    )

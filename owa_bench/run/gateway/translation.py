@@ -54,7 +54,8 @@ class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
     """The provider behind the gateway; "" is no address, or no key.
 
     Chat requests are translated where `api` is another interface. `timeout_s` is for
-    one request. `cache` is a folder of replies by request.
+    one request. `cache` is a folder of replies by request. `headers` are sent with each
+    request, and are secrets.
     """
 
     url: str = ""
@@ -62,6 +63,12 @@ class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     timeout_s: float = 48.0
     cache: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no reply and no record may hold."""
+        return (self.key, *(value for _, value in self.headers))
 
 
 def require_library() -> None:

@@ -19,7 +19,7 @@ from owa_bench.errors import PlanError, one_of
 from owa_bench.interfaces import Sink
 from owa_bench.records.events import METERS, VOLATILE_METERS, Action, Event, Resource
 from owa_bench.records.plan import MOST, Budget
-from owa_bench.records.price_card import PER_UNITS, PriceCard
+from owa_bench.records.price_card import CACHED, INPUT, PER_UNITS, PriceCard
 
 MICRO = 10**6  # micro-USD in a USD
 _YEAR_S = 366 * 86_400  # no clock of the harness reaches much further
@@ -64,12 +64,14 @@ class EpisodeTally:
         self._clock = clock
         self._began = clock()
         self._steps = 0
+        self.accepted = 0  # acts that the env could carry out
         self.spent: dict[str, float] = {}
 
     def take(self, event: Event) -> None:
         """Count one event."""
         if isinstance(event, Action):
             self._steps += 1
+            self.accepted += event.error is None
         elif isinstance(event, Resource):
             used = _amounts_of(event, self._prices)
             for meter, amount in used.items():
@@ -147,6 +149,8 @@ def totals(
 def _amounts_of(event: Resource, prices: PriceCard | None) -> dict[str, float]:
     """Return the meter of an event with its amount, and the money that it costs."""
     used = {event.meter: event.amount}
+    if event.meter == CACHED:  # a ceiling on input holds wherever it was read
+        used[INPUT] = event.amount
     price = prices.price(event.meter) if prices else None
     if price and event.source != "agent" and event.meter != SUPERVISOR:
         used[USD] = event.amount * price / PER_UNITS / MICRO

@@ -8,7 +8,7 @@ summary    what a run directory holds
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,8 +24,9 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
-from owa_bench.records.plan import MAX_FAILURES, Budget, Plan
+from owa_bench.records.plan import MAX_FAILURES, Plan
 from owa_bench.records.trace import (
+    FAILED,
     Leaf,
     counted_leaves,
     evidence_root,
@@ -48,8 +49,9 @@ from owa_bench.run.plan.request import (
 )
 from owa_bench.run.play import executors, ray_executor
 from owa_bench.run.play.executors import Executor
-from owa_bench.run.play.failures import FailureLimit, preflight
+from owa_bench.run.play.failures import FailureLimit
 from owa_bench.run.play.loop import AttemptResult
+from owa_bench.run.play.preflight import preflight
 from owa_bench.run.play.work_items import pending
 from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
@@ -60,7 +62,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class RunSummary(NamedTuple):
-    """What a run directory holds. `missing` entries have no complete attempt."""
+    """What a run directory holds. `missing` entries have no complete attempt.
+
+    `missing_through_provider` are those whose last attempt a model's provider failed.
+    `stopped` are the arms that such failures stopped in this call, with the words of
+    the first; `never_acted` the arms that failed before the env took an act of theirs.
+    """
 
     root: Path
     plan_digest: str
@@ -69,6 +76,9 @@ class RunSummary(NamedTuple):
     missing: int
     evidence_root: str
     replay_root: str
+    missing_through_provider: int = 0
+    stopped: Mapping[str, str] = {}
+    never_acted: Mapping[str, str] = {}
 
 
 def play(
@@ -108,7 +118,7 @@ def play(
     if not layout.plan.exists():
         check_agents(request, options.folder)
         if not plan_only:
-            _preflight(request.agents, request.budget, options)
+            _preflight(draft.plan, options)
             options = replace(options, preflight=None)
         keys.ensure(options.home, options.key)
     directory.make_folder(out)
@@ -151,6 +161,7 @@ def summary(layout: RunLayout) -> RunSummary:
     plan = read_plan(layout)
     leaves = files.read_leaves(layout)
     complete = sum(leaf is not None for leaf in counted_leaves(plan, leaves))
+    last = {leaf.index: leaf.status for leaf in plan_order(plan, leaves)}
     return RunSummary(
         root=layout.root,
         plan_digest=files.plan_digest(layout),
@@ -159,6 +170,7 @@ def summary(layout: RunLayout) -> RunSummary:
         missing=len(plan.entries) - complete,
         evidence_root=evidence_root(plan, leaves),
         replay_root=replay_root(plan, leaves),
+        missing_through_provider=[*last.values()].count("provider"),
     )
 
 
@@ -202,7 +214,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     if items:
         refuse_unready(plan)
         directory.refuse_revealed(layout)
-        _preflight((arm.agent for arm in plan.arms), plan.budget, options)
+        _preflight(plan, options)
         config = WorkerConfig(
             run=os.fspath(layout.root.resolve()),
             shard=files.next_shard(layout),
@@ -216,19 +228,21 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             prices=watch.prices,
         )
         executor = _executor(options, lock)
-        if executor(items, config, watch.tally, watch.on_done):
+        if executor(items, config, watch.tally, watch.on_done, watch.is_stopped):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
     lease.close()
-    return summary(layout)
+    limit = watch.limit
+    return summary(layout)._replace(stopped=limit.provider, never_acted=limit.idle)
 
 
-def _preflight(specs: Iterable[str], budget: Budget, options: RunOptions) -> None:
+def _preflight(plan: Plan, options: RunOptions) -> None:
     """Ask what the agents of a run need, where the options want it."""
     if options.preflight is None:
         return
-    agents = {spec: load_agent(spec, folder=options.folder) for spec in specs}
-    members = [member for agent in agents.values() for member in agent.members]
-    for line in preflight(members, options.gateway, budget.act_s):
+    agents = [
+        (arm.name, load_agent(arm.agent, folder=options.folder)) for arm in plan.arms
+    ]
+    for line in preflight(plan, agents, options.gateway, options.home):
         options.preflight(line)
 
 
@@ -277,7 +291,12 @@ class _Watch:
             )
         self.prices = price_card.load(layout.price_card.read_bytes())
         rules = protocol.load(layout.protocol.read_bytes())
-        self._limit = FailureLimit(rules.stopping, options.failure_share)
+        acted = {
+            plan.entries[leaf.index].arm for leaf in leaves if leaf.status == "complete"
+        }
+        self.limit = FailureLimit(
+            rules.stopping, options.failure_share, frozenset(acted)
+        )
         recorded: dict[str, float] = {}
         if plan.budget.run_meters:
             traces = (files.read_trace(layout, leaf) for leaf in leaves)
@@ -292,9 +311,10 @@ class _Watch:
     def on_done(self, result: AttemptResult) -> None:
         """Take one closed attempt."""
         leaf, end = result.leaf, result.end
-        if leaf.status == "infrastructure":
+        if leaf.status in FAILED:
+            who = "harness" if leaf.status == "infrastructure" else "model's provider"
             _LOG.warning(
-                "the harness failed attempt %s: %s", leaf.attempt_id, end.reason
+                "the %s failed attempt %s: %s", who, leaf.attempt_id, end.reason
             )
         self.tally.add(result.spent)
         self._receipts.add(leaf)
@@ -313,7 +333,11 @@ class _Watch:
                     helped=result.spent.get(SUPERVISOR, 0.0) > 0,
                 )
             )
-        self._limit.add(entry.arm, result)
+        self.limit.add(entry.arm, result)
+
+    def is_stopped(self, index: int) -> bool:
+        """Return whether nothing more of a plan entry's arm is played."""
+        return self.limit.is_stopped(self._plan.entries[index].arm)
 
 
 class DayReceipts:

@@ -34,6 +34,7 @@ from owa_bench.run.play.worker import END, Worker, WorkerConfig, WorkerMessage
 
 _LOG = logging.getLogger(__name__)
 OnDone = Callable[[AttemptResult], None]
+Stopped = Callable[[int], bool]
 # Workers that die one after the other before they are ready: the machine's fault.
 MAX_STARTUP_FAILURES = 3
 
@@ -47,6 +48,7 @@ class Executor(Protocol):
         config: WorkerConfig,
         tally: RunTally,
         on_done: OnDone,
+        stopped: Stopped,
     ) -> bool:
         """Play every item.
 
@@ -55,6 +57,7 @@ class Executor(Protocol):
             config: The configuration of the first worker; others get the next shards.
             tally: What the run has used so far.
             on_done: Called for every closed attempt, from the caller's thread.
+            stopped: Whether nothing more of a plan entry's arm is played.
 
         Returns:
             Whether a worker died.
@@ -69,6 +72,7 @@ def play_here(
     config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
+    stopped: Stopped,
     *,
     client: Callable[[], AgentTransport] | None = None,
 ) -> bool:
@@ -79,12 +83,13 @@ def play_here(
         config: The worker's configuration.
         tally: What the run has used so far.
         on_done: Called for every closed attempt, from this thread.
+        stopped: Whether nothing more of a plan entry's arm is played.
         client: Connects agents that play from outside.
 
     Returns:
         False: no worker died.
     """
-    waiting = WorkQueue(items, lanes_first=config.concurrency > 1)
+    waiting = WorkQueue(items, lanes_first=config.concurrency > 1, stopped=stopped)
     layout = RunLayout(Path(config.run))
     with Worker(config, client=client) as worker:
         if config.concurrency > 1:
@@ -179,12 +184,13 @@ class WorkerPool:
         config: WorkerConfig,
         tally: RunTally,
         on_done: OnDone,
+        stopped: Stopped,
         hosts: WorkerHosts,
     ) -> None:
         self.deaths = 0
         self._config = config
         self._layout = RunLayout(Path(config.run))
-        self._items = WorkQueue(items, lanes_first=True)
+        self._items = WorkQueue(items, lanes_first=True, stopped=stopped)
         self._tally = tally
         self._on_done = on_done
         self._hosts = hosts
@@ -283,6 +289,7 @@ def play_in_workers(
     config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
+    stopped: Stopped,
     *,
     workers: int,
     lock: int,
@@ -294,6 +301,7 @@ def play_in_workers(
         config: The configuration of the first worker.
         tally: What the run has used so far.
         on_done: Called for every closed attempt.
+        stopped: Whether nothing more of a plan entry's arm is played.
         workers: Number of processes.
         lock: Descriptor of the run's lock. Workers hold it too, so that a run is not
             resumed while a worker of a killed parent still writes.
@@ -304,7 +312,7 @@ def play_in_workers(
     Raises:
         InfrastructureFailure: A worker reports one, or none can work.
     """
-    pool = WorkerPool(items, config, tally, on_done, ProcessHosts(lock))
+    pool = WorkerPool(items, config, tally, on_done, stopped, ProcessHosts(lock))
     pool.play(workers)
     return pool.deaths > 0
 

@@ -2,7 +2,8 @@
 
 Who failed decides the status. What the agent's process raised, answered or missed ends
 the episode as agent_raised or agent_timeout, which is scored. Anything that the env or
-the harness raised ends the attempt as infrastructure, which is never scored.
+the harness raised ends the attempt as infrastructure, which is never scored; so does a
+failure of the model's provider, which the gateway saw.
 """
 
 import threading
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench import discovery, seeding
+from owa_bench import discovery
 from owa_bench.errors import (
     AgentFailure,
     AgentRaised,
@@ -24,27 +25,30 @@ from owa_bench.errors import (
     ProviderFailure,
     error_line,
 )
-from owa_bench.interfaces import Brief, Ending, Suite
+from owa_bench.interfaces import Ending, Suite
 from owa_bench.records.events import EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.price_card import PriceCard
-from owa_bench.records.trace import Leaf
+from owa_bench.records.trace import Leaf, Status
 from owa_bench.run import assembly
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import LocalTransport
-from owa_bench.run.gateway.session import GatewayRecord
+from owa_bench.run.gateway.session import GatewayRecord, ProviderBlame
 from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, RunTally
-from owa_bench.run.plan.trials import told_goal
 from owa_bench.run.play import episode_setup
+from owa_bench.run.play.briefs import brief_of
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.run.play.work_items import MAX_WORKER_DEATHS, NO_HISTORY, EntryHistory
 from owa_bench.run.store.memory import EpisodeMemory
 from owa_bench.run.store.memory_folder import MemoryFault, carry_over
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
+
+# Of the time for one act, after which an open request is its provider's lateness.
+_LATE_SHARE = 0.5
 
 
 class RunStopped(BaseException):
@@ -54,14 +58,13 @@ class RunStopped(BaseException):
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that was closed: its leaf, its last event, and what it used.
 
-    `provider_failure` is why the model's provider failed or refused the last request of
-    an agent that then failed, "" where it did not.
+    `accepted` are the acts that the env could carry out.
     """
 
     leaf: Leaf
     end: EpisodeEnd
     spent: Mapping[str, float] = {}
-    provider_failure: str = ""
+    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +119,12 @@ def play_episode(
     except BaseException:
         writer.close("unfinished")
         raise
-    leaf = writer.close("infrastructure" if failed else "complete", digest)
-    return AttemptResult(
-        leaf=leaf,
-        end=end,
-        spent=play.tally.spent,
-        provider_failure=play.provider_failure,
-    )
+    status: Status = "complete"
+    if failed:
+        status = "provider" if play.provider_failed else "infrastructure"
+    leaf = writer.close(status, digest)
+    tally = play.tally
+    return AttemptResult(leaf=leaf, end=end, spent=tally.spent, accepted=tally.accepted)
 
 
 class _SeatHost(NamedTuple):
@@ -165,7 +167,8 @@ class _Episode:
         self._budget: int | None = 0
         self._hosts: dict[str, _SeatHost] = {}
         self._seat = ""  # that acts
-        self.provider_failure = ""
+        self._blames: list[ProviderBlame] = []
+        self.provider_failed = False
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -178,6 +181,7 @@ class _Episode:
         except Exception as error:
             if self._context.stopping.is_set():
                 raise RunStopped from error
+            self.provider_failed = isinstance(error, ProviderFailure)
             end = self._failure(error)
         self._writer.emit(end)
         return end
@@ -205,6 +209,8 @@ class _Episode:
         ending = env.ending
         if ending is None:
             raise InfrastructureFailure("the loop ended before the episode did")
+        if not ending.success:  # an agent may go on without its model, and do badly
+            self._refuse_provider_failure()
         if fault := self._memory.fault():
             ending = ending._replace(outcome="agent_raised", reason=fault)
         wall_s = time.perf_counter() - self._began
@@ -220,6 +226,10 @@ class _Episode:
         except AgentFailure as failure:
             if self._context.stopping.is_set():
                 raise RunStopped from failure
+            late_s = 0.0
+            if isinstance(failure, AgentTimeout):
+                late_s = _LATE_SHARE * self._context.plan.budget.act_s
+            self._blames += self._provider_blames(late_s)
             self._end_agents(env)
             self._refuse_provider_failure(failure)
             self._conclude_failed(env, failure)
@@ -230,19 +240,30 @@ class _Episode:
 
     def _end_agents(self, env: PlayedEnv) -> None:
         """Kill every agent; write down what they had asked for until then."""
+        self._blames += self._provider_blames()
         for seat, host in self._hosts.items():
             host.connection.end()
             self._record_end(host.connection, env.steps, seat)
 
-    def _refuse_provider_failure(self, failure: AgentFailure) -> None:
-        """Raise where the model's provider is to blame, at most once an entry."""
+    def _provider_blames(self, patience_s: float = 0.0) -> list[ProviderBlame]:
+        """Return why the providers of the seats failed their last requests."""
         connections = [host.connection for host in self._hosts.values()]
-        refusals = (each.provider_refusal for each in connections)
-        self.provider_failure = next(filter(None, refusals), "")
-        causes = (each.provider_failure for each in connections)
-        cause = next(filter(None, causes), "")
-        if cause and not self._history.provider_failed:
-            raise ProviderFailure(f"the model's provider: {cause}") from failure
+        blames = (each.provider_blame(patience_s) for each in connections)
+        return [blame for blame in blames if blame is not None]
+
+    def _refuse_provider_failure(self, failure: AgentFailure | None = None) -> None:
+        """Raise where the model's provider failed an agent that then did badly.
+
+        A request that a provider refuses may be the agent's doing, who would so have a
+        bad episode played again: a plain request tells. Requests of our own agents are
+        ours.
+        """
+        ours = self._agent.origin.kind == "registry" and not self._agent.package
+        for blame in self._blames:
+            doubtful = blame.may_be_request and not ours
+            if doubtful and self._context.launcher.model_answers(blame.model):
+                continue
+            raise ProviderFailure(f"the model's provider: {blame.reason}") from failure
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         numbers = self._suite.card.native or self._agent.view == "vector"
@@ -294,7 +315,14 @@ class _Episode:
         connection = self._connect(env, seat)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
-            brief=self._brief(env, seat, self._entry.session + sitting),
+            brief=brief_of(
+                self._context.plan,
+                self._entry,
+                env,
+                seat=seat,
+                sitting=sitting,
+                interventions_left=self._history.allowed(self._budget),
+            ),
             tools=env.offered,
             memory_dir=connection.memory_dir,
             script=self._script(),
@@ -320,37 +348,17 @@ class _Episode:
             return AgentConnection(transport, str(self._folder(seat)))
         arms = self._context.plan.arms
         [hosting] = (arm.hosting for arm in arms if arm.name == self._entry.arm)
-        return self._context.launcher.connect(origin, self._folder(seat), hosting)
+        entry = self._entry
+        scope = f"{entry.arm}/{entry.pair}/{entry.repeat}/{entry.session}/{seat}"
+        return self._context.launcher.connect(
+            origin, self._folder(seat), hosting, scope
+        )
 
     def _folder(self, seat: str) -> Path:
         """Return the memory folder of a seat: the whole folder where there is one."""
         path = self._memory.path / seat
         path.mkdir(exist_ok=True)
         return path
-
-    def _brief(self, env: PlayedEnv, seat: str, session: int) -> Brief:
-        budget = self._context.plan.budget
-        task = env.task_of(seat)
-        return Brief(
-            text=task.text,
-            goal={
-                **task.goal,
-                **told_goal(self._suite.card, self._entry),
-            },
-            propositions=task.propositions,
-            budgets={
-                "steps": float(env.step_limit),
-                "act_s": budget.act_s,
-                **dict(budget.episode_meters),
-                **({"memory_bytes": env.memory_bytes} if env.memory_bytes else {}),
-            },
-            interventions_left=self._history.allowed(self._budget),
-            role=seat or "agent",
-            session=session,
-            seed=seeding.agent_seed(
-                env.timeline.instance.seed, self._entry.repeat, seat
-            ),
-        )
 
     def _script(self) -> tuple[str, ...]:
         if self._agent.needs != "script" or self._instance is None:

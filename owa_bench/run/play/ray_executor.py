@@ -26,7 +26,7 @@ from owa_bench.run.agents.archives import pack_agents
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.play.executors import OnDone, WorkerLink, WorkerPool
+from owa_bench.run.play.executors import OnDone, Stopped, WorkerLink, WorkerPool
 from owa_bench.run.play.node_worker import (
     GivenItem,
     LaneSnapshot,
@@ -56,6 +56,7 @@ def play_on_ray(
     config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
+    stopped: Stopped,
     *,
     workers: int,
     address: str,
@@ -67,6 +68,7 @@ def play_on_ray(
         config: The configuration of the first worker.
         tally: What the run has used so far.
         on_done: Called for every closed attempt.
+        stopped: Whether nothing more of a plan entry's arm is played.
         workers: Number of actors.
         address: The cluster; "": that of RAY_ADDRESS, else one started here.
 
@@ -85,7 +87,7 @@ def play_on_ray(
         agents = pack_agents(_agents(plan, folder), folder)
         config = _with_url(config)
         hosts = RayHosts(ray, layout, agents, _variables(config))
-        pool = WorkerPool(items, config, tally, on_done, hosts)
+        pool = WorkerPool(items, config, tally, on_done, stopped, hosts)
         pool.play(workers)
     finally:
         ray.shutdown()
@@ -105,7 +107,7 @@ def _with_url(config: WorkerConfig) -> WorkerConfig:
 
 def _variables(config: WorkerConfig) -> tuple[str, ...]:
     """Return the variables that must be set on a node because they are here."""
-    names = (config.gateway.key_env, *config.gateway.pass_env)
+    names = (*config.gateway.secret_variables, *config.gateway.pass_env)
     return tuple(name for name in names if name in os.environ)
 
 

@@ -2,43 +2,45 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.errors import ProviderFailure
 from owa_bench.records.events import (
     DECODER,
-    EpisodeEnd,
     EpisodeStart,
     Event,
     Intervention,
     Resource,
 )
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import MAX_FAILURES, Plan, PlanEntry
+from owa_bench.records.plan import (
+    MAX_FAILURES,
+    MAX_PROVIDER_FAILURES,
+    Plan,
+    PlanEntry,
+)
 from owa_bench.records.shards import scan
-from owa_bench.records.trace import Leaf, attempt_id
+from owa_bench.records.trace import Leaf, Status, attempt_id
 from owa_bench.run.store import files
 from owa_bench.run.store.memory import lane_key
 from owa_bench.run.store.memory_folder import EMPTY
 from owa_bench.seeding import instance_seed
 
 # --- history of an entry --------------------------------------------------------------
-# Help that a lost attempt was given counts as used in the next. A failure of the
-# model's provider excuses one attempt of an entry; a second death of a worker scores 0.
+# Help that a lost attempt was given counts as used in the next. A second death of a
+# worker scores 0.
 
 
 MAX_WORKER_DEATHS = 2
 
 
 class EntryHistory(NamedTuple):
-    """Help given in lost attempts, and who failed them."""
+    """Help given in lost attempts, and the deaths of workers under them."""
 
     help: tuple[Intervention, ...] = ()
-    provider_failed: bool = False
     worker_deaths: int = 0
 
     def allowed(self, interventions: int | None) -> int | None:
@@ -77,7 +79,7 @@ def read_history(
     """
     names = {attempt_id(index, number) for number in range(attempt)}
     given: list[Intervention] = []
-    deaths, provider_failed = {0: 0}, False
+    deaths = {0: 0}
     for path in files.shard_paths(layout) if names else ():
         for frame in scan(path):
             if frame.segment.attempt_id not in names:
@@ -85,11 +87,9 @@ def read_history(
             for event in map(DECODER.decode, frame.lines):
                 if isinstance(event, EpisodeStart):
                     deaths[event.attempt] = event.worker_deaths
-                elif isinstance(event, EpisodeEnd):
-                    provider_failed |= event.reason.startswith(ProviderFailure.__name__)
                 elif isinstance(event, Intervention) and _is_given(event):
                     given.append(event)
-    return EntryHistory(tuple(given), provider_failed, deaths[max(deaths)] + died)
+    return EntryHistory(tuple(given), deaths[max(deaths)] + died)
 
 
 def _is_given(event: Intervention) -> bool:
@@ -107,7 +107,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt still to be made at a plan entry.
 
     `failures` are attempts before it that the harness failed; attempts that a kill left
-    unfinished are not among them. `seed` is that of the entry's pair, `keeps` whether
+    unfinished are not among them. `refused` are those that the model's provider failed
+    in this call of the run. `seed` is that of the entry's pair, `keeps` whether
     its memory is kept. `died`: the worker of the attempt before died, by itself and not
     with its machine. `history` is read when the item is dispatched.
     """
@@ -117,15 +118,23 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     keeps: bool = True
     failures: int = 0
+    refused: int = 0
     died: bool = False
     history: EntryHistory = NO_HISTORY
 
-    def again(self) -> "Attempt | None":
-        """Return the attempt after the harness failed this one; None: no more."""
+    def again(self, status: Status) -> "Attempt | None":
+        """Return the attempt after this one, which did not count; None: no more.
+
+        Args:
+            status: Whose failure it was.
+        """
+        after = replace(self, number=self.number + 1, died=False)
+        if status == "provider":
+            refused = self.refused + 1
+            more = refused < MAX_PROVIDER_FAILURES
+            return replace(after, refused=refused) if more else None
         failures = self.failures + 1
-        if failures >= MAX_FAILURES:
-            return None
-        return replace(self, number=self.number + 1, failures=failures, died=False)
+        return replace(after, failures=failures) if failures < MAX_FAILURES else None
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +144,8 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     digest; `reverts` the earlier state to which an ablation takes a change back. `ends`
     is the state that the item leaves the lane in, None where it leaves none. `states`
     are the known digests of states that are copied. `lane_key` is the key of the lane's
-    snapshots, `spent` what the run had used when the item was dispatched.
+    snapshots, `spent` what the run had used when the item was dispatched. `abandoned`:
+    a provider failed an attempt that what follows in the lane rests on.
     """
 
     number: int
@@ -148,6 +158,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     reverts: int | None = None
     ends: int | None = None
     states: Mapping[int, str] = {}
+    abandoned: bool = False
 
     @property
     def needs(self) -> tuple[int, ...]:
@@ -157,7 +168,9 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, leaf: Leaf) -> "WorkItem":
         """Return what is left of the item when its first attempt has closed."""
         first, *rest = self.attempts
-        again = None if leaf.status == "complete" else first.again()
+        again = None if leaf.status == "complete" else first.again(leaf.status)
+        if leaf.status == "provider" and again is None:
+            return replace(self, attempts=(), abandoned=True)
         left = (again, *rest) if again else tuple(rest)
         memory = (leaf.memory if first.keeps else None) or self.memory
         return replace(self, attempts=left, memory=memory)
@@ -197,10 +210,18 @@ class WorkQueue:
         items: The items, in plan order.
         lanes_first: Whether what a lane keeps goes before copies of its states, so that
             several workers find more to do; else in plan order.
+        stopped: Whether nothing more of a plan entry's arm is played, by its index.
     """
 
-    def __init__(self, items: Iterable[WorkItem], *, lanes_first: bool) -> None:
+    def __init__(
+        self,
+        items: Iterable[WorkItem],
+        *,
+        lanes_first: bool,
+        stopped: Callable[[int], bool] = lambda _: False,
+    ) -> None:
         self._waiting = list(items)
+        self._stopped = stopped
         if lanes_first:
             self._waiting.sort(key=lambda item: item.ends is None)
         self._states: dict[str, dict[int, str]] = {}
@@ -209,10 +230,15 @@ class WorkQueue:
                 self._states.setdefault(item.lane, {}).update(item.states)
 
     def __len__(self) -> int:
+        self._waiting = [
+            item for item in self._waiting if not self._stopped(item.attempts[0].index)
+        ]
         return len(self._waiting)
 
     def pop(self) -> WorkItem | None:
         """Return the first item that can begin, None where all wait for others."""
+        if not len(self):
+            return None
         for place, item in enumerate(self._waiting):
             if item.lane is None:
                 return self._waiting.pop(place)
@@ -228,7 +254,9 @@ class WorkQueue:
 
         What failed through harness or provider may not fail so a while later.
         """
-        if item.attempts:
+        if item.abandoned:
+            self._drop_waiting(item.lane)
+        elif item.attempts:
             self._waiting.append(item)
         elif item.lane is not None and item.ends is not None:
             self._states[item.lane][item.ends] = item.memory or EMPTY
@@ -240,6 +268,17 @@ class WorkQueue:
                 self._waiting.insert(0, item)
             else:
                 self.put_back(item)
+
+    def _drop_waiting(self, lane: str | None) -> None:
+        """Leave out the items of a lane that wait for a state that will not come."""
+        known = self._states.get(lane or "", {})
+        self._waiting = [
+            item
+            for item in self._waiting
+            if lane is None
+            or item.lane != lane
+            or all(state in known for state in item.needs)
+        ]
 
 
 class _Segment(NamedTuple):

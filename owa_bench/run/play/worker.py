@@ -127,7 +127,7 @@ class Worker:
             store.plan_digest,
             config.redact_key,
             plan.transcripts,
-            environment_secrets(os.environ, config.gateway.key_env),
+            environment_secrets(os.environ, config.gateway.secret_variables),
         )
         self._open.enter_context(recorder)
         gateway = config.gateway.gateway(plan.budget.act_s)

@@ -183,10 +183,15 @@ def test_a_context_that_cannot_be_met_fails_and_says_so(tmp_path):
     agent = Model((400, "maximum context length exceeded")).agent(tmp_path)
     with pytest.raises(AgentRaised, match="context="):
         act(agent)
-    small = Model(completion(("http", {}))).agent(tmp_path, context="4096")
-    act(small)
-    with pytest.raises(AgentRaised, match=r"context overflows.*context="):
-        act(small, "x" * 50_000)
+
+
+def test_the_shortest_request_is_tried_before_an_overflow_ends_the_episode(tmp_path):
+    """The room is estimated: a server with more than was said is not doubted."""
+    model = Model(completion(("http", {})))
+    agent = model.agent(tmp_path, context="4096")
+    act(agent)
+    act(agent, "x" * 50_000)
+    assert "x" * 50_000 in model.requests[-1]["messages"][-1]["content"]
 
 
 def test_notes_outlast_the_process_and_cost_no_step(tmp_path):

@@ -113,8 +113,8 @@ def test_retries_are_bounded():
         (bad(429, "insufficient_quota"), "quota is used up"),
         (bad(400, "temperature unsupported"), "temperature=none"),
         (httpx.Response(200, text="<html>hello"), "often ending in /v1"),
-        (httpx.Response(200, json={"choices": []}), "no chat completion"),
-        (httpx.Response(200, json=[]), "no chat completion"),
+        (httpx.Response(200, json={"choices": []}), "no completion: no choice"),
+        (httpx.Response(200, json=[]), "no completion"),
     ],
 )
 def test_a_failure_names_cause_and_fix(answer, says):

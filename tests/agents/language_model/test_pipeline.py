@@ -157,7 +157,6 @@ def refuse(messages):
 
 
 FAILURES = {
-    "bad key": (lambda m: completion(("vault", {})), "check the key", "agent_raised"),
     "endless loop": (
         lambda m: completion(("vault", {})),
         "endless loop",
@@ -176,7 +175,7 @@ FAILURES = {
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
     policy, says, outcome = FAILURES[name]
-    with serving(policy, KEY if name == "bad key" else "") as url:
+    with serving(policy) as url:
         gateway = GatewayOptions(model_url=url)
         run_options = RunOptions(home=tmp_path / "home", gateway=gateway)
         summary = batch.play(request(), tmp_path / "run", run_options)
@@ -189,9 +188,18 @@ def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
 def test_no_server(tmp_path):
     gateway = GatewayOptions(model_url="http://127.0.0.1:9/v1")
     run_options = RunOptions(home=tmp_path / "home", gateway=gateway)
-    batch.play(request(("reconcile",)), tmp_path / "run", run_options)
-    first, second = (events[-1] for events in events_of(RunLayout(tmp_path / "run")))
-    assert first.outcome == "infrastructure"
-    assert first.reason.startswith("ProviderFailure: the model's provider: no reply")
-    assert second.outcome == "agent_raised"
-    assert "Is it running" in second.reason
+    summary = batch.play(request(("reconcile",)), tmp_path / "run", run_options)
+    assert summary.missing_through_provider == summary.missing == 1
+    for events in events_of(RunLayout(tmp_path / "run")):
+        assert events[-1].outcome == "infrastructure"
+        assert events[-1].reason.startswith(
+            "ProviderFailure: the model's provider: the server could not be reached"
+        )
+
+
+def test_a_refused_key_is_no_failure_of_the_agent(tmp_path):
+    with serving(lambda m: completion(("vault", {})), KEY) as url:
+        gateway = GatewayOptions(model_url=url)
+        run_options = RunOptions(home=tmp_path / "home", gateway=gateway)
+        summary = batch.play(request(("reconcile",)), tmp_path / "run", run_options)
+    assert summary.missing_through_provider == summary.missing == 1

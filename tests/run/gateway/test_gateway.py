@@ -203,21 +203,29 @@ def test_tokens_come_from_the_replies_and_are_priced(calls, run_options, sandbox
 
 @pytest.mark.part(3)
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_failure_that_the_gateway_saw_is_excused_once(calls, status):
+def test_a_failure_that_the_gateway_saw_is_never_the_agents(calls, status):
     _, traces = calls(lambda _: error(status, "later"), "AsksModel")
-    assert [trace.leaf.status for trace in traces] == ["infrastructure", "complete"]
-    first, second = traces
-    assert f"HTTP {status}" in first.end.reason
-    assert second.end.outcome == "agent_raised"
+    assert [trace.leaf.status for trace in traces] == ["provider", "provider"]
     for trace in traces:
+        assert f"HTTP {status}" in trace.end.reason
         (call,) = trace.of(ModelCall)
-        assert (call.status, call.failure) == (status, f"HTTP {status}")
+        assert call.status == status
+        assert call.failure.startswith(f"HTTP {status} (")
 
 
-def test_what_the_agent_alone_reports_is_the_agents(calls):
-    """A refusal of the agent's own request excuses nothing, nor does a good reply."""
-    _, [refused] = calls(lambda _: error(400, "no such model"), "AsksModel")
+def test_a_request_that_the_agent_alone_writes_wrongly_is_the_agents(calls):
+    """The server answers a plain request at the same time, so it is well."""
+
+    def policy(messages):
+        return REPLY if messages else error(400, "no messages")
+
+    _, [refused] = calls(policy, "AsksModel")
     assert (refused.leaf.status, refused.end.outcome) == ("complete", "agent_raised")
+
+
+def test_a_server_that_refuses_a_plain_request_too_is_not_well(calls):
+    _, traces = calls(lambda _: error(400, "no such model"), "AsksModel")
+    assert {trace.leaf.status for trace in traces} == {"provider"}
 
 
 def test_a_provider_that_is_gone_gave_no_reply(played, small):
@@ -227,8 +235,8 @@ def test_a_provider_that_is_gone_gave_no_reply(played, small):
     request = small("odd_agents:AsksModel")
     layout = played(request, in_process=False, gateway=reach)
     first, second = files.read_leaves(layout)
-    assert (first.status, second.status) == ("infrastructure", "complete")
-    assert "no reply" in files.read_trace(layout, first).end.reason
+    assert (first.status, second.status) == ("provider", "provider")
+    assert "could not be reached" in files.read_trace(layout, first).end.reason
 
 
 def test_a_ceiling_on_tokens_counts_what_the_gateway_saw(calls):

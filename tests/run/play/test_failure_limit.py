@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from owa_bench.errors import FailureLimitError, FieldError
 from owa_bench.records.protocol import Stopping
@@ -20,7 +21,7 @@ from tests.builders.stub_server import completion, error, serving
 RULE = Stopping(failure_share=0.25, failures_min=3)
 
 
-def attempt(status="complete", refusal="", reason=""):
+def attempt(status="complete", reason="", outcome="infrastructure", accepted=1):
     leaf = Leaf(
         attempt_id="0.0",
         index=0,
@@ -32,8 +33,8 @@ def attempt(status="complete", refusal="", reason=""):
         shard="",
         frames=(),
     )
-    ended = failure_end(reason, 0.0)
-    return AttemptResult(leaf=leaf, end=ended, provider_failure=refusal)
+    ended = structs.replace(failure_end(reason, 0.0), outcome=outcome)
+    return AttemptResult(leaf=leaf, end=ended, accepted=accepted)
 
 
 def test_it_is_a_share_of_each_arm_with_a_least_count():
@@ -42,18 +43,53 @@ def test_it_is_a_share_of_each_arm_with_a_least_count():
         limit.add("model", attempt())
         limit.add("other", attempt())
     limit.add("model", attempt("infrastructure", reason="disk full"))
-    limit.add("model", attempt(refusal="HTTP 401: no such key"))
-    limit.add("model", attempt("infrastructure"))  # without a cause it still failed
+    limit.add("model", attempt("provider", "HTTP 401"))  # not the harness' failure
     for _ in range(2):
+        limit.add("model", attempt("infrastructure"))  # without a cause it still failed
         limit.add("other", attempt(reason="an agent's own failure"))
-    with pytest.raises(FailureLimitError, match=r"4 of 13 .* of model .*: disk full"):
-        limit.add("model", attempt(refusal="HTTP 401: no such key"))
+    with pytest.raises(FailureLimitError, match=r"4 of 14 .* of model .*: disk full"):
+        limit.add("model", attempt("infrastructure"))
+
+
+def test_three_failures_of_a_provider_in_a_row_stop_one_arm():
+    limit = FailureLimit(RULE, None)
+    for status in ("provider", "provider", "complete", "provider", "provider"):
+        limit.add("model", attempt(status, "HTTP 401: no such key"))
+        limit.add("other", attempt())
+        assert not limit.is_stopped("model")
+    limit.add("model", attempt("provider", "HTTP 402: no credit"))
+    assert limit.provider == {"model": "HTTP 402: no credit"}
+    assert limit.is_stopped("model")
+    assert not limit.is_stopped("other")
+
+
+def test_an_arm_whose_episodes_all_fail_before_an_act_is_stopped():
+    raised = {"outcome": "agent_raised", "reason": "no such file"}
+    limit = FailureLimit(RULE, None, frozenset({"known"}))
+    for arm, accepted in (("typo", 0), ("weak", 1), ("known", 0)):
+        for _ in range(3):
+            assert not limit.is_stopped(arm)
+            limit.add(arm, attempt(**raised, accepted=accepted))
+    limit.add("slow", attempt(**raised | {"outcome": "agent_timeout"}, accepted=0))
+    limit.add("slow", attempt(outcome="finished", accepted=0))
+    for _ in range(3):
+        limit.add("slow", attempt(**raised, accepted=0))
+    assert limit.idle == {"typo": "agent_raised: no such file"}
 
 
 @pytest.mark.parametrize("limit", [FailureLimit(RULE, 1.0), FailureLimit(None, None)])
 def test_a_share_of_one_and_a_protocol_without_a_rule_never_stop(limit):
     for _ in range(50):
         limit.add("model", attempt("infrastructure", reason="x"))
+
+
+def test_a_share_of_one_stops_no_arm_either():
+    limit = FailureLimit(RULE, 1.0)
+    for _ in range(50):
+        limit.add("model", attempt("provider", reason="x"))
+        limit.add("typo", attempt(outcome="agent_raised", accepted=0))
+    assert not limit.is_stopped("model")
+    assert not limit.is_stopped("typo")
 
 
 @pytest.mark.parametrize("share", [0.0, -1.0, 1.01, float("nan")])
@@ -63,23 +99,23 @@ def test_a_share_that_is_none(share, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_provider_that_is_gone_stops_the_run_before_anything_is_scored(
+def test_a_provider_that_is_gone_stops_the_arm_before_anything_is_scored(
     tmp_path, small, run_options
 ):
-    """Failed entries wait behind the others, so that none is retried into a score."""
     answers = [error(503, "no capacity today")]
 
     with serving(lambda _: answers[0]) as url:
         reach = GatewayOptions(model_url=url)
         here = replace(run_options, in_process=False, gateway=reach, workers=2)
         request = small("odd_agents:AsksModel", episodes=12, sandbox="none")
-        with pytest.raises(
-            FailureLimitError, match=r"10 of 10 .*HTTP 503: .*no capacity today"
-        ):
-            batch.play(request, tmp_path / "run", here)
+        summary = batch.play(request, tmp_path / "run", here)
         layout = batch.RunLayout(tmp_path / "run")
         statuses = Counter(leaf.status for leaf in files.rebuild_leaves(layout))
-        assert statuses["complete"] == 0
-        assert statuses["infrastructure"] >= 10
+        assert statuses.keys() <= {"provider", "unfinished"}
+        assert 3 <= statuses["provider"] < 8
+        assert summary.missing == 12
+        assert summary.missing_through_provider >= 3
+        [words] = summary.stopped.values()
+        assert "HTTP 503: no capacity today" in words
         answers[0] = completion(("finish", {}))
         assert batch.resume(layout.root, here).missing == 0

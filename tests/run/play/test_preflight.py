@@ -9,16 +9,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from owa_bench.errors import AgentSpecError, PreflightError
+from owa_bench.records.plan import Budget
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.gateway.options import GatewayOptions
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, draft_plan
 from owa_bench.run.play import batch
-from owa_bench.run.play.failures import preflight
+from owa_bench.run.play.preflight import preflight
 from tests.builders.stub_server import completion, error, serving
 
 MODEL = "language-model:model=stub,retries=0,max_tokens=64,name=asker"
 NOWHERE = "http://127.0.0.1:9"
 KEY = "sk-canary-1f00aa77"
-ACT_S = 10.0
+SUITES = (Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,)),)
 
 
 @contextmanager
@@ -45,25 +48,80 @@ def agent_server(status=200, reply=b"{}"):
     server.server_close()
 
 
-def lines(*specs, **options):
-    agents = [load_agent(spec) for spec in specs]
-    return list(preflight(agents, GatewayOptions(**options), ACT_S))
+def lines(*specs, draws=SUITES, **options):
+    budget = Budget(act_s=10.0)
+    request = Request(agents=specs, draws=draws, budget=budget, sandbox="none")
+    plan = draft_plan(request).plan
+    agents = [(arm.name, load_agent(arm.agent)) for arm in plan.arms]
+    return list(preflight(plan, agents, GatewayOptions(**options)))
 
 
-def test_each_arm_that_names_a_model_is_asked_once_with_its_own_parameters():
+def test_each_model_gets_the_first_request_of_each_suite():
+    """With system text, the suite's tools, and the agent's own parameters."""
     asked = []
+    recall = Draw(name="recall", tiers=(1,), deltas=(0.0,), episodes=1)
 
-    def policy(messages):
-        asked.append(messages)
-        return completion(content="ok")
+    def policy(body):
+        asked.append(body)
+        return completion((body["tools"][0]["function"]["name"], {}))
 
-    with serving(policy) as url:
-        said = lines(MODEL, "noop", model_url=url)
-    [line] = said
+    with serving(policy, whole=True) as url:
+        said = lines(MODEL, "noop", draws=(*SUITES, recall), model_url=url)
     host = url.removeprefix("http://").removesuffix("/v1")
-    assert line.startswith(f"asker: model stub at {host} answered in ")
-    assert line.endswith(" ms")
-    assert len(asked) == 1
+    for line, suite in zip(said, ("toolquest", "recall"), strict=True):
+        assert line.startswith(f"asker: model stub at {host} answered in ")
+        assert line.endswith(f" ms ({suite})")
+    assert [body["messages"][0]["role"] for body in asked] == ["system", "system"]
+    first, second = ({t["function"]["name"] for t in b["tools"]} for b in asked)
+    assert {"http", "vault"} <= first
+    assert "go_on" in second
+    assert all(body["max_tokens"] == 64 for body in asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (completion(content="Hm."), "held no tool call: tool_choice=required makes"),
+        (completion(("vault", {}), usage=False), "cost will be unknown"),
+        (completion(("vault", {}), model="other-7b"), "other-7b answered"),
+        (
+            completion(("vault", {}), usage=False)
+            | {"usage": {"prompt_tokens": 40, "completion_tokens": 9}},
+            "fewer tokens than it was sent",
+        ),
+    ],
+)
+def test_what_will_matter_later_is_said_before_the_first_episode(reply, words):
+    with serving(lambda _: reply) as url:
+        [line] = lines(MODEL, model_url=url)
+    assert words in line
+
+
+def test_calls_written_into_the_text_are_refused_naming_the_tool_parser():
+    text = '<tool_call>{"name": "vault", "arguments": {}}</tool_call>'
+    with (
+        serving(lambda _: completion(content=text)) as url,
+        pytest.raises(PreflightError, match="--tool-call-parser"),
+    ):
+        lines(MODEL, model_url=url)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("python3 no/such/agent.py", "can't open file"),
+        ("sh -c 'echo Loading model; cat'", "print anything else to standard error"),
+        ("sh -c 'exit 3'", "exit"),
+    ],
+)
+def test_a_command_begins_and_ends_one_episode(command, words):
+    with pytest.raises(PreflightError, match=words):
+        lines(command)
+
+
+def test_a_command_that_speaks_the_protocol():
+    [line] = lines("python3 examples/agents/json_lines.py")
+    assert line.startswith("json_lines: the command began in ")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +131,8 @@ def test_each_arm_that_names_a_model_is_asked_once_with_its_own_parameters():
         (error(404, "The model `stub` does not exist"), "`stub` does not exist"),
         (error(400, "temperature is not supported"), "temperature=none"),
         (error(503, "overloaded " * 100), "overloaded " * 99),
-        ({"choices": []}, "answered with no chat completion: '{\"choices\":[]}'"),
+        ({"choices": []}, "this is no chat completion: --model-url must lead to"),
+        (error(400, "tools are not supported"), "takes no tools of this form"),
     ],
 )
 def test_a_model_that_does_not_answer_is_refused_with_error_and_fix(
@@ -88,7 +147,7 @@ def test_a_model_that_does_not_answer_is_refused_with_error_and_fix(
 
 
 def test_a_provider_that_is_gone_or_not_named():
-    with pytest.raises(PreflightError, match=r"ConnectError: .*--model-url right"):
+    with pytest.raises(PreflightError, match=r"ConnectError.*--model-url right"):
         lines(MODEL, model_url=f"{NOWHERE}/v1")
     with pytest.raises(
         PreflightError, match=r"provider at 127.0.0.1:9 answered HTTP 502"

@@ -1,0 +1,64 @@
+"""Scrubbing: replies of a provider without the keys that some servers repeat."""
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, quote_plus
+
+SHORTEST_SECRET = 8  # a shorter "key" is a placeholder
+_MARK = b"{secret:api_key}"
+
+
+class Scrubber:
+    """Replaces secrets, in every form that a server may repeat them in.
+
+    Args:
+        secrets: Keys and values of headers; shorter ones than `SHORTEST_SECRET` and
+            their schemes, such as "Bearer", are left out.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for form in _forms(secret)}
+        # The longest first: a short form may stand inside a long one.
+        self._forms = sorted(forms, key=len, reverse=True)
+
+    def clean(self, data: bytes) -> bytes:
+        """Return bytes without secrets."""
+        for form in self._forms:
+            if form in data:
+                data = data.replace(form, _MARK)
+        return data
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self.clean(text.encode()).decode()
+
+
+def _forms(secret: str) -> Iterator[bytes]:
+    """Yield a secret as it is, escaped, quoted and coded."""
+    for value in {secret, secret.strip(), *secret.split()}:
+        if len(value) < SHORTEST_SECRET:
+            continue
+        data = value.encode()
+        for text in (
+            value,
+            json.dumps(value)[1:-1],
+            quote(value),
+            quote(value, safe=""),
+            quote_plus(value),
+            html.escape(value),
+        ):
+            yield text.encode()
+        for offset in range(3):
+            core = _base64_core(data, offset)
+            yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
+        yield from (data.hex().encode(), data.hex().upper().encode())
+
+
+def _base64_core(value: bytes, offset: int) -> bytes:
+    """Return the part of base64 that a value alone decides, `offset` bytes in."""
+    coded = base64.b64encode(b"\0" * offset + value).rstrip(b"=")
+    first = (offset * 8 + 5) // 6
+    last = (offset + len(value)) * 8 // 6
+    return coded[first:last]

@@ -1,0 +1,130 @@
+"""Addresses of servers: how they are joined, shown, and reached past proxies."""
+
+import ipaddress
+import os
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import httpx
+
+from owa_bench.errors import InfrastructureFailure
+
+_ENDPOINTS = (
+    "/chat/completions",
+    "/completions",
+    "/responses",
+    "/messages",
+    "/embeddings",
+    "/models",
+)
+_LONGEST_SOCKET = 100  # of the 107 bytes that a Unix socket's address may have
+_SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
+
+
+def joined(url: str, path: str) -> str:
+    """Return the address of an endpoint below a base address.
+
+    A query stays. A base that is the whole address of an endpoint, as people paste it,
+    stands for the base before it.
+
+    >>> joined("http://h/v1/", "/chat/completions")
+    'http://h/v1/chat/completions'
+    >>> joined("https://h/deployments/d/chat/completions?version=1", "/models")
+    'https://h/deployments/d/models?version=1'
+    """
+    base = httpx.URL(url)
+    folder = base.path.rstrip("/")
+    ending = next((e for e in _ENDPOINTS if folder.endswith(e)), "")
+    folder = folder.removesuffix(ending)
+    return str(base.copy_with(path=folder + path))
+
+
+def shown(url: str) -> str:
+    """Return host and port of an address: user, password and query may be secrets."""
+    parts = httpx.URL(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.host}{port}"
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether an address is one of this machine."""
+    host = httpx.URL(url).host
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def uses_proxy(url: str) -> bool:
+    """Return whether a client of an address may read the proxy's variables.
+
+    A proxy cannot reach this machine's loopback.
+    """
+    return not is_loopback(url)
+
+
+def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
+    """Return why the proxy that the environment names cannot be used, "" if it can.
+
+    Args:
+        url: Where requests go.
+        environment: Variables, such as `https_proxy`.
+    """
+    if not url or not uses_proxy(url) or _bypasses(url, environment):
+        return ""
+    scheme = httpx.URL(url).scheme
+    for name in (f"{scheme}_proxy", "all_proxy"):
+        for variable in (name, name.upper()):
+            if proxy := environment.get(variable, "").strip():
+                return _proxy_fault(variable, proxy)
+    return ""
+
+
+def _proxy_fault(variable: str, proxy: str) -> str:
+    """Return why one proxy cannot be used; a password in it is not repeated."""
+    scheme, sign, _ = proxy.partition("://")
+    kind = scheme.lower() if sign else "http"
+    if kind not in _SCHEMES:
+        return (
+            f"the proxy in ${variable} must be one of {', '.join(sorted(_SCHEMES))}, "
+            f"got {kind}://..; unset it, or name the host in $no_proxy"
+        )
+    if kind.startswith("socks") and find_spec("socksio") is None:
+        return (
+            f"the proxy in ${variable} is a SOCKS proxy, which needs a package: "
+            "pip install socksio"
+        )
+    return ""
+
+
+def _bypasses(url: str, environment: Mapping[str, str]) -> bool:
+    """Return whether `no_proxy` names the host of an address."""
+    host = httpx.URL(url).host
+    names = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    for name in (part.strip().lstrip(".") for part in names.split(",")):
+        if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
+            return True
+    return False
+
+
+def socket_folder(prefix: str) -> str:
+    """Return a new folder for a Unix socket, whose address must be short.
+
+    The usual folder of temporary files is taken where it is short enough.
+
+    Raises:
+        InfrastructureFailure: No folder is short enough and can be written.
+    """
+    for place in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/run"):  # noqa: S108  short by nature
+        if len(place) + len(prefix) > _LONGEST_SOCKET - 30:
+            continue
+        if Path(place).is_dir() and os.access(place, os.W_OK | os.X_OK):
+            return tempfile.mkdtemp(prefix=prefix, dir=place)
+    raise InfrastructureFailure(
+        f"The path of a Unix socket below {tempfile.gettempdir()} is too long, and no "
+        "shorter folder can be written: set TMPDIR to a short path, such as /tmp."
+    )
