@@ -6,7 +6,7 @@ Used by the doors for persons (`person.py`) and for readers (`reader.py`).
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from owa_bench.errors import AgentRaised
+from owa_bench.errors import AgentRaised, UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
@@ -76,6 +76,24 @@ class OutsideSeats:
             for env in envs:
                 env.close()
         return self._tools
+
+
+def refuse_other_agents(layout: RunLayout, prefixes: tuple[str, ...]) -> None:
+    """Refuse to go on with a run whose agent plays through another door.
+
+    Args:
+        layout: The run directory.
+        prefixes: Beginnings of the specs that may play here.
+
+    Raises:
+        UsageError: With the fix.
+    """
+    for arm in read_plan(layout).arms:
+        if not arm.agent.startswith(prefixes):
+            raise UsageError(
+                f"{layout.root} is played by {arm.agent!r}: go on as it was begun "
+                "(`owa-bench play` for a person, with --folder for a reader)."
+            )
 
 
 class OfferedTools:

@@ -13,11 +13,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from owa_bench.bridges.outside_seats import OfferedTools, OutsideSeats
+from owa_bench.bridges.outside_seats import (
+    OfferedTools,
+    OutsideSeats,
+    refuse_other_agents,
+)
 from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
 from owa_bench.run.agents import protocol
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.play import batch
@@ -244,9 +249,11 @@ def play_person(
         What the run directory holds.
 
     Raises:
-        UsageError: Those of `batch.play`.
+        UsageError: Those of `batch.play`, or the run to go on with is no person's.
     """
     layout = RunLayout(out)
+    if request is None:
+        refuse_other_agents(layout, (PERSON, SCRIPTED_PERSON))
     seats = PersonSeats(screen, layout)
     options = replace(options, client=seats.transport, progress=seats.on_progress)
     with contextlib.suppress(RunStopped):
