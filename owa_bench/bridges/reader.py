@@ -8,7 +8,7 @@ for an act. Source: docs/readers.md.
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,11 @@ _DROPPED = "{count} further calls of {act} {number} were dropped after a refused
 class ReaderSeats(OutsideSeats):
     """The seats of one run's reader: a folder for every sitting of every seat."""
 
-    def __init__(self, layout: RunLayout, door: TextFolder) -> None:
+    def __init__(
+        self, layout: RunLayout, door: TextFolder, announce: Callable[[Path], None]
+    ) -> None:
         super().__init__(layout, "reader")
+        self._announce = announce
         self._door = door
         self._number = reader_folder.last_number(door.place)
         self._shown = ""
@@ -74,7 +77,9 @@ class ReaderSeats(OutsideSeats):
         while True:
             self._number += 1
             with contextlib.suppress(FileExistsError):
-                return SittingFolder(self._door.place / f"{self._number:04d}")
+                folder = SittingFolder(self._door.place / f"{self._number:04d}")
+                self._announce(folder.place)
+                return folder
 
     def show(self, words: str) -> None:
         """Say in `where.txt` which folder is open, or how the run has ended."""
@@ -274,7 +279,12 @@ class ReaderTransport:
 
 
 def play_reader(
-    request: Request | None, out: Path, options: RunOptions, folder: Path
+    request: Request | None,
+    out: Path,
+    options: RunOptions,
+    folder: Path,
+    *,
+    announce: Callable[[Path], None] = lambda _: None,
 ) -> RunSummary:
     """Let a reader play the episodes of a run through files.
 
@@ -284,6 +294,7 @@ def play_reader(
         out: The run directory.
         options: Of the run.
         folder: Where the folders of the sittings are made.
+        announce: Called with each of them when it is made, before the brief is there.
 
     Returns:
         What the run directory holds.
@@ -298,7 +309,7 @@ def play_reader(
         refuse_other_agents(layout, (READER,))
     door = reader_folder.open_door(folder, out, options.home, resume=request is None)
     with contextlib.closing(door):
-        seats = ReaderSeats(layout, door)
+        seats = ReaderSeats(layout, door, announce)
         options = replace(options, client=seats.transport, progress=seats.on_progress)
         try:
             with contextlib.suppress(RunStopped):

@@ -41,7 +41,7 @@ class ReaderAct(NamedTuple):
     fault: str = ""
 
 
-class _Seen(NamedTuple):
+class _Look(NamedTuple):
     act: ReaderAct
     mark: tuple[int, int, int]  # changes when the file is written
 
@@ -152,7 +152,7 @@ class SittingFolder(TextFolder):
             self._mark, self._since_s = mark, time.monotonic()
         return time.monotonic() - self._since_s >= GRACE_S
 
-    def _look(self, name: str) -> _Seen | None:
+    def _look(self, name: str) -> _Look | None:
         """Return what a file holds, None where there is none."""
         try:
             known = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
@@ -160,10 +160,10 @@ class SittingFolder(TextFolder):
             return None
         mark = (known.st_ino, known.st_size, known.st_mtime_ns)
         if not stat.S_ISREG(known.st_mode):
-            return _Seen(ReaderAct((), 0, "it is no plain file"), mark)
+            return _Look(ReaderAct((), 0, "it is no plain file"), mark)
         if known.st_size > MOST_BYTES:
             fault = f"it has {known.st_size} bytes, and {MOST_BYTES} are read"
-            return _Seen(ReaderAct((), 0, fault), mark)
+            return _Look(ReaderAct((), 0, fault), mark)
         try:
             data = self._bytes(name)
         except FileNotFoundError:
@@ -172,8 +172,8 @@ class SittingFolder(TextFolder):
             if error.errno in _SCARCE:
                 raise
             fault = f"it cannot be read: {error.strerror}"
-            return _Seen(ReaderAct((), 0, fault), mark)
-        return _Seen(read_act(data), mark)
+            return _Look(ReaderAct((), 0, fault), mark)
+        return _Look(read_act(data), mark)
 
     def _bytes(self, name: str) -> bytes:
         """Return the first bytes of a plain file; one that is swapped has none."""

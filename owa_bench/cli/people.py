@@ -102,8 +102,7 @@ def play(
         )
     run = RunOptions(home=keys.data_folder(), key=key, folder=Path.cwd())
     if folder is not None:
-        ERR.print(f"the reader's files: {folder}; where.txt names the open folder")
-        summary = play_reader(request, out, run, folder)
+        summary = play_reader(request, out, run, folder, announce=_announce)
     elif page:
         with PageScreen(options.port(port), scripted=scripted) as screen:
             ERR.print(f"play at {screen.url}")
@@ -121,6 +120,11 @@ def play(
     if summary.complete < summary.entries:
         door = f" --folder {folder}" if folder else " --page" if page else ""
         ERR.print(f"go on: owa-bench play --out {out}{door} --resume")
+
+
+def _announce(folder: Path) -> None:
+    """Say which folder a reader is to look into."""
+    ERR.print(f"open for the reader: {folder}")
 
 
 def norms(

@@ -13,7 +13,7 @@ from owa_bench.bridges.reader import play_reader
 from owa_bench.bridges.reader_text import MOST_UNREADABLE, example_call
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
-from owa_bench.records.events import MemoryChange, Resource
+from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement, verify
@@ -55,8 +55,7 @@ def play(tmp_path, monkeypatch):
         script = ScriptedReader(door, answer)
         script.start()
         summary = play_reader(asked, layout.root, options, door)
-        script.join(10)
-        assert script.error is None, script.error
+        script.end()
         return summary
 
     played.layout, played.home, played.options = layout, options.home, options
@@ -100,9 +99,7 @@ def test_a_reader_sees_files_alone_and_plays_a_run_like_any_other(play):
     count = len(scripts[0])
     kept = {f"act-{n:04d}.json" for n in range(1, count + 1)}
     kept |= {f"next-{n:04d}.txt" for n in range(count)}
-    assert set(names(folder)) == {"brief.txt", "next.txt", "mine.tmp", *kept} - {
-        "mine.tmp"
-    }
+    assert set(names(folder)) == {"brief.txt", "next.txt", *kept}
     assert [end.q_state for end in ends(play.layout)] == [1.0, 1.0]
     (arm,) = read_plan(play.layout).arms
     assert (arm.name, arm.agent, arm.hosting) == ("mine", "reader:mine", "reader")
@@ -187,11 +184,6 @@ def test_each_sitting_has_a_fresh_folder_and_notes_carry_over(play):
     (end,) = ends(play.layout)
     assert end.outcome == "finished"
     assert [check for check in verify.verify(play.layout.root) if not check.ok] == []
-    assert not any(
-        files.read_trace(play.layout, leaf).of(MemoryChange)
-        and list(files.read_trace(play.layout, leaf).of(MemoryChange))
-        for leaf in files.read_leaves(play.layout)
-    )
 
 
 @pytest.mark.parametrize("what", ["too much", "a link", "a fifo"])
@@ -234,7 +226,7 @@ def test_tools_that_come_on_offer_in_mid_sitting_are_described(play):
     def answer(_folder, text):
         if "[tools on offer now]" in text:
             offers.add(text.split("[tools on offer now]\n")[1].split("\n")[0])
-        return call("go_on")
+        return [call("go_on")] * 4
 
     play(answer, request("recall", ("retrieval",), tier=2))
     assert any("search, open" in offer for offer in offers)
@@ -263,11 +255,6 @@ def test_a_list_of_calls_is_played_in_order_until_one_is_refused(play):
 def test_resume_goes_on_in_the_next_folder_and_only_through_its_own_door(play):
     two = request(episodes=2)
 
-    def leave_after_one(folder, text):
-        if folder.name == "0002":
-            raise KeyboardInterrupt
-        return FINISH
-
     with pytest.MonkeyPatch.context() as patched:
         whole = reader.SittingFolder.take
 
@@ -292,6 +279,7 @@ def test_resume_goes_on_in_the_next_folder_and_only_through_its_own_door(play):
     assert play(lambda _folder, _text: FINISH).missing == 0
     assert names(play.door) == ["0001", "0002", "0003", "where.txt"]
     assert (play.door / "where.txt").read_text() == "done\n"
+    assert [end.outcome for end in ends(play.layout)] == ["finished", "finished"]
     (row,) = reader_table([play.layout.root]).rows
     assert (row.planned, row.episodes, row.attempts) == (2, 2, 3)
 
@@ -357,25 +345,26 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_act_is_told_back_and_costs_no_step(play, name):
-    make, fault = HOSTILE[name]
-    told = []
+def test_what_is_no_act_is_told_back_and_costs_no_step(play):
+    told, waiting = [], list(HOSTILE.values())
 
     def answer(folder, text):
         told.append(text)
-        if len(told) > 1:
+        if not waiting:
             return FINISH
+        make, _ = waiting.pop(0)
         make(folder / "act.json")
         return None
 
     play(answer, request())
-    assert fault in told[1], told[1]
-    assert "act.json 1 was not played and cost no step" in told[1]
-    assert "step 0, 200 steps left" in told[1]
+    for number, (_, fault) in enumerate(HOSTILE.values(), 1):
+        assert fault in told[number], told[number]
+        assert f"act.json {number} was not played and cost no step" in told[number]
+        assert "step 0, 200 steps left" in told[number]
+        kept = play.door / "0001" / f"refused-{number:04d}.json"
+        assert os.path.lexists(kept)
     (end,) = ends(play.layout)
     assert (end.outcome, end.steps) == ("finished", 1)
-    assert os.path.lexists(play.door / "0001" / "refused-0001.json")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
@@ -501,7 +490,7 @@ def test_an_example_call_is_one_that_its_schema_allows():
         fields = {"type": "object", "additionalProperties": False, **parameters}
         return ToolSpec(name=name, about="", parameters=fields)
 
-    impossible = {"properties": {"x": {"type": "string", "pattern": "^z+$"}}}
+    impossible = {"properties": {"x": {"type": "string", "minLength": 9}}}
     tools = [
         tool("look"),
         tool("no", **impossible, required=["x"]),

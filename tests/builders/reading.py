@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 
@@ -20,19 +19,26 @@ class ScriptedReader(threading.Thread):
         super().__init__(daemon=True)
         self.door, self.answer = Path(door), answer
         self.error = None
+        self.stop = threading.Event()
         self._seen = {}
+
+    def end(self):
+        """Stop, and say what went wrong."""
+        self.stop.set()
+        self.join(10)
+        assert self.error is None, self.error
 
     def run(self):
         try:
-            while self._turn():
-                time.sleep(0.005)
+            while not self.stop.wait(0.005):
+                self._turn()
         except BaseException as error:  # noqa: BLE001  shown by the test
             self.error = error
 
     def _turn(self):
         where = _text(self.door / "where.txt").split()
         if where[:1] != ["open"]:
-            return where not in (["done"], ["stopped"])
+            return
         folder = self.door / where[1]
         text = _text(folder / "next.txt")
         if text and self._seen.get(folder) != text and "has ended" not in text:
@@ -40,7 +46,6 @@ class ScriptedReader(threading.Thread):
             act = self.answer(folder, text)
             if act is not None:
                 write_whole(folder, act)
-        return True
 
 
 def write_whole(folder, act):
@@ -58,5 +63,5 @@ def call(tool, **arguments):
 def _text(path):
     try:
         return path.read_text()
-    except FileNotFoundError:
+    except OSError:
         return ""
