@@ -50,9 +50,12 @@ from owa_bench.run.store.memory_folder import (
 
 POLL_S = 0.1
 _ENDED = "[the sitting has ended: nothing more is read here]\n"
-_UNREADABLE = "{act} {number} was not played and cost no step: {fault}."
+_UNREADABLE = (
+    "{act} {number} was not played and cost no step: {fault}. "
+    "The last answer again follows."
+)
 _EARLY = "{name} was written before this answer; it was not played."
-_DROPPED = "{count} further calls of {act} {number} were dropped after a refused one."
+_DROPPED = "calls of {act} {number} dropped after a refused one: {count}."
 
 
 class ReaderSeats(OutsideSeats):

@@ -14,7 +14,8 @@ MOST_UNREADABLE = 20  # files in a row that hold no act; the episode fails with 
 
 _HOW = """\
 # How to act
-- The files of this folder are all you have. Read `{next}`: it shows what you see now.
+- Use the files of this folder and nothing else. Read `{next}`: it shows what you see
+  now.
 - Write one tool call as JSON into `{act}` in this folder, for example:
 
       {example}
@@ -33,14 +34,11 @@ _HOW = """\
 - What you wrote and were answered stays as `act-0001.json`, `next-0001.txt` and so on.
 """
 _FINISH = """\
-- The episode ends when you call `finish`. State `p`, the probability that the task is
-  done right.
-"""
-_RETIRE = """\
-- Only the first seat ends the episode with `finish`.
+- The episode ends with `finish`, or with `declare_infeasible`. State `p`, the
+  probability that the task is done right.
 """
 _BELIEFS = """\
-- In `finish`, state under `beliefs` a probability for each proposition, by its id.
+- State there, under `beliefs`, a probability for each proposition, by its id.
 - `p` and `beliefs` are scored by a proper rule: say what you believe.
 """
 _NOTES = """\

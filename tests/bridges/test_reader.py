@@ -245,7 +245,7 @@ def test_a_list_of_calls_is_played_in_order_until_one_is_refused(play):
 
     play(answer, request())
     assert "step 2, 198 steps left" in told[1]
-    assert "1 further calls of act.json 1 were dropped" in told[1]
+    assert "calls of act.json 1 dropped after a refused one: 1." in told[1]
     assert "[call 1]" in told[1]
     assert "`tool` must be one of" in told[1].split("[call 2]")[1]
     (end,) = ends(play.layout)
