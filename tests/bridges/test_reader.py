@@ -184,6 +184,8 @@ def test_each_sitting_has_a_fresh_folder_and_notes_carry_over(play):
     (end,) = ends(play.layout)
     assert end.outcome == "finished"
     assert [check for check in verify.verify(play.layout.root) if not check.ok] == []
+    statement.write(play.layout.root, keys.load(play.home, keys.DEFAULT))
+    assert all(check.ok for check in verify.recompute(play.layout.root))
 
 
 @pytest.mark.parametrize("what", ["too much", "a link", "a fifo"])
