@@ -6,27 +6,29 @@ agent of that suite is started anew.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from owa_bench.bridges.outside_seats import (
+    OfferedTools,
+    OutsideSeats,
+    refuse_other_agents,
+)
 from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
-from owa_bench.errors import AgentRaised, FieldError
+from owa_bench.errors import FieldError
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
 from owa_bench.run.agents import protocol
-from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunSummary
-from owa_bench.run.play.episode_setup import env_for
 from owa_bench.run.play.loop import RunStopped
-from owa_bench.shells.tool_env import ToolEnv
 
-_LEFT = "the person left before the episode had ended"
 _SITTING = "The next sitting of the same episode begins."
 
 
@@ -127,17 +129,14 @@ class ToolDesk:
         return self._tools[name]
 
 
-class PersonSeats:
+class PersonSeats(OutsideSeats):
     """The seats of one run's person: a transport for every sitting of every seat."""
 
     def __init__(self, screen: PersonScreen, layout: RunLayout) -> None:
+        super().__init__(layout, "person", (PersonLeaves, KeyboardInterrupt))
         self.screen = screen
-        self._layout = layout
         self._pages = 0
         self._complete: int | None = None
-        self._tools: Mapping[str, ToolSpec] | None = None
-        self._acting = False  # in the open episode
-        self._left = False
 
     def transport(self) -> "PersonTransport":
         """Return the loop's connection for one sitting."""
@@ -145,7 +144,8 @@ class PersonSeats:
 
     def on_progress(self, progress: Progress) -> None:
         """Note that an episode has ended."""
-        self._acting, self._complete = False, progress.done
+        super().on_progress(progress)
+        self._complete = progress.done
 
     def begin(self, brief: Brief) -> PersonView:
         """Begin a sitting; return its empty view.
@@ -157,50 +157,13 @@ class PersonSeats:
         self._pages += 1
         title = _SITTING if brief.session else self._title()
         seat = "" if brief.role == "agent" else brief.role
-        view = PersonView(page=self._pages, title=title, seat=seat, begun=self._acting)
+        view = PersonView(page=self._pages, title=title, seat=seat, begun=self.acting)
         with self.present():
             self.screen.begin(view)
         return view
 
-    @contextlib.contextmanager
-    def present(self, *, acting: bool = False) -> Iterator[None]:
-        """Turn the person's leaving into the end of the episode, or of the run.
-
-        Args:
-            acting: whether an action is asked for: the episode is begun.
-
-        Raises:
-            RunStopped: between two episodes.
-            AgentRaised: within one; it has failed.
-        """
-        self._acting = self._acting or acting
-        if self._left:
-            raise RunStopped
-        try:
-            yield
-        except (PersonLeaves, KeyboardInterrupt) as error:
-            self._left = True
-            if self._acting:
-                raise AgentRaised(_LEFT) from error
-            raise RunStopped from error
-
-    def every_tool(self) -> Mapping[str, ToolSpec]:
-        """Return all tools of the run's suites: some come on offer in mid-sitting."""
-        if self._tools is None:
-            plan = read_plan(self._layout)
-            envs = [env_for(plan, suite.name) for suite in plan.suites]
-            self._tools = {
-                tool.name: tool
-                for env in envs
-                if isinstance(env, ToolEnv)
-                for tool in env.tools
-            }
-            for env in envs:
-                env.close()
-        return self._tools
-
     def _title(self) -> str:
-        held = batch.summary(self._layout)
+        held = batch.summary(self.layout)
         if self._complete is None:
             self._complete = held.complete
         return f"Episode {self._complete + 1} of {held.entries}"
@@ -211,11 +174,10 @@ class PersonTransport:
 
     def __init__(self, seats: PersonSeats) -> None:
         self._seats = seats
-        self._tools: tuple[ToolSpec, ...] = ()
+        self._tools = OfferedTools(seats, ())
         self._brief = Brief(text="", goal={})
         self._view = PersonView(page=0, title="")
         self._action = ""
-        self._narrow = False
 
     def ask(
         self, request: protocol.AgentRequest, deadline_s: float
@@ -230,7 +192,8 @@ class PersonTransport:
             The reply; it declares nothing beside the action.
         """
         if request.reset is not None:
-            self._tools, self._brief = request.reset.tools, request.reset.brief
+            self._tools = OfferedTools(self._seats, request.reset.tools)
+            self._brief = request.reset.brief
             self._view = self._seats.begin(self._brief)
         elif request.act is not None:
             action = self._next_action(request.act, deadline_s)
@@ -246,7 +209,7 @@ class PersonTransport:
         else:
             brief, task, text = self._brief.text, text, ""
             task = task if task.startswith(brief) else f"{brief}\n\n{task}"
-        tools = self._on_offer(info.get("offer"))
+        tools = self._tools.named(info.get("offer"))
         forms = tuple(form_of(tool, self._brief.propositions) for tool in tools)
         steps = int(self._brief.budgets.get("steps", 0))
         self._view = msgspec.structs.replace(
@@ -258,21 +221,12 @@ class PersonTransport:
             interventions_left=info.get("interventions_left"),
             exchanges=exchanges,
         )
-        with self._seats.present(acting=True):
+        self._seats.acting = True
+        with self._seats.present():
             self._action = self._seats.screen.ask(
                 self._view, ToolDesk(tools), deadline_s
             )
         return self._action
-
-    def _on_offer(self, names: Sequence[str] | None) -> tuple[ToolSpec, ...]:
-        """Return the tools that may be called; None names all."""
-        known = {tool.name: tool for tool in self._tools}
-        if names is None and not self._narrow:
-            return self._tools
-        self._narrow = True  # the sitting began with some of the tools
-        if names is None or not set(names) <= set(known):
-            known = dict(self._seats.every_tool())
-        return tuple(known[name] for name in (known if names is None else names))
 
     def end(self) -> float:
         """End nothing: the person stays for the next episode."""
@@ -295,9 +249,11 @@ def play_person(
         What the run directory holds.
 
     Raises:
-        UsageError: Those of `batch.play`.
+        UsageError: Those of `batch.play`, or the run to go on with is no person's.
     """
     layout = RunLayout(out)
+    if request is None:
+        refuse_other_agents(layout, (PERSON, SCRIPTED_PERSON))
     seats = PersonSeats(screen, layout)
     options = replace(options, client=seats.transport, progress=seats.on_progress)
     with contextlib.suppress(RunStopped):

@@ -74,6 +74,7 @@ COMMANDS = {
     "replay": "evidence:replay",
     "doctor": "listing:doctor",
     "play": "people:play",
+    "readers": "reading:readers",
     "norms": "people:norms",
     "judge": "people:judge",
     "serve": "serving:serve",

@@ -15,7 +15,7 @@ from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, note, table
 from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import CheckFailure, FieldError, UsageError, one_of
-from owa_bench.records.plan import PERSON, SCRIPTED_PERSON, Budget
+from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON, Budget
 from owa_bench.records.toml import decode, in_file
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.store import keys
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "person"),
-    *("act_seconds", "steps", "scripted", "repeats", "protocol"),
+    *("act_seconds", "steps", "scripted", "repeats", "protocol", "reader"),
 )
+_SCREEN = ("person", "page", "port", "scripted")
 
 
 def play(
     context: typer.Context,
     out: Path = option(..., "Run directory to make, or to resume."),
     person: str = option("person", "Name of the arm: who plays."),
+    folder: Path | None = option(None, "Play through files in this empty folder."),
+    reader: str = option("reader", "Name of the arm with --folder: who reads."),
     suite: str = option("toolquest", "The suite."),
     family: str | None = option(None, "Families; all if left out."),
     tier: str = option("1", "Tiers."),
@@ -51,29 +54,39 @@ def play(
     resume: bool = option(False, "Go on with the run in --out."),
     key: str = KeyName,
 ) -> None:
-    """Let a person play episodes, in this terminal or in a page.
+    """Let a person play episodes, in this terminal, in a page, or through files.
 
     The person is shown what an agent is shown, and the run directory is like any
     other: report, verify, recompute and replay read it. Every sitting begins with an
     empty page. Who stops between two episodes goes on with --resume; an episode that
-    is left has failed.
+    is left has failed. With --folder a reader (a language model, a person, a program)
+    sees text files and writes act.json: docs/readers.md.
 
       owa-bench play --suite toolquest --tier 1 --person ada --page --out runs/ada
 
       owa-bench play --out runs/ada --page --resume
+
+      owa-bench play --suite toolquest --reader mine --folder desk --out runs/mine
     """
     from owa_bench.bridges.person import play_person
     from owa_bench.bridges.person_page import PageScreen
     from owa_bench.bridges.person_terminal import TerminalScreen
+    from owa_bench.bridges.reader import play_reader
 
+    given = options.given_names(context)
+    if folder is not None:
+        options.refuse_together(given, _SCREEN, "is for a person, not for --folder.")
+    else:
+        options.refuse_together(given, ("reader",), "needs --folder DIR.")
     request = None
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there."
-        options.refuse_together(options.given_names(context), _SHAPING, why)
+        options.refuse_together(given, _SHAPING, why)
         scripted = _is_scripted(out)
     else:
+        agent = f"{SCRIPTED_PERSON if scripted else PERSON}{person}"
         request = Request(
-            agents=(f"{SCRIPTED_PERSON if scripted else PERSON}{person}",),
+            agents=(agent if folder is None else f"{READER}{reader}",),
             draws=options.draws_of(
                 suite=suite,
                 family=family,
@@ -88,7 +101,9 @@ def play(
             budget=Budget(steps=steps, act_s=act_seconds),
         )
     run = RunOptions(home=keys.data_folder(), key=key, folder=Path.cwd())
-    if page:
+    if folder is not None:
+        summary = play_reader(request, out, run, folder, announce=_announce)
+    elif page:
         with PageScreen(options.port(port), scripted=scripted) as screen:
             ERR.print(f"play at {screen.url}")
             summary = play_person(request, out, run, screen)
@@ -103,8 +118,13 @@ def play(
         f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )
     if summary.complete < summary.entries:
-        screen_flag = " --page" if page else ""
-        ERR.print(f"go on: owa-bench play --out {out}{screen_flag} --resume")
+        door = f" --folder {folder}" if folder else " --page" if page else ""
+        ERR.print(f"go on: owa-bench play --out {out}{door} --resume")
+
+
+def _announce(folder: Path) -> None:
+    """Say which folder a reader is to look into."""
+    ERR.print(f"open for the reader: {folder}")
 
 
 def norms(

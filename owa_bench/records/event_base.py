@@ -32,7 +32,8 @@ Meter = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9_]+/)?[a-z][a-z0-9_]*$")]
 # fmt: off
 METERS = (
     "api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s",
-    "supervisor_min", "bytes", "exposure_s", "tokens_cached",
+    "supervisor_min", "bytes", "exposure_s", "tokens_cached", "characters_in",
+    "characters_out",
 )
 # fmt: on
 

@@ -18,6 +18,7 @@ MAX_FAILURES = 3  # `Plan.attempt_rule`: attempts of an entry that the harness f
 MAX_PROVIDER_FAILURES = 2  # attempts of an entry that a provider failed, a call of run
 PERSON = "person:"  # before the name of a person in an arm's agent
 SCRIPTED_PERSON = "scripted-person:"  # a program in a person's place
+READER = "reader:"  # a person or program that sees text files alone
 # The assurance of a run is at most this, by the hosting of any of its agents.
 WEAK_HOSTINGS: Mapping[str, int] = {
     "": 2,  # a plan that does not say
@@ -26,6 +27,7 @@ WEAK_HOSTINGS: Mapping[str, int] = {
     "local address": 2,
     "client": 2,
     "person": 2,
+    "reader": 2,
     "remote": 4,
 }
 KEY = re.compile(r"([0-9a-f]{64})?")  # a public key in hex, or none

@@ -80,11 +80,11 @@ def chi2_quantile(level: float, freedom: float) -> float:
     return float(2 * special.gammaincinv(freedom / 2, level))
 
 
-def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 percent interval of a rate.
 
     Args:
-        successes: At most as many as trials.
+        successes: At most as many as trials; a fraction if trials are shares.
         trials: At least 1.
 
     Returns:

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 import zstandard
 
 DECLARATIONS = "agent"  # source of what an agent says about itself: never priced
-UNCOUNTED = {"docker", "local address", "remote", "client", "person"}
+UNCOUNTED = {"docker", "local address", "remote", "client", "person", "reader"}
 
 
 @dataclass

@@ -33,6 +33,7 @@ from owa_bench.run.agents.protocol import (
 from owa_bench.run.agents.spec import Origin
 from owa_bench.run.agents.transports import (
     AgentTransport,
+    CountsUse,
     HttpTransport,
     LocalTransport,
     NoTransport,
@@ -117,22 +118,25 @@ class AgentConnection:
         self._cpu_s += self._transport.end()
 
     def take_cpu(self, step: int, seat: str) -> list[Resource]:
-        """Return the CPU seconds of an ended agent since the last call, if any.
+        """Return what an ended agent used since the last call, if anything.
+
+        That is its CPU seconds and what its transport counted (`CountsUse`).
 
         Args:
             step: Number of the last action.
             seat: The agent's seat.
 
         Returns:
-            One event, or none where nothing was measured.
+            One event for each meter that is not 0.
         """
-        used_s, self._cpu_s = fixed(self._cpu_s), 0.0
-        if not used_s:
-            return []
+        used = {"cpu_s": fixed(self._cpu_s)}
+        self._cpu_s = 0.0
+        if isinstance(self._transport, CountsUse):
+            used |= self._transport.take_use()
         return [
-            Resource(
-                step=step, source="harness", role=seat, meter="cpu_s", amount=used_s
-            )
+            Resource(step=step, source="harness", role=seat, meter=meter, amount=amount)
+            for meter, amount in used.items()
+            if amount
         ]
 
     def provider_blame(self, patience_s: float = 0.0) -> ProviderBlame | None:
@@ -200,7 +204,7 @@ class AgentLauncher:
         place = "" if memory is None or hosting == REMOTE else str(memory)
         if origin.kind == "http":
             return AgentConnection(HttpTransport(origin.target), place)
-        if origin.kind in ("client", "person"):
+        if origin.outside:
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
         session = self._gateway.open(scope) if self._gateway else None

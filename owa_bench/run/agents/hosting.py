@@ -32,6 +32,7 @@ HOSTINGS: Mapping[str, str] = {
     REMOTE: "behind an address of another machine, without memory_dir",
     "client": "outside, through `owa-bench serve`, unsandboxed",
     "person": "a person at this machine, through `owa-bench play`",
+    "reader": "outside, through the files of `owa-bench play --folder`, unsandboxed",
     "harness": "a control policy, part of the harness",
 }
 # Of agents that the harness neither starts nor ends.
@@ -56,7 +57,7 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
     """
     if origin.kind == "policy":
         return "harness"
-    if origin.kind in ("client", "person"):
+    if origin.outside:
         return origin.kind
     if origin.kind == "http":
         return "local address" if _is_local(origin.target) else REMOTE

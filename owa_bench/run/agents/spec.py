@@ -27,7 +27,7 @@ from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, Needs, View
-from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
+from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON
 from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
 
@@ -40,13 +40,21 @@ OriginKind = Literal[
     "http",
     "client",
     "person",
+    "reader",
     "model",
 ]
 CLIENT = "client:"
 CLONE = "clone:"  # a command in a git clone of its project
 SEATS = "seats:"
 _REST = "*"  # the roles that no other seat of a mixed crew names
-OUTSIDE = (CLIENT, PERSON, SCRIPTED_PERSON)  # agents that play from outside
+# Agents that play from outside: kind of origin by the prefix of the spec.
+_OUTSIDE_KINDS: Mapping[str, OriginKind] = {
+    CLIENT: "client",
+    PERSON: "person",
+    SCRIPTED_PERSON: "person",
+    READER: "reader",
+}
+OUTSIDE = tuple(_OUTSIDE_KINDS)
 MODEL = "sb3:"
 _POLICY = "policy:"
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -70,6 +78,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     kind: OriginKind
     target: str
     folders: tuple[str, ...] = ()
+
+    @property
+    def outside(self) -> bool:
+        """Whether it plays from outside: the harness neither starts nor ends it."""
+        return self.kind in _OUTSIDE_KINDS.values()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +221,9 @@ def _policy(spec: str) -> AgentHandle:
 
 
 def _outside(spec: str) -> AgentHandle:
-    """Return an agent that plays from outside: a client, or a person."""
+    """Return an agent that plays from outside: a client, a person or a reader."""
     prefix = next(prefix for prefix in OUTSIDE if spec.startswith(prefix))
-    kind: OriginKind = "client" if prefix == CLIENT else "person"
+    kind = _OUTSIDE_KINDS[prefix]
     name = spec.removeprefix(prefix)
     if not _OUTSIDE_NAME.fullmatch(name):
         raise AgentSpecError(
@@ -305,7 +318,7 @@ def _mixed_crew(spec: str, place: Path) -> AgentHandle:
         )
     seats = {role: load_agent(text, folder=place) for role, _, text in pairs}
     for role, agent in seats.items():
-        outside = agent.origin.kind in ("client", "person") or agent.seats
+        outside = agent.origin.outside or agent.seats
         if outside or agent.needs != "nothing" or agent.view != "language":
             raise AgentSpecError(
                 f"`--seat {role}` must be an agent of the text view that the harness "

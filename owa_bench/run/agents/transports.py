@@ -5,6 +5,8 @@
     HttpTransport    an address; each request is one POST
     LocalTransport   this process: fast, and deadlines are only noticed afterwards
     a client's       outside, through `owa-bench serve`
+    a person's       outside, through `owa-bench play`
+    a reader's       outside, through the files of `owa-bench play --folder`
 
 All raise AgentRaised or AgentTimeout for what is the agent's fault.
 """
@@ -13,7 +15,7 @@ import os
 import select
 import time
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import httpx
 import msgspec
@@ -68,6 +70,14 @@ class AgentTransport(Protocol):
             Seconds of CPU that it used since the last call, as the harness measured
             them; 0 where it cannot.
         """
+
+
+@runtime_checkable
+class CountsUse(Protocol):
+    """A transport that counts more than the CPU seconds of `end`."""
+
+    def take_use(self) -> Mapping[str, float]:
+        """Return amounts by meter since the last call."""
 
 
 class NoTransport:

@@ -298,7 +298,7 @@ def _misfit(agent: AgentHandle, suite: Suite) -> str:
     for role in agent.seats:
         if role != "*" and role not in roles:
             return f"must seat roles of `{name}` ({', '.join(roles) or 'none'}): {role}"
-    speaks_tools = origin.kind in ("client", "person") or (
+    speaks_tools = origin.outside or (
         origin.kind == "registry" and not agent.suites and not agent.native
     )
     if speaks_tools and suite.card.native:
