@@ -78,9 +78,11 @@ def decoded(body: bytes | str) -> Any:
     NaN, infinities and bytes that are no UTF-8 are read too: nothing beside the counts
     of tokens may void them.
     """
-    text = body.decode("utf-8-sig", "replace") if isinstance(body, bytes) else body
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
-        return json.loads(text)
+        value = json.loads(text.removeprefix("\ufeff"))
+        # Some servers put a list around the one object.
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
     except (ValueError, RecursionError):
         return None
 
@@ -116,8 +118,6 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> Judgemen
         return _refusal(status, value, body)
     if value is None and body.lstrip()[:6].startswith((b"data:", b"event:", b":")):
         return judge_events(body, path)
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
     if not isinstance(value, dict):
         page = "a page or text in place of JSON" if body.strip() else "an empty body"
         return Judgement("failure", "no completion", _line(page, body))
@@ -428,8 +428,6 @@ def _cause_of_words(status: int, words: str) -> Cause:
 
 def _named(value: Any) -> tuple[frozenset[str], str]:
     """Return the codes of an error, in lower case, and its words."""
-    if isinstance(value, list) and value:
-        value = value[0]
     error = value.get("error", value) if isinstance(value, dict) else None
     if isinstance(error, str):
         return frozenset(), " ".join(error.split())[:_SHOWN]

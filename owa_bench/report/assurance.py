@@ -29,6 +29,7 @@ from owa_bench.records import witness
 from owa_bench.records.layout import RECEIPT_TYPE
 from owa_bench.records.plan import WEAK_HOSTINGS, Plan
 from owa_bench.records.registry import Registry
+from owa_bench.records.trace import FAILED
 from owa_bench.records.witness import Receipt, Witness
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.integrity_checks import CheckResult
@@ -260,7 +261,7 @@ def _fault(bundle: Bundle, receipt: Receipt) -> str:
 def _shortfall(bundle: Bundle, receipt: Receipt) -> str:
     """Return why a receipt is not a second party's replay of the whole run."""
     counted = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
-    counted |= {x.attempt_id for x in bundle.leaves if x.status == "infrastructure"}
+    counted |= {x.attempt_id for x in bundle.leaves if x.status in FAILED}
     left_out = counted - set(receipt.episodes)
     if left_out:
         return f"leaves out {len(left_out)} of {len(counted)} episodes"

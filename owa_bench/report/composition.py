@@ -18,7 +18,7 @@ from owa_bench.canonical import key_id
 from owa_bench.records.events import Drift, Violation
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Judgement
-from owa_bench.records.trace import Trace
+from owa_bench.records.trace import FAILED, Trace
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.comparison import report_comparison
@@ -244,7 +244,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
         planned=len(plan.entries),
         attempts=len(bundle.leaves),
         counted=sum(leaf is not None for leaf in bundle.counting_leaves),
-        infrastructure=states["infrastructure"],
+        infrastructure=sum(states[status] for status in FAILED),
         unfinished=states["unfinished"],
         without_attempt=len(bundle.missing),
         simulated_days=plan.simulated_days and any(e.day for e in plan.entries),

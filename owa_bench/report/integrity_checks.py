@@ -250,10 +250,31 @@ def _identity_faults(
         yield f"{name}: the plan has no entry {leaf.index}"
         return
     yield from _boundary_faults(attempt)
+    yield from _provider_faults(attempt)
     start = attempt.events[0] if attempt.events else None
     if isinstance(start, events.EpisodeStart):
         faults = _term_faults(start, leaf, entry, plan)
         yield from (f"{name}: {fault}" for fault in faults)
+
+
+def _provider_faults(attempt: RecordedAttempt) -> Iterator[str]:
+    """Yield where an attempt is laid to a model's provider that no call shows failing.
+
+    Else an attempt that went badly could be played again under that name.
+    """
+    if attempt.leaf.status != "provider":
+        return
+    calls = [
+        event
+        for event in attempt.events
+        if isinstance(event, events.ModelCall) and event.source == "harness"
+    ]
+    # One that the agent's deadline cut off has no verdict.
+    if not any(call.verdict in ("", "failure") for call in calls):
+        yield (
+            f"{attempt.attempt_id}: it is laid to the model's provider, and no call of "
+            "a model failed in it"
+        )
 
 
 def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:

@@ -29,6 +29,7 @@ from owa_bench.scoring.task_means import mean_over_tasks
 
 PAGE = "index.html"
 LEAST = 4  # V4: replayed by a second party
+MOST_LOST = 0.02  # attempts laid to a provider, as a share of the planned episodes [D]
 _MICRO = 10**6
 
 
@@ -118,6 +119,13 @@ def _rows(
         raise CheckFailure(words)
     if bundle.missing:
         raise CheckFailure(f"{len(bundle.missing)} planned episodes were not played")
+    lost = sum(leaf.status == "provider" for leaf in bundle.leaves)
+    if lost > MOST_LOST * len(plan.entries):
+        raise CheckFailure(
+            f"{lost} attempts were laid to a model's provider, more than "
+            f"{100 * MOST_LOST:g} percent of the planned episodes: who runs the "
+            "provider could have bad episodes played again"
+        )
     public = bytes.fromhex(plan.public_key)
     checks = verify.verify(run, public, evaluator, registry)
     _refuse_broken([*checks, *verify.recompute(run)])

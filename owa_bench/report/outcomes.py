@@ -6,6 +6,7 @@ the run's budget ended before the agent's first step was not played either.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -26,11 +27,18 @@ _NAMES = {
     "infrastructure": "failed through the harness",
 }
 PROVIDER = "provider refused or unreachable"
+MISSING = "missing: the model's provider failed"
+STOPPED = "missing: not played after its provider failed"
 NOT_PLAYED = "not played"
 NO_BUDGET = "not played: budget"
 _REFUSALS = frozenset({401, 402, 403, 404})  # of a key, a quota or a model's name
 _OWN_ACT = frozenset({"finished", "declared infeasible"})
-_BROKEN = frozenset({*set(_NAMES.values()) - _OWN_ACT, PROVIDER, NOT_PLAYED, NO_BUDGET})
+_LOST = frozenset(
+    {MISSING, STOPPED}
+)  # through the provider: never a failure of its own
+_BROKEN = frozenset(
+    {*set(_NAMES.values()) - _OWN_ACT, PROVIDER, NOT_PLAYED, NO_BUDGET, *_LOST}
+)
 
 
 class OutcomeCount(msgspec.Struct, frozen=True):
@@ -42,6 +50,18 @@ class OutcomeCount(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class AnsweringModel(msgspec.Struct, frozen=True):
+    """A model that an agent asked for, and the name that the replies gave.
+
+    `truncated` counts the calls whose server counted far fewer tokens than it was sent.
+    """
+
+    asked: str
+    answered: str
+    calls: int
+    truncated: int = 0
+
+
 class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
@@ -49,7 +69,9 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     there is no success or no known cost. `helped` counts the counted episodes in which
     the supervisor helped or a person stepped in. `again` counts attempts of its
     episodes that failed through harness or provider. `commonest` is the most frequent
-    kind and reason among the broken, with its number and its first attempt.
+    kind and reason among the broken, with its number and its first attempt. `missing`
+    are the planned episodes that do not count because a provider failed, and
+    `missing_reason` its words. `models` answered in the counted episodes.
     """
 
     arm: str
@@ -62,6 +84,9 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     helped: int = 0
     again: int = 0
     commonest: OutcomeCount | None = None
+    missing: int = 0
+    missing_reason: str = ""
+    models: tuple[AnsweringModel, ...] = ()
 
     @property
     def own(self) -> int:
@@ -106,7 +131,7 @@ def arm_outcomes(
         last = attempt.events[-1] if attempt.events else None
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
             by_provider = last.reason.startswith(ProviderFailure.__name__)
-            kind = PROVIDER if by_provider else _NAMES["infrastructure"]
+            kind = MISSING if by_provider else _NAMES["infrastructure"]
             ending = _Ending(attempt.attempt_id, kind, last.reason)
             failed[attempt.leaf.index].append(ending)
     won = {t.leaf.index for t in bundle.traces() if t.end.success}
@@ -114,11 +139,12 @@ def arm_outcomes(
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
     for entry in bundle.plan.entries:
         indices[entry.arm].append(entry.index)
-    nothing = _Ending("", NOT_PLAYED, "")
+    models = _answering_models(bundle)
     return tuple(
         _of_arm(
             arm,
-            [endings.get(i) or (failed.get(i) or [nothing])[-1] for i in planned],
+            _endings_of(planned, endings, failed),
+            models=models.get(arm, ()),
             counted=sum(i in endings for i in planned),
             successes=sum(i in won for i in planned),
             helped=sum(i in helped for i in planned),
@@ -127,6 +153,42 @@ def arm_outcomes(
         )
         for arm, planned in indices.items()
     )
+
+
+def _endings_of(
+    planned: Sequence[int],
+    endings: Mapping[int, _Ending],
+    failed: Mapping[int, Sequence[_Ending]],
+) -> list[_Ending]:
+    """Return how each planned episode of an arm ended.
+
+    What an arm did not play after its provider failed is missing through that too.
+    """
+    ended: list[_Ending | None] = [
+        endings.get(i) or next(reversed(failed.get(i, ())), None) for i in planned
+    ]
+    lost = next((one for one in ended if one and one.kind == MISSING), None)
+    nothing = _Ending("", STOPPED, lost.reason) if lost else _Ending("", NOT_PLAYED, "")
+    return [one or nothing for one in ended]
+
+
+def _answering_models(bundle: Bundle) -> dict[str, tuple[AnsweringModel, ...]]:
+    """Return the models that the gateway saw answer, by arm."""
+    seen: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    short: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for trace in bundle.traces():
+        for call in trace.of(ModelCall):
+            if call.source == "harness" and call.served:
+                names = (call.model, call.served)
+                seen[trace.start.arm][names] += 1
+                short[trace.start.arm][names] += call.truncated
+    return {
+        arm: tuple(
+            AnsweringModel(*names, count, short[arm][names])
+            for names, count in sorted(calls.items())
+        )
+        for arm, calls in seen.items()
+    }
 
 
 def _ending(trace: Trace) -> _Ending:
@@ -168,6 +230,7 @@ def _of_arm(
     helped: int,
     cost: int | None,
     again: int,
+    models: tuple[AnsweringModel, ...] = (),
 ) -> ArmOutcomes:
     """Return the record of an arm from the endings of its planned episodes."""
     broken = [ending for ending in endings if ending.kind in _BROKEN]
@@ -195,6 +258,9 @@ def _of_arm(
         helped=helped,
         again=again,
         commonest=commonest,
+        missing=sum(ending.kind in _LOST for ending in endings),
+        missing_reason=next((e.reason for e in endings if e.kind == MISSING), ""),
+        models=models,
     )
 
 

@@ -36,6 +36,7 @@ from owa_bench.records.events import (
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import (
+    FAILED,
     Leaf,
     Trace,
     counted_leaves,
@@ -157,7 +158,7 @@ def replay_run(
         raise UsageError(
             f"{layout.root} holds no complete episode yet: nothing to replay."
         )
-    failed = [leaf for leaf in leaves if leaf.status == "infrastructure"]
+    failed = [leaf for leaf in leaves if leaf.status in FAILED]
     chosen = _choose([*complete, *failed], episodes)
     entries = {entry.index: entry for entry in plan.entries}
     sampled = None
@@ -337,6 +338,8 @@ def _own_clock(trace: Trace) -> bool:
 def _false_failure(env: PlayedEnv, trace: Trace, lines: Sequence[bytes]) -> str:
     """Return why an attempt is not one that the harness failed, "" where it may be."""
     if env.ending is not None:
+        if trace.leaf.status == "provider" and not env.ending.success:
+            return ""  # an agent may go on without its model, and end the episode
         return (
             "it is said to have failed through the harness, and its actions end the "
             f"episode ({env.ending.outcome}): it was complete"

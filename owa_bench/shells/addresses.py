@@ -62,9 +62,9 @@ def is_loopback(url: str) -> bool:
 def uses_proxy(url: str) -> bool:
     """Return whether a client of an address may read the proxy's variables.
 
-    A proxy cannot reach this machine's loopback.
+    A proxy cannot reach this machine's loopback, and `no_proxy` names other hosts.
     """
-    return not is_loopback(url)
+    return not (is_loopback(url) or _bypasses(url, os.environ))
 
 
 def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
@@ -74,10 +74,9 @@ def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
         url: Where requests go.
         environment: Variables, such as `https_proxy`.
     """
-    if not url or not uses_proxy(url) or _bypasses(url, environment):
+    if not url or is_loopback(url) or _bypasses(url, environment):
         return ""
-    scheme = httpx.URL(url).scheme
-    for name in (f"{scheme}_proxy", "all_proxy"):
+    for name in ("https_proxy", "http_proxy", "all_proxy"):  # the client reads all
         for variable in (name, name.upper()):
             if proxy := environment.get(variable, "").strip():
                 return _proxy_fault(variable, proxy)

@@ -9,7 +9,7 @@ import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from owa_bench.errors import InfrastructureFailure
+from owa_bench.errors import InfrastructureFailure, error_line
 from owa_bench.seeding import fresh_bytes
 
 KEY_HEADER = "x-owa-key"
@@ -32,11 +32,22 @@ def serve_in_thread(
     Raises:
         InfrastructureFailure: The server does not start.
     """
-    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
+    causes: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            server.run(sockets)
+        except BaseException as error:  # noqa: BLE001  said by the thread that waits
+            causes.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     deadline = time.monotonic() + _START_S
     while not server.started:
-        if time.monotonic() > deadline or not thread.is_alive():
+        if not thread.is_alive():
+            cause = error_line(causes[0]) if causes else "it ended in order"
+            raise InfrastructureFailure(f"A local server did not start: {cause}.")
+        if time.monotonic() > deadline:
             raise InfrastructureFailure(
                 f"A local server did not start within {_START_S:.0f} s."
             )

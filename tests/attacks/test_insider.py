@@ -11,9 +11,11 @@ from owa_bench.records.events import (
     ENCODER,
     EpisodeEnd,
     EpisodeStart,
+    ModelCall,
     Resource,
 )
 from owa_bench.records.layout import STATEMENT_TYPE
+from owa_bench.records.trace import Closing
 from owa_bench.report import bundle, statement, verify
 from owa_bench.report.composition import LIMITS
 from owa_bench.run.plan import witness
@@ -74,6 +76,43 @@ def test_play_an_episode_again_until_it_goes_well(run):
 
     inside(run, edit)
     assert failing(run.root) == {"count"}
+
+
+def laid_to_the_provider(lines, calls):
+    """Lay a complete attempt to the model's provider, and play its entry again."""
+    rows = lines[VICTIM]
+    start = msgspec.structs.replace(DECODER.decode(rows[0]), attempt=1)
+    lines["000003.1"] = [ENCODER.encode(start), *rows[1:]]
+    change(rows, EpisodeEnd, outcome="infrastructure", reason="ProviderFailure: 503")
+    closing = msgspec.json.decode(rows[-1], type=Closing)
+    rows[-1] = ENCODER.encode(msgspec.structs.replace(closing, status="provider"))
+    rows[-2:-2] = map(ENCODER.encode, calls)
+
+
+def test_lay_a_bad_attempt_to_the_models_provider(run):
+    """The attack: it does not count then, and the entry is played again."""
+    inside(run, lambda lines: laid_to_the_provider(lines, []))
+    assert failing(run.root) == {"episode id"}
+
+
+def test_lay_it_to_the_provider_with_a_forged_call_is_not_detected_but_counted(run):
+    """The control, and what is left: page one counts the attempts that were lost."""
+    call = ModelCall(
+        step=1,
+        source="harness",
+        model="m",
+        prompt="0" * 64,
+        reply="0" * 64,
+        status=503,
+        failure="HTTP 503 (overload)",
+        verdict="failure",
+    )
+    inside(run, lambda lines: laid_to_the_provider(lines, [call]))
+    assert failing(run.root) <= {"blobs"}
+    statement.write(run.root, None)
+    assert (
+        "tried again after failures of harness or provider: 1" in run.page.read_text()
+    )
 
 
 def test_swap_two_episodes(run):

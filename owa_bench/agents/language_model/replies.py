@@ -71,8 +71,6 @@ def parse_reply(text: str) -> ModelReply:
     body = decoded(text)
     if body is None and (chunks := [*sse_events(text.encode())]):
         body = _assembled(chunks) | {"usage": _usage_of_stream(text)}
-    if isinstance(body, list) and len(body) == 1:
-        body = body[0]
     try:
         choice = body["choices"][0]
         message = choice["message"]

@@ -25,6 +25,7 @@ from starlette.routing import Route
 
 from owa_bench import bounded_json
 from owa_bench.canonical import sha256
+from owa_bench.errors import UsageError
 from owa_bench.records.model_replies import (
     Judgement,
     judge,
@@ -101,6 +102,7 @@ class ModelGateway:
         self._translator = Translator(api) if api.prefix and provider.url else None
         self._translated: dict[str, ModelRequest] = {}
         self._scrubber = Scrubber(provider.secrets)
+        self._client = _client_of(provider)
         self._well: set[str] = set()  # models that answered
         self._folder = addresses.socket_folder("owa-gateway-")
         self.socket_path = f"{self._folder}/gateway.sock"
@@ -197,10 +199,7 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def _with_client(self, _: Starlette) -> AsyncIterator[None]:
         """Hold the connections to the provider, in the server's event loop."""
-        async with httpx.AsyncClient(
-            timeout=self.provider.timeout_s,
-            trust_env=addresses.uses_proxy(self.provider.url or "http://127.0.0.1"),
-        ) as self._client:
+        async with self._client:
             yield
 
     # --- one request ------------------------------------------------------------------
@@ -493,6 +492,22 @@ class ModelGateway:
         place = "" if seeded else f"{session.scope}\n{record.ordinal}\n"
         digest = sha256(f"{place}{api}{record.path}\n".encode() + record.body)
         return Path(self.provider.cache) / digest[:2] / f"{digest}.json"
+
+
+def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
+    """Return the client of a provider; UsageError for a proxy that it cannot use."""
+    url = provider.url or "http://127.0.0.1"
+    try:
+        return httpx.AsyncClient(
+            timeout=provider.timeout_s, trust_env=addresses.uses_proxy(url)
+        )
+    except (ValueError, ImportError) as error:
+        kind = type(error).__name__
+        where = addresses.shown(url)
+        raise UsageError(
+            f"The models' provider at {where} cannot be reached through the proxy that "
+            f"the environment names ({kind}): unset it, or name the host in $no_proxy."
+        ) from error
 
 
 async def _disconnected(request: Request) -> None:

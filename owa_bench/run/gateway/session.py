@@ -83,6 +83,12 @@ _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
 _TEXTS = ("messages", "input", "tools", "instructions")
 
 
+LATE = (
+    "--act-seconds gives a model more time for each act, max_tokens= makes its replies "
+    "shorter"
+)
+
+
 class GatewayRecord(Protocol):
     """Something a session did, to be written down."""
 
@@ -316,14 +322,16 @@ class GatewaySession:
             for record in self._open:
                 waited_s = now - record.begun if isinstance(record, ModelRequest) else 0
                 if patience_s and waited_s > patience_s:
-                    return ProviderBlame(late_words(waited_s), "", may_be_request=False)
+                    words = f"no reply in {waited_s:.0f} s. {LATE}"
+                    return ProviderBlame(words, "", may_be_request=False)
             last = self._last
         if last is None or last.judgement is None:
             return None
         if last.judgement.verdict != "failure":
             return None
+        advice = f". {LATE}" if last.judgement.cause == "slow" else ""
         return ProviderBlame(
-            last.judgement.text,
+            last.judgement.text + advice,
             last.model,
             last.judgement.cause in CAUSES_OF_A_REQUEST,
         )
@@ -347,11 +355,3 @@ class GatewaySession:
             records = [*self._records, *self._open]
             self._records, self._open = [], []
             return records
-
-
-def late_words(waited_s: float) -> str:
-    """Return the words on a reply that took too long, with the options that help."""
-    return (
-        f"no reply in {waited_s:.0f} s: --act-seconds gives a model more time for each "
-        "act, max_tokens= makes its replies shorter"
-    )

@@ -7,7 +7,6 @@ installed packages, and the protocol and price card.
 
 import ast
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -31,6 +30,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PrunedPacks, pack_paths, read_pruned
 from owa_bench.records.plan import SOURCE_RULE, Plan, SuiteEntry
 from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.store import disk
 from owa_bench.run.store.files import part_of, plan_digest, write_whole
 
 _LOCK_PATIENCE_S = 3.0
@@ -116,21 +116,13 @@ def locked(folder: Path) -> Iterator[int]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         until = time.monotonic() + _LOCK_PATIENCE_S
-        while not _lock_taken(descriptor):
+        while not disk.lock(descriptor, folder, wait=False):
             if time.monotonic() > until:
                 raise UsageError(f"{folder} is being played by another process.")
             time.sleep(0.05)
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _lock_taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:

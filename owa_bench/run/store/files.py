@@ -5,7 +5,6 @@ again from the shards alone. Shards are read by `records.shards`, blobs by
 `records.packs`.
 """
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -33,6 +32,7 @@ from owa_bench.records.trace import (
     attempt_id,
     replay_line,
 )
+from owa_bench.run.store import disk
 
 _SHARD = re.compile(r"[0-9]{5,9}\.jsonl\.zst")
 _ATTEMPT = re.compile(r"([0-9]{6,9})\.([0-9]{1,9})")
@@ -50,12 +50,12 @@ def append_leaves(layout: RunLayout, leaves: Iterable[Leaf]) -> None:
     """
     lines = _leaf_lines(leaves)
     with layout.leaves.open("a+b", buffering=0) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        disk.lock(file.fileno(), layout.leaves)
         size = os.fstat(file.fileno()).st_size
         if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             lines = b"\n" + lines
         file.write(lines)
-        os.fsync(file.fileno())
+        disk.sync(file.fileno(), layout.leaves)
 
 
 def leaf_of(
@@ -220,7 +220,7 @@ def write_whole(path: Path, data: bytes) -> None:
     with part.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        disk.sync(file.fileno(), part)
     part.replace(path)
 
 

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from owa_bench.canonical import key_id, public_bytes
 from owa_bench.errors import FieldError, UnknownNameError, UsageError
+from owa_bench.run.store import disk
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -155,7 +156,7 @@ def write_private(path: Path, data: bytes) -> None:
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        disk.sync(file.fileno(), path)
 
 
 def check_private(path: Path) -> None:

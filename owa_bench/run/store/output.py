@@ -16,6 +16,7 @@ from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.shards import ShardHead
 from owa_bench.records.trace import Leaf
+from owa_bench.run.store import disk
 from owa_bench.run.store.files import append_leaves
 
 
@@ -95,9 +96,11 @@ class ShardFiles:
         if blobs:
             if self._pack < 0:
                 self._pack = _create(self._pack_path)
-            _write(self._pack, blobs)
+            with disk.naming(self._pack_path):
+                _write(self._pack, blobs)
         if frame:
-            _write(self._shard, frame)
+            with disk.naming(self._layout.shards / self.name):
+                _write(self._shard, frame)
             self.size += len(frame)
         self._appended += 1
 
@@ -113,8 +116,10 @@ class ShardFiles:
         appended = self._appended
         if appended != self._synced:
             if self._pack >= 0:
-                os.fdatasync(self._pack)
-            os.fdatasync(self._shard)
+                with disk.naming(self._pack_path):
+                    os.fdatasync(self._pack)
+            with disk.naming(self._layout.shards / self.name):
+                os.fdatasync(self._shard)
             self._synced = appended
         if leaves:
             append_leaves(self._layout, leaves)
@@ -134,9 +139,7 @@ def _create(path: Path) -> int:
         descriptor = os.open(path, flags, 0o644)
     except FileExistsError as error:
         raise _exists_error(path) from error
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    disk.sync_folder(path.parent)
     return descriptor
 
 
