@@ -1,7 +1,7 @@
 """Envs that hold no process are pickled and copied, and go on as the original does."""
 
 import copy
-import pickle
+import pickle  # noqa: TID251  copies of envs are what is tested
 
 import gymnasium
 import numpy as np

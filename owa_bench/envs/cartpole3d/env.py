@@ -108,7 +108,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self._bytes = _CORE_BYTES + _BALL_BYTES * self._slots
         self.observation_space = observation_space(self._slots)
-        self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self.action_space = self._directions = spaces.Discrete(len(rules.DIRECTIONS))
         self._scene: Scene | None = None
         self._starts = StartSampler()
         self._noise = stream(0, "noise")
@@ -170,7 +170,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         scene = self._scene or self._playing
         info: dict[str, Any] = {}
         if type(action) is not int or action not in self._pushes:
-            action, error = discrete_action(action, self.action_space)
+            action, error = discrete_action(action, self._directions)
             if error is not None:
                 info["error"] = error
         steps = self._steps = self._steps + 1

@@ -63,7 +63,7 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         self._simulator = Simulator(world, 1, seed=0, starts=1)
         slots = rules.SLOTS if obs == "full" else 0
         self.observation_space = observation_space(slots)
-        self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self.action_space = self._directions = spaces.Discrete(len(rules.DIRECTIONS))
         self._rows = np.zeros((1, rules.CORE + rules.PER_BALL * slots), np.float32)
         self._reward = 1.0 / world.ticks
         self._starts = StartSampler()
@@ -117,7 +117,7 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         """
         if self._parts is None:
             raise UsageError("No episode has begun: call reset first.")
-        number, error = discrete_action(action, self.action_space)
+        number, error = discrete_action(action, self._directions)
         fallen, late = kernels.play_one(*self._parts, number, self._rows)
         row = self._rows[0].copy()
         info = {} if error is None else {"error": error}

@@ -67,7 +67,8 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         self._trial = trial
         self._slots = rules.SLOTS if obs == "full" else 0
         self.single_observation_space = observation_space(self._slots)
-        self.single_action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self._directions = spaces.Discrete(len(rules.DIRECTIONS))
+        self.single_action_space = self._directions
         batch = gym.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
@@ -102,7 +103,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             Gymnasium's five, each (num_envs, ..), and info. Where an action is
             malformed, `info["error"]` says so and `info["_error"]` says in which lanes.
         """
-        numbers, wrong = lane_actions(actions, self.num_envs, self.single_action_space)
+        numbers, wrong = lane_actions(actions, self.num_envs, self._directions)
         fallen = np.zeros(self.num_envs, dtype=np.bool_)
         late = np.zeros(self.num_envs, dtype=np.bool_)
         for simulator, lanes, played in self._parts():
@@ -112,7 +113,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         over = fallen | late
         info: dict[str, Any] = {}
         if wrong.any():
-            rule = discrete_rule(self.single_action_space)
+            rule = discrete_rule(self._directions)
             errors = np.full(self.num_envs, None, dtype=object)
             errors[wrong] = rule
             info = {"error": errors, "_error": wrong}
