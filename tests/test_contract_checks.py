@@ -11,7 +11,7 @@ from owa_bench.discovery import find, get
 from owa_bench.errors import CheckFailure, DriftError, FieldError
 from owa_bench.interfaces import AgentCard, operator
 from owa_bench.records.instance import Instance
-from owa_bench.shells.tool_env import plain_instances
+from owa_bench.shells.instances import plain_instances
 from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite, World
 
 TOOLQUEST = get("suites", "toolquest")

@@ -2,7 +2,6 @@ import json
 import subprocess
 import sys
 import warnings
-from typing import get_args
 
 import gymnasium
 import numpy as np
@@ -12,15 +11,14 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from owa_bench.discovery import find, get
 from owa_bench.errors import InstanceError, UsageError
-from owa_bench.interfaces import View
 from owa_bench.registration import ENV_IDS, register_ids
 from owa_bench.run.assembly import make_env, script, solution, source
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_client import ToolClient
+from tests.builders.registered_envs import NEEDS, cards, views
 
 TIERS = (1, 2, 3)
-NEEDS = {"changesurf": "browser", "projforge": "project"}  # extras, by suite
 COSTLY_S = 5  # seconds of an episode from which on fewer are played
 DIAGONAL = ((1, 0.0), (2, 0.5), (3, 1.0))  # tiers and magnitudes of costly suites
 
@@ -37,36 +35,16 @@ def costly(env_id):
     return get("suites", ENV_IDS[env_id][1]).card.episode_s >= COSTLY_S
 
 
-def _cards():
-    """Yield every id of ours with its card and marks: the extra it needs, and slow."""
-    for env_id, (_, suite) in sorted(ENV_IDS.items()):
-        plugin = get("suites", suite)
-        card, extra = plugin.card, NEEDS.get(suite, "")
-        slow = [pytest.mark.slow, pytest.mark.part(3)]
-        marks = [getattr(pytest.mark, extra), *slow] if extra else []
-        if getattr(plugin, "needs_laboratory", False):
-            marks = slow  # tests/envs plays it without a process
-        yield env_id, card, marks
-
-
-def _views():
-    """Yield every id of ours with each of its views, as options of the env."""
-    for env_id, card, marks in _cards():
-        for view in ("",) if card.native else get_args(View):
-            options = {"view": view} if view else {}
-            yield pytest.param(env_id, options, marks=marks, id=f"{env_id}-{view}")
-
-
 def _numbers():
     """Yield every id of ours with the options of its view of numbers."""
-    for env_id, card, marks in _cards():
+    for env_id, card, marks in cards():
         options = {} if card.native else {"view": "vector"}
         yield pytest.param(env_id, options, marks=marks, id=env_id)
 
 
 _TOOL_IDS = [
     pytest.param(env_id, marks=marks)
-    for env_id, card, marks in _cards()
+    for env_id, card, marks in cards()
     if not card.native
 ]
 
@@ -112,7 +90,7 @@ def test_a_module_prefixed_id_registers_by_itself(env_id):
 
 
 @pytest.mark.part(2)
-@pytest.mark.parametrize(("any_id", "view"), [*_views()])
+@pytest.mark.parametrize(("any_id", "view"), [*views()])
 def test_gymnasiums_checkers_pass(any_id, view):
     """The checker without flags, render modes too, and the one that watches steps."""
     with warnings.catch_warnings():

@@ -72,6 +72,7 @@ class CrewRounds:
         }
         self.observed: dict[str, Any] = {}  # by seat, what it was shown last
         self._texts: dict[str, str] = {}  # the same as text, whatever the view
+        self._errors: dict[str, str] = {}  # of the last round, by seat
         self.playing: tuple[str, ...] = self.seats
         self.acting: tuple[str, ...] = ()
 
@@ -88,7 +89,7 @@ class CrewRounds:
         chosen = {name: it for name, it in (options or {}).items() if name in _OPTIONS}
         options = {**chosen, "setting": self._setting}
         text, info = self.env.reset(seed=seed, options=options)
-        self.playing = self.seats
+        self.playing, self._errors = self.seats, {}
         for seat in self.seats:  # one that is away has an observation too
             self._show(seat, self.env.episode.seating.preview(seat))
         return self._observe(info["seat"], text)
@@ -97,22 +98,21 @@ class CrewRounds:
         """Play a round.
 
         Args:
-            actions: By seat; those of seats that are not free are left out.
+            actions: By seat; those of seats that are not free are left out. A seat that
+                is free and has no action plays a malformed one, as `None` is.
         Returns: The result.
-        Raises: UsageError: a seat that is free has no action.
         """
+        chosen: Mapping[Any, Any] = actions if isinstance(actions, Mapping) else {}
+        self._errors = {}
         before, reward, text = self.playing, 0.0, ""
         terminated = truncated = False
         info: dict[str, Any] = {}
         for seat in self.acting:
-            if seat not in actions:
-                raise UsageError(
-                    f"`actions` must hold an action of {seat}, which is free; got "
-                    f"{', '.join(actions) or 'nothing'}."
-                )
-            action = self.views[seat].text_of(actions[seat], self.env.episode)
+            action = self.views[seat].text_of(chosen.get(seat), self.env.episode)
             text, paid, terminated, truncated, info = self.env.step(action)
             reward += paid
+            if "error" in info:
+                self._errors[seat] = info["error"]
             # After what takes no tick (a note, a malformed action) the seat acts
             # again before those behind it do.
             if terminated or truncated or info["seat"] == seat != self.acting[-1]:
@@ -129,12 +129,18 @@ class CrewRounds:
         )
 
     def infos(self) -> dict[str, dict[str, Any]]:
-        """Return by seat: whether it acts in the next round, at the end the result."""
+        """Return by seat what is told beside its observation.
+
+        "acts" says whether it acts in the next round, "error" why its last action was
+        refused; at the end there is the result.
+        """
         ending = self.env.ending
         more = {} if ending is None else {n: getattr(ending, n) for n in _ENDING}
         tick = self.env.simulated_ms
+        errors = {seat: {"error": error} for seat, error in self._errors.items()}
         return {
             seat: {"acts": seat in self.acting, "simulated_ms": tick, **more}
+            | errors.get(seat, {})
             for seat in self.seats
         }
 

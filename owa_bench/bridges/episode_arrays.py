@@ -23,9 +23,7 @@ from owa_bench.run.play import episode_setup
 from owa_bench.run.replay import replay_attempt
 from owa_bench.shells.native_env import OBSERVATIONS
 from owa_bench.shells.tool_env import ToolEnv
-from owa_bench.shells.views import VectorView, features_of
-
-NO_MACRO = -1
+from owa_bench.shells.views import NO_MACRO, VectorView, features_of
 
 
 class Steps(NamedTuple):
@@ -150,7 +148,7 @@ class _VectorPlayback:
         self._env = env
         self._view = view
         self._features: list[npt.NDArray[np.float32]] = []
-        self._masks: list[npt.NDArray[np.bool_]] = []
+        self._masks: list[npt.NDArray[np.int8]] = []
         self._results: list[tuple[int, float, bool, bool]] = []
 
     def begin(self) -> None:
@@ -174,10 +172,10 @@ class _VectorPlayback:
             np.array(rewards, dtype=np.float64),
             np.array(terminations),
             np.array(truncations),
-            np.stack(self._masks).astype(np.int8),
+            np.stack(self._masks),
         )
 
     def _look(self) -> None:
         masks = self._view.masks(self._env.episode)
-        self._masks.append(masks & (self._env.ending is None))
+        self._masks.append(masks if self._env.ending is None else np.zeros_like(masks))
         self._features.append(features_of(self._env.episode))

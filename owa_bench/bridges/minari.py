@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owa_bench import discovery
-from owa_bench.bridges.episode_arrays import NO_MACRO, MacroReader, Steps, native_steps
+from owa_bench.bridges.episode_arrays import MacroReader, Steps, native_steps
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
@@ -26,6 +26,7 @@ from owa_bench.records.trace import Trace, counted_leaves
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
+from owa_bench.shells.views import NO_MACRO
 
 INSTALL = 'pip install "owa_bench[minari]"'
 _FOLDER = "MINARI_DATASETS_PATH"

@@ -4,6 +4,7 @@ Needs the extra `[crew]`. Source: docs/multicrew.md#views-of-a-whole-crew
 """
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from gymnasium import spaces
 from owa_bench.bridges.crew_views import RENDER_MODES, CrewRounds
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.interfaces import Brief, Sink
+from owa_bench.shells.action_forms import whole_number
+from owa_bench.shells.views import NO_MACRO, call_text_of_macro
 from owa_bench.skills.crew.macros import FEATURES, MACROS, CrewMacros
 
 try:
@@ -184,14 +187,19 @@ class CrewMacroEnv(CrewParallelEnv):
 
         A partner that reads `rounds.observed` may give the text of a call instead.
         """
-        calls = {seat: self._call(seat, actions[seat]) for seat in self.rounds.acting}
+        chosen = actions if isinstance(actions, Mapping) else {}
+        acting = self.rounds.acting
+        calls = {seat: self._call(seat, chosen.get(seat)) for seat in acting}
         seen, rewards, terminated, truncated, infos = super().step(calls)
         return self._observations(seen, infos), rewards, terminated, truncated, infos
 
     def _call(self, seat: str, action: Any) -> str:
         if isinstance(action, str):
             return action
-        return self._players[seat].choose(int(action)).text()
+        number = whole_number(action)
+        if number is None or not 0 <= number < len(MACROS):
+            return call_text_of_macro(NO_MACRO if number is None else number)
+        return self._players[seat].choose(number).text()
 
     def _observations(self, seen: Seen, infos: dict[str, dict[str, Any]]) -> Seen:
         """Return what the seats are shown, in numbers."""

@@ -297,6 +297,15 @@ class HasHorizon(Protocol):
 
 
 @runtime_checkable
+class HasProcess(Protocol):
+    """A session that may hold a process, a server or a folder outside of Python."""
+
+    @property
+    def process(self) -> str:
+        """What it holds now, for a message, "" for nothing: then its env is copied."""
+
+
+@runtime_checkable
 class HasReadyCheck(Protocol):
     """A suite that needs more than Python packages; asked before a run begins."""
 

@@ -5,9 +5,9 @@ The entry point of every Gymnasium id. Nothing else joins suites with operators.
 
 import contextlib
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import gymnasium
 import msgspec
@@ -35,9 +35,9 @@ from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
 from owa_bench.shells.episode_events import NullSink
+from owa_bench.shells.instances import Instances, plain_instances
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
-from owa_bench.shells.tool_env import Instances, plain_instances
 
 _WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
 _TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
@@ -54,18 +54,41 @@ def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
     Returns:
         The function; it keeps the last few timelines.
     """
-    suite: Suite = get("suites", suite_name)
-    chosen = schedule or own_schedule(suite)
+    return SuiteTimelines(suite_name, schedule)
 
-    def timeline(instance: Instance) -> Timeline:
+
+class SuiteTimelines:
+    """The function from an instance of a suite to its timeline.
+
+    It can be pickled where its schedule can; a copy has the same timelines.
+
+    Args:
+        suite_name: Name of the suite.
+        schedule: As for `source`.
+    """
+
+    def __init__(self, suite_name: str, schedule: Schedule | None = None) -> None:
+        self._named = (suite_name, schedule)
+        self._schedule = schedule or own_schedule(get("suites", suite_name))
+        self._timeline = lru_cache(maxsize=_TIMELINES_KEPT)(self._make)
+
+    def __call__(self, instance: Instance) -> Timeline:
+        """Return the timeline of an instance."""
+        return self._timeline(instance)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Schedule | None]]:
+        return type(self), self._named
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def _make(self, instance: Instance) -> Timeline:
         world = base_world(instance)
-        events = chosen(instance, world)
+        events = self._schedule(instance, world)
         realised = 0.0
         if events:
-            realised = share(events, _possible(chosen, instance, world))
+            realised = share(events, _possible(self._schedule, instance, world))
         return _drifted(instance, world, events, realised)
-
-    return lru_cache(maxsize=_TIMELINES_KEPT)(timeline)
 
 
 def own_schedule(suite: Suite) -> EnumerableSchedule:
@@ -160,7 +183,7 @@ def make_env(
         plugin.card, tier=tier, family=family, site=site, drift_step=drift_step
     )
     if delta is not None:
-        instances = _at_magnitude(suite, instances, delta, schedule)
+        instances = partial(_at_magnitude, suite, instances, delta, schedule)
     played = source(suite, schedule)
     options = {**options, **laboratory_options(plugin)}
     return plugin.env(played, view=view, instances=instances, **options)
@@ -272,16 +295,16 @@ def _possible(
 
 
 def _at_magnitude(
-    suite: str, instances: Instances, delta: float, schedule: EnumerableSchedule | None
-) -> Instances:
-    """Return `instances` with the drift step that `delta` is for each."""
-
-    def instance(seed: int) -> Instance:
-        plain = instances(seed)
-        step = drift_step(suite, plain, delta, schedule)
-        return msgspec.structs.replace(plain, drift_step=step)
-
-    return instance
+    suite: str,
+    instances: Instances,
+    delta: float,
+    schedule: EnumerableSchedule | None,
+    seed: int,
+) -> Instance:
+    """Return the instance of a seed with the drift step that `delta` is for it."""
+    plain = instances(seed)
+    step = drift_step(suite, plain, delta, schedule)
+    return msgspec.structs.replace(plain, drift_step=step)
 
 
 def _drifted(

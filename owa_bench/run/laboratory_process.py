@@ -59,6 +59,10 @@ class LaboratoryProcess:
         self._connection: Connection | None = None
         self._end: Callable[[], object] | None = None
 
+    def __reduce__(self) -> tuple[type["LaboratoryProcess"], tuple[()]]:
+        """Return what a copy is made from: it starts a process of its own."""
+        return LaboratoryProcess, ()
+
     def of(self, instance: Instance) -> "RemoteLaboratory":
         """Return the laboratory of an instance's next episode."""
         return RemoteLaboratory(self, laboratory_key(instance))

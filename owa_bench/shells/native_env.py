@@ -20,6 +20,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.shells.action_forms import discrete_action, text_action, whole_number
 from owa_bench.shells.episode import EpisodeFacts, StartFactory
 from owa_bench.shells.episode_events import NullSink, drift_events
 
@@ -83,7 +84,8 @@ class NativeEnv:
             )
         self.steps += 1
         at_ms = self.simulated_ms
-        text = str(action)
+        number = None if isinstance(action, str) else whole_number(action)
+        text = text_action(action) if number is None else str(number)
         played, error = read_action(text, self._env.action_space)
         self.failed_attempts += error is not None
         observation, reward, terminated, truncated, _ = self._env.step(played)
@@ -223,7 +225,7 @@ def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
     """Return the action of a text, and what was wrong with the text.
 
     Args:
-        text: A JSON number for Discrete, a JSON list for Box.
+        text: A JSON number for Discrete, or a list of one; a JSON list for Box.
         space: The env's action space.
     Returns: An action, 0 for a malformed text, and an error or None.
     """
@@ -232,9 +234,7 @@ def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
     except ValueError:
         value = None
     if isinstance(space, spaces.Discrete):
-        if type(value) is int and space.contains(value):
-            return value, None
-        return int(space.start), f"an action is a number of 0..{space.n - 1}"
+        return discrete_action(value, space)
     action = np.zeros(space.shape or (), dtype=space.dtype)
     try:
         given = np.asarray(value, dtype=space.dtype)

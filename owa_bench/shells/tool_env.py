@@ -1,6 +1,5 @@
 """The Gymnasium shell of the tool suites."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, get_args
@@ -11,69 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench import interfaces
-from owa_bench.errors import InstanceError, UsageError
+from owa_bench.errors import UsageError
 from owa_bench.records.events import Event, Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
-from owa_bench.seeding import derive
 from owa_bench.shells.calls import CallParser
+from owa_bench.shells.env_copies import EpisodeHistory, process_of, refuse_copy
 from owa_bench.shells.episode import Episode, EpisodeTerms, StartFactory
 from owa_bench.shells.episode_events import NullSink
+from owa_bench.shells.instances import Instances, plain_instances
 from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.views import VectorView, make_view, text_picture
 
-Instances = Callable[[int], Instance]
 _HORIZON_CACHE = 4096  # instances whose H_t an env remembers
 _OPTIONS = ("instance", "start", "interventions", "setting")
+_NOT_COPIED = ("_sink", "_parser", "_horizon_of", "_episode")
 _ENDING_INFO = ("outcome", "q_state", "quality", "success")
-
-
-def plain_instances(
-    card: interfaces.SuiteCard,
-    *,
-    tier: int | None = None,
-    family: str | None = None,
-    site: str | None = None,
-    repeat: int = 0,
-    drift_step: int = 0,
-) -> Instances:
-    """Return the function from a reset's seed to its instance.
-
-    Args:
-        card: The suite's.
-        tier: One of the card's; None: its first.
-        family: One of the card's, of no public draw too; None: the seed draws one.
-        site: The seed draws among the families called `site/...`; None: among all.
-        repeat: Chooses the noise stream.
-        drift_step: Of every instance.
-    Returns: A function of a seed.
-    Raises: InstanceError: the suite lacks the family, site or tier.
-    """
-    tier = card.tiers[0] if tier is None else tier
-    if tier not in card.tiers:
-        tiers = ", ".join(map(str, card.tiers))
-        raise InstanceError("tier", tier, f"must be one of {tiers}")
-    if family is not None and family not in (*card.families, *card.held_out):
-        names = ", ".join(card.families)
-        raise InstanceError("family", family, f"must be one of {names}")
-    prefix = "" if site is None else f"{site}/"
-    families = tuple(name for name in card.families if name.startswith(prefix))
-    if not families:
-        sites = sorted({name.partition("/")[0] for name in card.families})
-        raise InstanceError("site", site, f"must be one of {', '.join(sites)}")
-
-    def instance(seed: int) -> Instance:
-        return Instance(
-            suite=card.name,
-            version=card.version,
-            family=family or families[derive(seed, "family") % len(families)],
-            tier=tier,
-            seed=seed,
-            repeat=repeat,
-            drift_step=drift_step,
-        )
-
-    return instance
 
 
 class LaboratoryFactory(Protocol):
@@ -152,15 +104,52 @@ class ToolEnv(gym.Env[Any, Any]):
             shaping=shaping,
         )
         self.tools = self._session_tools()
-        self._parser = CallParser(self.tools)
         self._schemas = msgspec.json.encode([tool.function for tool in self.tools])
         self._view = make_view(view, suite.card, self.tools)
         self.observation_space = self._view.observation_space
         self.action_space = self._view.action_space
+        self._history: EpisodeHistory | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what no copy holds: the checks of the tools, and a cache of horizons."""
         self._episode: Episode | None = None
+        self._parser = CallParser(self.tools)
+        suite, source, parser = self._suite, self._source, self._parser
         # Arms and budgets play the same instance.
         self._horizon_of = lru_cache(_HORIZON_CACHE)(
-            lambda instance: horizon(suite, source(instance), parser=self._parser)
+            lambda instance: horizon(suite, source(instance), parser=parser)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from.
+
+        Raises: UsageError: the env holds a process.
+        """
+        if self._episode is not None:
+            held = process_of(self._episode.session)
+            apart = self._laboratories is not None
+            refuse_copy("the process of a laboratory" if apart else held)
+        return {n: it for n, it in self.__dict__.items() if n not in _NOT_COPIED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._sink = NullSink()
+        self._prepare()
+        if self._history is not None:
+            self._episode, _ = self._history.play(self._episode_of)
+
+    def _episode_of(self, history: EpisodeHistory) -> Episode:
+        """Return the episode of a history, before it begins."""
+        instance, laboratories = history.instance, self._laboratories
+        return Episode(
+            self._suite,
+            self._source(instance),
+            parser=self._parser,
+            sink=self._sink,
+            terms=history.terms,
+            setting=history.setting,
+            laboratory=laboratories.of(instance) if laboratories else None,
         )
 
     def _session_tools(self) -> tuple[interfaces.ToolSpec, ...]:
@@ -201,11 +190,8 @@ class ToolEnv(gym.Env[Any, Any]):
         if callable(allowed):
             allowed = allowed(self._horizon_of(instance))
         self._release()
-        self._episode = episode = Episode(
-            self._suite,
-            self._source(instance),
-            parser=self._parser,
-            sink=self._sink,
+        self._history = EpisodeHistory(
+            instance=instance,
             terms=EpisodeTerms(
                 step_limit=self._terms.step_limit,
                 interventions=allowed,
@@ -214,8 +200,8 @@ class ToolEnv(gym.Env[Any, Any]):
             setting=replace(
                 chosen.get("setting", self._setting), wire=self._setting.wire
             ),
-            laboratory=self._laboratories.of(instance) if self._laboratories else None,
         )
+        self._episode = episode = self._episode_of(self._history)
         text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
         self._shown = text
         info = self._info()
@@ -226,7 +212,9 @@ class ToolEnv(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; a malformed one costs a step and answers with an error."""
         episode = self._playing
-        step = episode.step(self._view.text_of(action, episode))
+        text = self._view.text_of(action, episode)
+        step = episode.step(text)
+        self._note(text)
         self._shown = step.text
         info = self._info()
         if step.error is not None:
@@ -248,12 +236,12 @@ class ToolEnv(gym.Env[Any, Any]):
         super().close()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which macros of the vector view may be played now."""
+        """Return which macros of the vector view may be played now, for sb3-contrib."""
         if not isinstance(self._view, VectorView):
             raise UsageError(
                 "Only the vector view has action masks: pass view='vector'."
             )
-        return self._view.masks(self._playing)
+        return self._view.masks(self._playing).astype(np.bool_)
 
     def attach(self, sink: interfaces.Sink) -> None:
         """Send the events of the next episode to `sink`."""
@@ -332,11 +320,14 @@ class ToolEnv(gym.Env[Any, Any]):
             reason: In words.
         Returns: The ending; the first one if the episode had ended before.
         """
-        return self._playing.conclude(outcome, reason)
+        ending = self._playing.conclude(outcome, reason)
+        self._note((outcome, reason))
+        return ending
 
     def declare(self, event: Event) -> None:
         """Show detectors what the agent says of itself; the sink has it already."""
         self._playing.log.append(event)
+        self._note(event)
 
     def oracle_access(self) -> interfaces.OracleAccess:
         """Return the oracle and the state, for a suite's own control policy."""
@@ -369,10 +360,15 @@ class ToolEnv(gym.Env[Any, Any]):
             info |= {name: ending[name] for name in _ENDING_INFO}
         return info
 
+    def _note(self, entry: str | tuple[Outcome, str] | Event) -> None:
+        """Note what was done, for copies of this env."""
+        if self._history is not None:
+            self._history.entries.append(entry)
+
     def _release(self) -> None:
         if self._episode is not None:
             self._episode.close()
-            self._episode = None
+            self._episode = self._history = None
 
 
 class ToolSuite(interfaces.Suite, Protocol):

@@ -14,11 +14,13 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from owa_bench.interfaces import SuiteCard, ToolSpec, View
+from owa_bench.shells.action_forms import text_action, whole_number
 from owa_bench.shells.calls import TEXT_LIMIT, PlainText, ToolCalls, call_text
 from owa_bench.shells.episode import Episode
 
 FINISH_AT = (0.05, 0.25, 0.5, 0.75, 0.95)  # p of the finish macros
 WAITS_S = (5, 60)  # simulated seconds of the wait macros, where a suite can wait
+NO_MACRO = -1  # number in the text of an action that is no number
 SHELL_FEATURES = 3  # share of steps used, share of hints left, last action failed
 
 Features = npt.NDArray[np.float32]
@@ -75,16 +77,6 @@ def _features_space(card: SuiteCard) -> spaces.Box:
     return spaces.Box(0.0, 1.0, (card.features + SHELL_FEATURES,), np.float32)
 
 
-def _as_text(action: Any) -> str:
-    """Return an action as text; what is no text is shown as JSON or by its repr."""
-    if isinstance(action, str):
-        return str(action)
-    try:
-        return msgspec.json.encode(action).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return f"{type(action).__name__} object"
-
-
 class PythonView:
     """Text in, text out: what a client, a person or another process drives."""
 
@@ -94,7 +86,7 @@ class PythonView:
 
     def text_of(self, action: Any, episode: Episode) -> str:
         """Return the action itself. Args: as `EnvView`. Returns: Action text."""
-        return _as_text(action)
+        return text_action(action)
 
     def observe(self, text: str, episode: Episode) -> Any:
         """Return the text itself. Args: as `EnvView`. Returns: The text."""
@@ -148,10 +140,14 @@ class VectorView:
         self.observation_space: spaces.Space[Any] = _features_space(card)
         self.action_space: spaces.Space[Any] = spaces.Discrete(len(self.names))
 
-    def masks(self, episode: Episode) -> npt.NDArray[np.bool_]:
-        """Return which macros may be played now."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from: no episode of this env."""
+        return {**self.__dict__, "_known": (None, 0, ())}
+
+    def masks(self, episode: Episode) -> npt.NDArray[np.int8]:
+        """Return 1 for each macro that may be played now, as `sample` takes it."""
         own = [call is not None for call in self._macros(episode)]
-        mask = np.ones(len(self.names), dtype=np.bool_)
+        mask = np.ones(len(self.names), dtype=np.int8)
         mask[: len(own)] = own
         mask[self.names.index("ask_supervisor")] = _may_ask(episode)
         return mask
@@ -161,7 +157,9 @@ class VectorView:
 
         Returns: Action text; malformed for a masked or unknown macro.
         """
-        number = _macro_number(action)
+        number = whole_number(action)
+        if number is None:
+            return call_text_of_macro(NO_MACRO)
         if not 0 <= number < len(self.names):
             return call_text_of_macro(number)
         name = self.names[number]
@@ -209,14 +207,6 @@ class VectorView:
 def _may_ask(episode: Episode) -> bool:
     offered = "ask_supervisor" in episode.seating.offered
     return offered and episode.interventions_left != 0
-
-
-def _macro_number(action: Any) -> int:
-    """Return the number of a macro, -1 for what is none."""
-    try:
-        return int(action)
-    except (TypeError, ValueError):
-        return -1
 
 
 def call_text_of_macro(macro: str | int) -> str:

@@ -152,10 +152,14 @@ def oracle_actions(rounds):
     return dict.fromkeys(rounds.seats, PASS) | {rounds.acting[0]: first}
 
 
-def test_a_free_seat_without_an_action_and_a_suite_without_seats_are_refused():
+def test_a_free_seat_without_an_action_plays_a_malformed_one():
     env = CrewParallelEnv(tier=1)
     env.reset(seed=0)
-    with pytest.raises(UsageError, match="hold an action of design, which is free"):
-        env.step({"lead": PASS})
+    *_, infos = env.step({"lead": PASS})
+    assert "error" not in infos["lead"]
+    assert "must be a JSON object, got null" in infos["design"]["error"]
+
+
+def test_a_suite_without_seats_is_refused():
     with pytest.raises(UsageError, match="must have seats, got 'toolquest'"):
         CrewRounds("toolquest")

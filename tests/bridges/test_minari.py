@@ -3,6 +3,7 @@
 import io
 import shutil
 
+import gymnasium
 import msgspec
 import numpy as np
 import pytest
@@ -240,3 +241,30 @@ def test_runs_that_cannot_be_exported_are_refused_with_the_reason(projects, tmp_
     text_alone = msgspec.structs.replace(plan, suites=(crew,))
     with pytest.raises(UsageError, match="multicrew has a view of text alone"):
         bridge.suites_with_numbers(layout.root, text_alone)
+
+
+@pytest.mark.filterwarnings("ignore")  # of what Minari imports
+@pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
+@pytest.mark.parametrize(
+    ("env_id", "options"),
+    [("owa_bench/CartPole3DFast-v2", {}), ("owa_bench/Recall-v1", {"view": "vector"})],
+)
+def test_minaris_own_collector_records_an_env(
+    env_id, options, data_format, tmp_path, monkeypatch
+):
+    """It needs h5py and jax, which the extra `minari` brings."""
+    minari = pytest.importorskip("minari")
+    for part in ("h5py", "pyarrow", "jax"):
+        pytest.importorskip(part)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    made = gymnasium.make(env_id, **options)
+    env = minari.DataCollector(made, data_format=data_format)
+    env.action_space.seed(1)
+    env.reset(seed=1)
+    steps, over = 0, False
+    while not over and steps < 20:
+        *_, terminated, truncated, _ = env.step(env.action_space.sample())
+        steps, over = steps + 1, terminated or truncated
+    dataset = env.create_dataset(dataset_id="collected-v0", description="a test")
+    assert dataset.total_steps == steps
+    env.close()

@@ -126,7 +126,7 @@ class Stray:
     """Answers what is no action of the suite, then leaves it to the pole."""
 
     def reset(self, brief: Any, tools: Any, memory_dir: Any) -> None:
-        self._answers = iter([7, -1, [1], 1.5])
+        self._answers = iter([7, -1, [1, 0], 1.5])
 
     def act(self, observation: Any, info: Any) -> Any:
         return next(self._answers, 0)

@@ -12,8 +12,8 @@ from owa_bench.records.events import Drift, EpisodeStart
 from owa_bench.shells import tool_env
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode_events import ListSink
+from owa_bench.shells.instances import plain_instances
 from owa_bench.shells.solution import horizon
-from owa_bench.shells.tool_env import plain_instances
 from tests.builders.toy_suite import CARD, corridor, honeypot, relocked
 
 FINISH = call_text("finish", {"p": 0.5})

@@ -1,9 +1,8 @@
 """Gymnasium env of CartPole3D: plays the worlds of an instance in a scene."""
 
-import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, NamedTuple, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from owa_bench.envs.cartpole3d import rules
-from owa_bench.envs.cartpole3d.bodies import RAIL, has_screen, render_image
+from owa_bench.envs.cartpole3d.bodies import has_screen, render_image
 from owa_bench.envs.cartpole3d.forces import TickEffect, tick_effects
 from owa_bench.envs.cartpole3d.levels import (
     SUITE,
@@ -19,25 +18,38 @@ from owa_bench.envs.cartpole3d.levels import (
     LevelSequence,
     one_magnitude,
 )
+from owa_bench.envs.cartpole3d.observation import (
+    ObservationArray,
+    ObservationMode,
+    observation_space,
+    visible_balls,
+)
 from owa_bench.envs.cartpole3d.scene import Scene
 from owa_bench.envs.cartpole3d.start import SceneState, StartSampler, Vector3
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.interfaces import TimelineSource
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import reseat, stream
+from owa_bench.shells.action_forms import discrete_action
+from owa_bench.shells.env_copies import refuse_copy
 from owa_bench.worlds.physics import PhysicsWorld, Spec
 
-ObservationMode = Literal["full", "core"]
-ObservationArray = npt.NDArray[np.float32]
-
 _OPTIONS = ("instance", "start", "state")
+_NOT_COPIED = ("_scene", "_timeline", "_effects", "_rng")
 _RENDER_MODES = ("rgb_array", "human")
 _NEVER = 1 << 62
-_PLACE, _SPEED = 100.0, 500.0  # bounds of the Box, far beyond what is met
 _MS = 1000.0
 _CORE, _BALL = struct.Struct(f"{rules.CORE}f"), struct.Struct(f"{rules.PER_BALL}f")
 _CORE_BYTES, _BALL_BYTES = _CORE.size, _BALL.size
 _PACK_CORE, _PACK_BALL = _CORE.pack_into, _BALL.pack_into
+
+
+class EpisodeBeginning(NamedTuple):
+    """The start of an episode, whether a hidden tick follows, and its instance."""
+
+    state: SceneState
+    hidden: bool
+    instance: Instance | None
 
 
 class CartPole3DEnv(gym.Env[Any, Any]):
@@ -54,7 +66,8 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         `options={"state": SceneState}` starts from that state with no hidden tick.
     Rewards: 1/200 a step, so that the return is the performance.
     Episode end: terminated when roll or pitch exceeds the limit, truncated after 200.
-    Information: none; `world`, `instance`, `timeline` and `state()` are for the caller.
+    Information: "error" of a malformed action, which plays 0; `world`, `instance`,
+        `timeline` and `state()` are for the caller.
     Arguments: `spec` "table1" or "released"; `level` 0 to 16, or `levels`, a sequence
         of (episodes, level) whose last goes on for ever; `difficulty` a preset's name
         or `magnitude` in [0, 1]; `source` gives the timeline of an instance.
@@ -95,13 +108,15 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self._bytes = _CORE_BYTES + _BALL_BYTES * self._slots
         self.observation_space = observation_space(self._slots)
-        self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self.action_space = self._directions = spaces.Discrete(len(rules.DIRECTIONS))
         self._scene: Scene | None = None
         self._starts = StartSampler()
         self._noise = stream(0, "noise")
         self._episode = -1
         self._steps = self._age = 0
         self._root = self._repeat = 0
+        self._start: EpisodeBeginning | None = None
+        self._actions: list[int] = []  # of this episode, for copies of this env
         self._instance: Instance | None = None
         self._timeline: Timeline | None = None
 
@@ -132,7 +147,9 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         world = self._choose(seed, given.get("instance"))
         state: SceneState | None = given.get("state")
         start = state or given.get("start") or self._starts(world, self._root)
-        scene = self._begin(world, start, hidden=state is None)
+        hidden, exact = state is None, given.get("instance")
+        self._start, self._actions = EpisodeBeginning(start, hidden, exact), []
+        scene = self._begin(world, start, hidden=hidden)
         return self._observe(scene), {}
 
     def step(
@@ -140,24 +157,33 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     ) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
         """Push the cart for one tick.
 
+        Args:
+            action: 0 to 4, in any form of `shells.action_forms`; a malformed one
+                plays 0.
+
+        Returns:
+            Gymnasium's five; the info holds "error" for a malformed action alone.
+
         Raises:
-            FieldError: `action` is not in 0 to 4.
             UsageError: no episode has begun.
         """
         scene = self._scene or self._playing
+        info: dict[str, Any] = {}
+        if type(action) is not int or action not in self._pushes:
+            action, error = discrete_action(action, self._directions)
+            if error is not None:
+                info["error"] = error
         steps = self._steps = self._steps + 1
         if steps >= self._swap:
             self._enter_next_world()
-        try:
-            push = self._pushes[action]
-        except KeyError as error:
-            raise FieldError("action", action, "must be in 0 to 4") from error
+        push = self._pushes[action]
+        self._actions.append(action)
         for effect in self._effects:
             effect(steps + self._age)
         scene.tick(push)
         terminated = rules.has_fallen(scene.pole, self._sine, self._tangent)
         truncated = steps >= self._ticks and not terminated
-        return self._observe(scene), self._reward, terminated, truncated, {}
+        return self._observe(scene), self._reward, terminated, truncated, info
 
     def render(self) -> npt.NDArray[np.uint8] | None:
         """Return a picture from the software renderer; a window draws itself."""
@@ -169,8 +195,30 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """Release the engine's client; a second call does nothing."""
         if self._scene is not None:
             self._scene.close()
-            self._scene = None
+            self._scene = self._start = None
         super().close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from: it plays the actions of the episode again.
+
+        Raises:
+            UsageError: a window shows the scene.
+        """
+        if self._scene is not None and self.render_mode == "human":
+            refuse_copy("a window")
+        return {n: it for n, it in self.__dict__.items() if n not in _NOT_COPIED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._scene = self._timeline = None
+        if self._start is None:
+            return
+        actions, self._actions = self._actions, []
+        start, hidden, instance = self._start
+        world = self._first_of(instance) if instance else self._plain_world()
+        self._begin(world, start, hidden=hidden)
+        for action in actions:
+            self.step(action)
 
     # --- for the caller, never for an agent -----------------------------------------
 
@@ -220,7 +268,6 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
     def _choose(self, seed: int | None, instance: Instance | None) -> PhysicsWorld:
         """Choose instance and first world; a plain seed needs no timeline."""
-        self._swap = _NEVER
         self._instance = instance
         self._timeline = None
         if instance is not None:
@@ -229,6 +276,11 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         if seed is None:
             seed = int(self.np_random.integers(SEED_LIMIT))
         self._root, self._repeat = seed, 0
+        return self._plain_world()
+
+    def _plain_world(self) -> PhysicsWorld:
+        """Return the world of a plain seed, which lasts for the whole episode."""
+        self._swap = _NEVER
         return self._levels.world(self._episode)
 
     def _first_of(self, instance: Instance) -> PhysicsWorld:
@@ -332,7 +384,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         if self._slots:
             lows, before = scene.lows, scene.before
             if self._blind or len(lows) > self._slots:
-                lows, before = self._visible(scene)
+                lows, before = visible_balls(scene, self._slots, blind=self._blind)
             r, k, at = scene.radius, scene.rate, _CORE_BYTES
             moving = zip(lows, before)  # noqa: B905 (each check costs 0.1 us)
             for (x, y, z), (a, b, c) in moving:
@@ -340,35 +392,3 @@ class CartPole3DEnv(gym.Env[Any, Any]):
                 _PACK_BALL(packed, at, 1.0, x + r, y + r, z + r, u, v, w)
                 at += _BALL_BYTES
         return np.frombuffer(packed, np.float32)
-
-    def _visible(self, scene: Scene) -> tuple[list[Vector3], list[Vector3]]:
-        """Return low corners, now and before, of the balls that the slots show."""
-        lows, before = scene.lows, scene.before
-        if self._blind:
-            before = _unmoved_rails(scene)
-        if len(lows) > self._slots:
-            order = _nearest(scene.places, scene.centre)[: self._slots]
-            return [lows[i] for i in order], [before[i] for i in order]
-        return lows, before
-
-
-def _nearest(places: list[Vector3], centre: Vector3) -> list[int]:
-    """Return the numbers of places, those nearest to a centre first."""
-    away = [math.dist(place, centre) for place in places]
-    return sorted(range(len(places)), key=away.__getitem__)
-
-
-def _unmoved_rails(scene: Scene) -> list[Vector3]:
-    """Return earlier places such that balls on rails seem to rest, as released."""
-    moving = zip(scene.live, scene.lows, scene.before, strict=True)
-    return [now if ball.kind == RAIL else old for ball, now, old in moving]
-
-
-def observation_space(slots: int) -> spaces.Box:
-    """Return the observation space with `slots` balls: generous bounds in SI units."""
-    core = [_PLACE] * 2 + [_SPEED] * 2 + [1.0] * 4 + [_SPEED] * 3
-    ball = [1.0] + [_PLACE] * 3 + [_SPEED] * 3
-    high = np.array(core + ball * slots, dtype=np.float32)
-    low = -high
-    low[rules.CORE :: rules.PER_BALL] = 0.0
-    return spaces.Box(low, high, dtype=np.float32)

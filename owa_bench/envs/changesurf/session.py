@@ -67,6 +67,8 @@ _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 class ChangeSurfSession:
     """Brings a timeline's first world to life behind a browser."""
 
+    process = "a browser"
+
     def __init__(
         self, timeline: Timeline, *, sink: Sink, driver: Driver, wire: bool = False
     ) -> None:

@@ -83,6 +83,8 @@ class CrewSession:
         self._needed = needs_of(world, self.seats)
         self._human = HumanColleague(self._fabric)
         self._code: CodeRepository | None = None
+        real = family_of(self._told.family).runs
+        self.process = "a sandbox with a git repository" if real else ""
 
     @property
     def task(self) -> Task:

@@ -45,6 +45,7 @@ class ForgeSession(ForgeActions):
     tools = TOOLS
     seats = (SEAT,)
     seat = SEAT
+    process = "a sandbox with a git repository"
 
     def __init__(self, timeline: Timeline, sink: Sink) -> None:
         super().__init__(timeline)

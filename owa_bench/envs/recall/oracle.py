@@ -6,8 +6,9 @@ Source: docs/recall.md#marks
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from owa_bench.envs.recall.answers import comparable, given_as, is_key
 from owa_bench.envs.recall.state import Card, RecallState
-from owa_bench.envs.recall.wording import SLOTS, UNITS
+from owa_bench.envs.recall.wording import SLOTS
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.recall import (
@@ -30,22 +31,6 @@ class Mark(NamedTuple):
     entries: tuple[tuple[str, bool], ...] = ()
     contrary: int | None = None
     relevant: int = 1
-
-
-def given_as(value: str, form: AnswerForm) -> str:
-    """Return a value as an answer of this form writes it; amounts stay.
-
-    >>> given_as("brusk", "reversed"), given_as("24 pell", "reversed")
-    ('ksurb', '24 pell')
-
-    Args:
-        value: A value of a key.
-        form: How answers are written in this world.
-    Returns: The text.
-    """
-    if form == "plain" or value.endswith(UNITS[1]):
-        return value
-    return value.upper() if form == "capitals" else value[::-1]
 
 
 def mark(
@@ -73,7 +58,7 @@ def mark(
     if question.kind in ("retrieve", "assisted"):
         return _mark_entries(world, register, question, values, sources)
     key = given_as(register.value(question), world.answer_form)
-    return Mark(float(len(values) == 1 and _is_key(values[0], key, world.answer_form)))
+    return Mark(float(len(values) == 1 and is_key(values[0], key, world.answer_form)))
 
 
 def _fits(exercise: Exercise, values: Sequence[str], form: AnswerForm) -> bool:
@@ -85,18 +70,8 @@ def _fits(exercise: Exercise, values: Sequence[str], form: AnswerForm) -> bool:
     if len(values) != len(key):
         return False
     if exercise.unordered:
-        values, key = sorted(values), sorted(key)
-    return all(_is_key(a, b, form) for a, b in zip(values, key, strict=True))
-
-
-def _is_key(given: str, key: str, form: AnswerForm) -> bool:
-    """Return whether an answer is the key; letter case counts for capitals alone."""
-    given = " ".join(given.split())
-    if key.endswith(UNITS[1]) and given.isdecimal():
-        given = f"{given} {UNITS[1]}"
-    if form == "capitals":
-        return given == key
-    return given.casefold() == key.casefold()
+        values, key = (sorted(comparable(v, form) for v in it) for it in (values, key))
+    return all(is_key(a, b, form) for a, b in zip(values, key, strict=True))
 
 
 def _mark_entries(
@@ -108,12 +83,20 @@ def _mark_entries(
 ) -> Mark:
     """Return the mark of a retrieval: verified slots times the share that is verified.
 
-    An entry counts once: a value that was given before is not verified again.
+    An entry counts once: a value that was given before is not verified again, nor is
+    the same value in other letter case or with quote marks.
     """
+
+    def as_compared(value: str) -> str:
+        return comparable(value, world.answer_form)
+
     holding = register.in_force(question.subject, question.relation, question.day)
     cited = dict(world.moved)
     right = {
-        (given_as(n.value, world.answer_form), cited.get(n.number, n.number))
+        (
+            as_compared(given_as(n.value, world.answer_form)),
+            cited.get(n.number, n.number),
+        )
         for n in holding
     }
     first_number = {new: old for old, new in world.moved}
@@ -122,8 +105,8 @@ def _mark_entries(
     open_ = set(right)
     for place, value in enumerate(values):
         source = sources[place] if place < len(sources) else 0
-        entry = (" ".join(value.split()), source)
-        entries.append((f"{entry[0]} [{source}]", entry in open_))
+        entry = (as_compared(value), source)
+        entries.append((f"{' '.join(value.split())} [{source}]", entry in open_))
         open_.discard(entry)
         if entry in right:
             continue
@@ -134,7 +117,7 @@ def _mark_entries(
             and not notice.inverse
             and (notice.subject, notice.relation)
             == (question.subject, question.relation)
-            and given_as(notice.value, world.answer_form) == entry[0]
+            and as_compared(given_as(notice.value, world.answer_form)) == entry[0]
         )
     verified = sum(is_right for _, is_right in entries)
     first = sum(is_right for _, is_right in entries[:SLOTS])

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench.envs.recall.answers import comparable
 from owa_bench.envs.recall.oracle import Mark, mark
 from owa_bench.envs.recall.state import Card, RecallState, Script, features, macros
 from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line, task_text
@@ -256,7 +257,8 @@ class RecallSession:
         if len(names) > world.reviews:
             text = f"At most {world.reviews} may be named, got {len(names)}."
             return ToolResult(text, False)
-        asked = {name for name in names if tool == "answer"}
+        named = {comparable(name) for name in names if tool == "answer"}
+        asked = {n.subject for n in world.notices if comparable(n.subject) in named}
         lines = [notice_line(world, n) for n in world.notices if n.subject in asked]
         if not lines:
             return self._advance({}, "", (), now_ms)

@@ -39,6 +39,7 @@ class ToolQuestSession:
     """Brings a timeline's first world to life; `state` is what has come of it."""
 
     def __init__(self, timeline: Timeline, *, sink: Sink, wire: bool) -> None:
+        self.process = "a server on a port of this machine" if wire else ""
         world: ApiWorld = timeline.worlds[0]
         instance = timeline.instance
         self._key = instance_key(instance.seed)

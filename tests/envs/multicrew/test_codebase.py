@@ -13,7 +13,7 @@ from owa_bench.records.events import Evidence
 from owa_bench.records.suite_events import Board
 from owa_bench.records.trace import replay_line
 from owa_bench.sandbox import views
-from owa_bench.shells.tool_env import plain_instances
+from owa_bench.shells.instances import plain_instances
 from tests.builders import crew_episodes as episodes
 from tests.builders import crew_repositories as repositories
 from tests.builders.crew_repositories import (

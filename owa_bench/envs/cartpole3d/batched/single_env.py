@@ -13,7 +13,7 @@ from gymnasium import spaces
 from owa_bench.envs.cartpole3d import levels, rules
 from owa_bench.envs.cartpole3d.batched import kernels
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator
-from owa_bench.envs.cartpole3d.env import (
+from owa_bench.envs.cartpole3d.observation import (
     ObservationArray,
     ObservationMode,
     observation_space,
@@ -21,6 +21,7 @@ from owa_bench.envs.cartpole3d.env import (
 from owa_bench.envs.cartpole3d.start import StartSampler
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.records.instance import SEED_LIMIT
+from owa_bench.shells.action_forms import discrete_action
 from owa_bench.worlds.physics import Spec
 
 _OPTIONS = ("start", "state")
@@ -62,7 +63,7 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         self._simulator = Simulator(world, 1, seed=0, starts=1)
         slots = rules.SLOTS if obs == "full" else 0
         self.observation_space = observation_space(slots)
-        self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self.action_space = self._directions = spaces.Discrete(len(rules.DIRECTIONS))
         self._rows = np.zeros((1, rules.CORE + rules.PER_BALL * slots), np.float32)
         self._reward = 1.0 / world.ticks
         self._starts = StartSampler()
@@ -105,19 +106,19 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         """Push the cart for one tick.
 
         Args:
-            action: 0 to 4.
+            action: 0 to 4, in any form of `shells.action_forms`; a malformed one
+                plays 0.
 
         Returns:
-            Gymnasium's five.
+            Gymnasium's five; the info holds "error" for a malformed action alone.
 
         Raises:
-            FieldError: `action` is not in 0 to 4.
             UsageError: No episode has begun.
         """
         if self._parts is None:
             raise UsageError("No episode has begun: call reset first.")
-        if not 0 <= action < 5:
-            raise FieldError("action", action, "must be in 0 to 4")
-        fallen, late = kernels.play_one(*self._parts, int(action), self._rows)
+        number, error = discrete_action(action, self._directions)
+        fallen, late = kernels.play_one(*self._parts, number, self._rows)
         row = self._rows[0].copy()
-        return row, self._reward, fallen, late and not fallen, {}
+        info = {} if error is None else {"error": error}
+        return row, self._reward, fallen, late and not fallen, info

@@ -15,8 +15,9 @@ from owa_bench.envs.cartpole3d import levels, rules
 from owa_bench.envs.cartpole3d.batched import planner
 from owa_bench.envs.cartpole3d.batched.planner import PlannedActions
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
-from owa_bench.envs.cartpole3d.env import ObservationMode, observation_space
+from owa_bench.envs.cartpole3d.observation import ObservationMode, observation_space
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
+from owa_bench.shells.action_forms import discrete_rule, lane_actions
 from owa_bench.worlds.physics import PRESETS, PhysicsWorld, Spec
 
 try:
@@ -66,7 +67,8 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         self._trial = trial
         self._slots = rules.SLOTS if obs == "full" else 0
         self.single_observation_space = observation_space(self._slots)
-        self.single_action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self._directions = spaces.Discrete(len(rules.DIRECTIONS))
+        self.single_action_space = self._directions
         batch = gym.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
@@ -90,26 +92,34 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             self._begin(np.ones(self.num_envs, dtype=np.bool_))
         return self._observe(), {}
 
-    def step(self, actions: npt.NDArray[np.int64]) -> _Step:
+    def step(self, actions: Any) -> _Step:
         """Play one action a lane.
 
         Args:
-            actions: (num_envs,), 0 to 4.
+            actions: (num_envs,), 0 to 4, as an array, a list or a tuple. A lane with a
+                malformed action plays 0.
 
         Returns:
-            Gymnasium's five, each (num_envs, ..), and info.
+            Gymnasium's five, each (num_envs, ..), and info. Where an action is
+            malformed, `info["error"]` says so and `info["_error"]` says in which lanes.
         """
+        numbers, wrong = lane_actions(actions, self.num_envs, self._directions)
         fallen = np.zeros(self.num_envs, dtype=np.bool_)
         late = np.zeros(self.num_envs, dtype=np.bool_)
         for simulator, lanes, played in self._parts():
-            ended = simulator.step(actions[lanes])
+            ended = simulator.step(numbers[lanes])
             fallen[lanes] |= ended.fallen & played
             late[lanes] |= ended.late & ~ended.fallen & played
         over = fallen | late
         info: dict[str, Any] = {}
+        if wrong.any():
+            rule = discrete_rule(self._directions)
+            errors = np.full(self.num_envs, None, dtype=object)
+            errors[wrong] = rule
+            info = {"error": errors, "_error": wrong}
         if over.any():
             last = np.where(over[:, None], self._observe(), np.float32(0))
-            info = {"final_obs": last, "_final_obs": over}
+            info |= {"final_obs": last, "_final_obs": over}
             self._begin(over)
         reward = np.full(self.num_envs, 1.0 / self.simulators[0].world.ticks)
         return self._observe(), reward, fallen, late, info
