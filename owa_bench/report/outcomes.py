@@ -132,7 +132,8 @@ def arm_outcomes(
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
             by_provider = last.reason.startswith(ProviderFailure.__name__)
             kind = MISSING if by_provider else _NAMES["infrastructure"]
-            ending = _Ending(attempt.attempt_id, kind, last.reason)
+            reason = last.reason.removeprefix(f"{ProviderFailure.__name__}: ")
+            ending = _Ending(attempt.attempt_id, kind, reason)
             failed[attempt.leaf.index].append(ending)
     won = {t.leaf.index for t in bundle.traces() if t.end.success}
     helped = {t.leaf.index for t in bundle.traces() if _was_helped(t)}

@@ -5,7 +5,7 @@ Attempts of earlier calls are not counted, so that a resumed run has its chance.
 
 from collections import Counter, defaultdict
 
-from owa_bench.errors import FailureLimitError
+from owa_bench.errors import FailureLimitError, ProviderFailure
 from owa_bench.records.protocol import Stopping
 from owa_bench.run.play.loop import AttemptResult
 
@@ -79,7 +79,8 @@ class FailureLimit:
             return
         self._in_a_row[arm] += 1
         if self._in_a_row[arm] >= MOST_IN_A_ROW and self._share != _NEVER:
-            self.provider.setdefault(arm, reason)
+            words = reason.removeprefix(f"{ProviderFailure.__name__}: ")
+            self.provider.setdefault(arm, words)
 
     def _count_idle(self, arm: str, result: AttemptResult) -> None:
         """Stop an arm all of whose episodes failed before the env took an act."""

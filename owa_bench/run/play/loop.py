@@ -263,7 +263,7 @@ class _Episode:
             doubtful = blame.may_be_request and not ours
             if doubtful and self._context.launcher.model_answers(blame.model):
                 continue
-            raise ProviderFailure(f"the model's provider: {blame.reason}") from failure
+            raise ProviderFailure(blame.reason) from failure
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         numbers = self._suite.card.native or self._agent.view == "vector"
@@ -398,7 +398,10 @@ class _Episode:
             opening = episode_setup.failed_opening(self._suite, self._instance)
             self._writer.emit(self._start(opening))
         wall_s = time.perf_counter() - self._began
-        return episode_setup.failure_end(error_line(error), wall_s)
+        reason = error_line(error)
+        if isinstance(error, ProviderFailure):  # the server's words, no place of ours
+            reason = f"{ProviderFailure.__name__}: {error}"
+        return episode_setup.failure_end(reason, wall_s)
 
 
 @lru_cache(maxsize=256)

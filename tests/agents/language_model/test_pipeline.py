@@ -193,7 +193,7 @@ def test_no_server(tmp_path):
     for events in events_of(RunLayout(tmp_path / "run")):
         assert events[-1].outcome == "infrastructure"
         assert events[-1].reason.startswith(
-            "ProviderFailure: the model's provider: the server could not be reached"
+            "ProviderFailure: the server could not be reached"
         )
 
 
