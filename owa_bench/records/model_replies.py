@@ -353,6 +353,13 @@ _PHRASES: tuple[tuple[Cause, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "request",  # that a server refuses under 500, by an exception of its own
+        re.compile(
+            r"jinja|chat template|roles? must|tool.?choice|grammar|not supported|"
+            r"unsupported|validation error|type_error"
+        ),
+    ),
+    (
         "model",
         re.compile(
             r"model\b.{0,80}?(does not exist|not exist|not found|is not (a )?"
@@ -413,13 +420,13 @@ def _cause_of_words(status: int, words: str) -> Cause:
 
     Under 429 and 5xx tokens and models are named in words about limits.
     """
-    known: Iterable[Cause] = CAUSE_WORDS
+    known: Iterable[Cause] = CAUSE_WORDS.keys() - {"request"}
     if status in _CLEAR:
         return ""
     if status == _TOO_MANY:
         known = ("credit",)
     elif status >= _SERVER_ERRORS:
-        known = ("tool call", "too long")
+        known = ("tool call", "too long", "request")
     for cause, phrase in _PHRASES:
         if cause in known and phrase.search(words):
             return cause

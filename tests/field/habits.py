@@ -754,15 +754,24 @@ row(
 )
 row(
     "refused roles",
-    "roles that do not alternate",
+    "roles that do not alternate, under 500",
     lambda ask: (
         error(500, "jinja: Conversation roles must alternate user/assistant")
         if [m["role"] for m in ask.messages[:2]] == ["system", "user"]
         else usual(ask)
     ),
-    chat="failure",
     client=None,
-    words="must alternate",
+)
+
+row(
+    "refused schemas",
+    "llama.cpp's grammar of long lists",
+    lambda ask: (
+        error(400, "Failed to initialize samplers: failed to parse grammar", code=400)
+        if '"maxItems"' in json.dumps(ask.body.get("tools"))
+        else usual(ask)
+    ),
+    client=None,
 )
 
 # --- quota, credit, overload ----------------------------------------------------------

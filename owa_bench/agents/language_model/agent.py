@@ -31,6 +31,7 @@ from owa_bench.agents.language_model.replies import (
     ModelReply,
     actions,
     is_call_as_text,
+    is_cut_off,
     malformed_action,
 )
 from owa_bench.errors import AgentFailure, AgentRaised
@@ -197,7 +198,7 @@ class LanguageModelAgent:
     def _whole(self, chat: ChatEndpoint) -> ModelReply:
         """Return the next reply, not cut off by a cap that nobody chose."""
         reply = self._ask(chat)
-        while reply.cut and not reply.calls and _CAP in self._defaults:
+        while is_cut_off(reply) and _CAP in self._defaults:
             name = _OTHER_CAP if _OTHER_CAP in self._parameters else _CAP
             most = 2 * self._parameters.get(name, _MOST_RAISED)
             if most > _MOST_RAISED:

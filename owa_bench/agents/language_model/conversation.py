@@ -77,7 +77,9 @@ def correction(fault: str, reply: ModelReply) -> str:
     """
     cut = " It was cut off at the limit of its length." if reply.cut else ""
     end = " To end, call finish." if fault == NO_CALL else ""
-    return f"Your reply cannot be run: {fault}.{cut} Answer with one tool call.{end}"
+    begins = [call.arguments[:_HEAD] for call in reply.calls]
+    quote = f" Its arguments began: {begins[0]}" if any(begins) else ""
+    return f"Your reply cannot be run: {fault}.{cut}{quote} Answer with one tool call.{end}"
 
 
 # --- messages -------------------------------------------------------------------------

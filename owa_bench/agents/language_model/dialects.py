@@ -17,7 +17,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "plain_schemas",
         re.compile(
-            r"schema|additional_?properties|\bproperties\b|\bparameters\b|"
+            r"schema|grammar|additional_?properties|\bproperties\b|\bparameters\b|"
             r"function_declarations|tools\[|\btools\.\d|response_schema",
             re.I,
         ),

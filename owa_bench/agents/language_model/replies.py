@@ -204,9 +204,19 @@ def malformed_action(reply: ModelReply) -> str:
 
 
 def reply_text(reply: ModelReply) -> str:
-    """Return a malformed reply as plain text, for the conversation that goes on."""
-    written = [f"{call.name}({call.arguments})" for call in reply.calls]
-    return "\n".join(part for part in (reply.content, *written) if part) or "(empty)"
+    """Return a malformed reply as plain text, for the conversation that continues.
+
+    A call is named and not written out: a model copies what it sees itself write.
+    """
+    calls = [f"[a call of {call.name} that cannot be run]" for call in reply.calls]
+    return "\n".join(part for part in (reply.content, *calls) if part) or "(empty)"
+
+
+def is_cut_off(reply: ModelReply) -> bool:
+    """Return whether the limit of its length left nothing of a reply to run."""
+    if not reply.cut or not reply.calls:
+        return reply.cut
+    return decoded(reply.calls[-1].arguments or "{}") is None
 
 
 # --- arguments ------------------------------------------------------------------------

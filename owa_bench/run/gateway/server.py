@@ -9,23 +9,19 @@ import asyncio
 import contextlib
 import shutil
 import socket
-import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import httpx
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from owa_bench import bounded_json
-from owa_bench.canonical import sha256
-from owa_bench.errors import UsageError
 from owa_bench.records.model_replies import (
     Judgement,
     judge,
@@ -34,7 +30,16 @@ from owa_bench.records.model_replies import (
     usage_of,
 )
 from owa_bench.run.gateway.egress import connect_protocol
-from owa_bench.run.gateway.scrubbing import Scrubber
+from owa_bench.run.gateway.reply_cache import ReplyCache
+from owa_bench.run.gateway.responses import (
+    VERDICT_HEADER,
+    as_judged,
+    error_response,
+    is_stream,
+    passed_headers,
+    verdict_text,
+    with_usage,
+)
 from owa_bench.run.gateway.session import EventStream, GatewaySession, ModelRequest
 from owa_bench.run.gateway.translation import (
     APIS,
@@ -42,12 +47,12 @@ from owa_bench.run.gateway.translation import (
     Translator,
     translation_fault,
 )
+from owa_bench.run.gateway.upstream import LATE, WRONG, Upstream
 from owa_bench.seeding import fresh_bytes
 from owa_bench.shells import addresses
 from owa_bench.shells.loopback import serve_in_thread
 
 INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
-VERDICT_HEADER = "x-owa-verdict"
 _STOP_S = 10.0
 _MOST_REPLY = 64 << 20
 _PATHS = {
@@ -64,23 +69,10 @@ _MODEL = "/models/"  # one of them, by its name
 _DEPLOYMENT = "/openai/deployments/"  # of clients that speak to Azure
 # The endpoint that a provider of another form serves itself: no translation there.
 _NATIVE = {"responses": "/responses", "anthropic": "/messages"}
-_PASSED = ("content-type", "retry-after", "x-request-id")
-_WRONG = 400
 _TRANSLATED = "/translated/{ticket}"
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
-_LATE = (httpx.TimeoutException, TimeoutError)
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness
-_ANTHROPIC_VERSION = "2023-06-01"
-
-
-class _Upstream(NamedTuple):
-    """A request as it goes to the provider."""
-
-    method: str
-    path: str
-    content: bytes
-    headers: Mapping[str, str]
 
 
 class ModelGateway:
@@ -101,8 +93,8 @@ class ModelGateway:
         api = APIS[provider.api]
         self._translator = Translator(api) if api.prefix and provider.url else None
         self._translated: dict[str, ModelRequest] = {}
-        self._scrubber = Scrubber(provider.secrets)
-        self._client = _client_of(provider)
+        self._upstream = Upstream(provider)
+        self._cache = ReplyCache(provider.cache, api.prefix and provider.api)
         self._well: set[str] = set()  # models that answered
         self._folder = addresses.socket_folder("owa-gateway-")
         self.socket_path = f"{self._folder}/gateway.sock"
@@ -199,7 +191,7 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def _with_client(self, _: Starlette) -> AsyncIterator[None]:
         """Hold the connections to the provider, in the server's event loop."""
-        async with self._client:
+        async with self._upstream.client:
             yield
 
     # --- one request ------------------------------------------------------------------
@@ -207,20 +199,22 @@ class ModelGateway:
     async def _answer(self, request: Request) -> Response:
         session = self._sessions.get(_token(request))
         if session is None:
-            return _error(401, "The API key is not the token of an episode.")
+            return error_response(401, "The API key is not the token of an episode.")
         path = _endpoint(request)
         if path not in _PATHS[request.method] and not (
             path.startswith(_MODEL) and request.method == "GET"
         ):
             known = ", ".join(p for paths in _PATHS.values() for p in paths)
-            return _error(404, f"The gateway serves /v1 with {known}; got {path}.")
+            return error_response(
+                404, f"The gateway serves /v1 with {known}; got {path}."
+            )
         body = await request.body()
         try:
             terms = bounded_json.decode(body) if body else {}
         except ValueError as error:
-            return _error(400, f"The body does not parse: {error}.")
+            return error_response(400, f"The body does not parse: {error}.")
         if not isinstance(terms, dict):
-            return _error(400, "The body must be a JSON object.")
+            return error_response(400, "The body must be a JSON object.")
         model = str(terms.get("model", "")) if path != "/models" else ""
         record = ModelRequest(path=path, body=body, model=model[:2_000])
         session.begin(record)
@@ -234,7 +228,7 @@ class ModelGateway:
         if not isinstance(response, StreamingResponse):
             self._note(record)
             session.end(record)
-            response.headers[VERDICT_HEADER] = _verdict(record)
+            response.headers[VERDICT_HEADER] = verdict_text(record)
         return response
 
     async def _while_connected(
@@ -254,7 +248,7 @@ class ModelGateway:
             waited_s = time.monotonic() - record.begun
             if waited_s >= _IMPATIENT * self.provider.timeout_s:
                 record.judgement = no_reply("hung up", late=True, seconds=waited_s)
-            return _error(499, "The agent hung up.")
+            return error_response(499, "The agent hung up.")
         finally:
             for task in (reply, hung_up):
                 task.cancel()
@@ -265,7 +259,7 @@ class ModelGateway:
     ) -> Response:
         """Return the provider's reply, or the cached one; the record says which."""
         streamed = terms.get("stream") is True
-        cache = None if streamed else self._cache_path(session, record, terms)
+        cache = self._cache.path(session, record, terms)
         if cache is not None and cache.exists():
             record.reply, record.status, record.cached = cache.read_bytes(), 200, True
             record.usage = usage_of(record.reply)
@@ -273,36 +267,29 @@ class ModelGateway:
             return Response(record.reply, media_type="application/json")
         if not self.provider.url:
             record.judgement = no_reply("the cache holds no such reply", late=False)
-            return _error(503, "No provider, and the cache holds no such reply.")
+            return error_response(
+                503, "No provider, and the cache holds no such reply."
+            )
         native = record.path == _NATIVE.get(self.provider.api)
         if self._translator is not None and not native:
             return await self._translate(self._translator, record, terms, cache)
-        asked = _with_usage(record.path, terms) if streamed else None
+        asked = with_usage(record.path, terms) if streamed else None
         try:
             async with asyncio.timeout(self.provider.timeout_s):
-                reply = await self._send(record, asked)
+                reply = await self._upstream.send(record, asked)
                 if asked is not None and reply.status_code in _REFUSED:
                     await reply.aclose()  # the server may not know `stream_options`
-                    asked, reply = None, await self._send(record, None)
-                if streamed and reply.is_success and _is_stream(reply):
+                    asked, reply = None, await self._upstream.send(record)
+                if streamed and reply.is_success and is_stream(reply):
                     stream = EventStream(hide_usage=asked is not None)
                     record.status = reply.status_code
                     relayed = self._relay(session, record, reply, stream)
-                    return StreamingResponse(relayed, 200, _headers(reply))
-                await self._read(record, reply)
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            return self._no_reply(record, error)
-        if cache is not None and _is_completion(record):
-            await asyncio.to_thread(_write, cache, record.reply)
-        return _as_judged(record, _headers(reply))
-
-    async def _send(
-        self, record: ModelRequest, changed: Mapping[str, Any] | None
-    ) -> httpx.Response:
-        """Send a request as the agent wrote it, or changed; its reply is not read."""
-        content = record.body if changed is None else msgspec.json.encode(changed)
-        asked = self._request(record.path, content)
-        return await self._client.send(asked, stream=True)
+                    return StreamingResponse(relayed, 200, passed_headers(reply))
+                await self._upstream.read(record, reply)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as failure:
+            return self._upstream.no_reply(record, failure)
+        await self._cache.keep(cache, record)
+        return as_judged(record, passed_headers(reply))
 
     async def _translate(
         self,
@@ -315,8 +302,8 @@ class ModelGateway:
         fault = translation_fault(terms)
         if record.path != "/chat/completions" or fault:
             why = fault or f"only /chat/completions is translated, got {record.path}"
-            record.status = _WRONG
-            return _error(_WRONG, f"For `{self.provider.api}`: {why}.")
+            record.status = WRONG
+            return error_response(WRONG, f"For `{self.provider.api}`: {why}.")
         ticket = fresh_bytes(24).hex()
         self._translated[ticket] = record
         address = _TRANSLATED.format(ticket=ticket)
@@ -327,14 +314,16 @@ class ModelGateway:
                 ticket,
                 self.provider.timeout_s + 1.0,
             )
-        except Exception as error:  # noqa: BLE001  the library's, of any kind
-            return self._untranslated(record, error)
+        except Exception as failure:  # noqa: BLE001  the library's, of any kind
+            return self._upstream.untranslated(record, failure)
         finally:
             del self._translated[ticket]
-        record.reply, record.usage = self._scrubber.clean(reply), usage_of(reply)
+        record.reply, record.usage = (
+            self._upstream.scrubber.clean(reply),
+            usage_of(reply),
+        )
         record.judgement = judge(200, record.reply)
-        if cache is not None and _is_completion(record):
-            await asyncio.to_thread(_write, cache, record.reply)
+        await self._cache.keep(cache, record)
         return Response(record.reply, media_type="application/json")
 
     async def _pass(self, request: Request) -> Response:
@@ -342,7 +331,7 @@ class ModelGateway:
         ticket = request.path_params["ticket"]
         record = self._translated.get(ticket)
         if record is None:
-            return _error(404, "The gateway serves /v1.")
+            return error_response(404, "The gateway serves /v1.")
         key, body = self.provider.key, await request.body()
         headers = {
             name: value.replace(ticket, key)
@@ -351,63 +340,11 @@ class ModelGateway:
         }
         path = request.path_params["path"]
         query = request.url.query.replace(ticket, key)
-        base = httpx.URL(self.provider.url)
-        given = base.query.decode()
-        url = base.copy_with(
-            path=f"{base.path.rstrip('/')}/{path}",
-            query="&".join(filter(None, (given, query))).encode() or None,
-        )
-        asked = self._client.build_request(
-            "POST", url, content=body, headers=headers | dict(self.provider.headers)
-        )
         try:
-            async with asyncio.timeout(self.provider.timeout_s):
-                reply = await self._client.send(asked, stream=True)
-                await self._read(record, reply, path="")
-        except (httpx.HTTPError, TimeoutError) as error:
-            return self._no_reply(record, error)
-        return Response(record.reply, reply.status_code, _headers(reply))
-
-    def _request(self, path: str, content: bytes) -> httpx.Request:
-        provider = self.provider
-        headers = {"content-type": "application/json"} if content else {}
-        headers |= dict(provider.headers)
-        own = {name.lower() for name in headers}
-        if provider.api == "anthropic":
-            headers.setdefault("anthropic-version", _ANTHROPIC_VERSION)
-            path = f"/v1{path}"
-            if provider.key:
-                headers.setdefault("x-api-key", provider.key)
-        elif provider.key and not own & {"authorization", "api-key", "x-api-key"}:
-            headers["authorization"] = f"Bearer {provider.key}"
-        url = addresses.joined(provider.url, path)
-        method = "POST" if path.removeprefix("/v1") in _PATHS["POST"] else "GET"
-        return self._client.build_request(
-            method, url, content=content or None, headers=headers
-        )
-
-    async def _read(
-        self, record: ModelRequest, reply: httpx.Response, path: str | None = None
-    ) -> None:
-        """Read a reply that is not streamed into the record, and judge it.
-
-        Args:
-            record: Of the request.
-            reply: Its head.
-            path: Whose form the reply has; the record's if left out.
-        """
-        data = bytearray()
-        try:
-            async for chunk in reply.aiter_bytes():
-                data += chunk
-                if len(data) > _MOST_REPLY:
-                    raise httpx.DecodingError("the reply is too long")
-        finally:
-            await reply.aclose()
-        body = self._scrubber.clean(bytes(data))
-        record.status, record.reply = reply.status_code, body
-        record.judgement = judge(record.status, body, path or record.path)
-        record.usage = usage_of(body) if reply.is_success else None
+            reply = await self._upstream.send_as(record, path, query, body, headers)
+        except (httpx.HTTPError, TimeoutError) as failure:
+            return self._upstream.no_reply(record, failure)
+        return Response(record.reply, reply.status_code, passed_headers(reply))
 
     async def _relay(
         self,
@@ -421,15 +358,15 @@ class ModelGateway:
         try:
             async for chunk in reply.aiter_bytes():
                 for event in stream.feed(chunk):
-                    clean = self._scrubber.clean(event)
+                    clean = self._upstream.scrubber.clean(event)
                     kept += clean[: _MOST_REPLY - len(kept)]
                     yield clean
-            rest = self._scrubber.clean(stream.end())
+            rest = self._upstream.scrubber.clean(stream.end())
             kept += rest
             yield rest
         except httpx.HTTPError as error:
             kind = type(error).__name__
-            late, waited_s = isinstance(error, _LATE), time.monotonic() - record.begun
+            late, waited_s = isinstance(error, LATE), time.monotonic() - record.begun
             fault = no_reply(kind, late=late, seconds=waited_s)
             raise
         except (asyncio.CancelledError, GeneratorExit):
@@ -446,68 +383,8 @@ class ModelGateway:
 
     def _note(self, record: ModelRequest) -> None:
         """Remember that a model answered."""
-        if _is_completion(record) and record.model:
+        if record.is_completion and record.model:
             self._well.add(record.model)
-
-    def _no_reply(self, record: ModelRequest, error: Exception) -> Response:
-        """Return what an agent is told of a provider that did not answer; record it.
-
-        The library's own words may repeat a key, so its class alone is told.
-        """
-        kind, late = type(error).__name__, isinstance(error, _LATE)
-        record.judgement = no_reply(kind, late=late, seconds=self.provider.timeout_s)
-        where = addresses.shown(self.provider.url)
-        words = record.judgement.text
-        return _error(504 if late else 502, f"The provider at {where}: {words}")
-
-    def _untranslated(self, record: ModelRequest, error: Exception) -> Response:
-        """Return what an agent is told where a translated request gave no completion.
-
-        Status and judgement are those of the provider's own reply, never the library's.
-        """
-        if record.judgement is not None and not record.status:
-            return _error(502, f"The provider gave no reply: {record.judgement.text}.")
-        if record.status and record.status != httpx.codes.OK:
-            return Response(record.reply, record.status, media_type="application/json")
-        words = self._scrubber.text(f"{type(error).__name__}: {error}")
-        if record.status:
-            record.judgement = Judgement("failure", "no completion", words[:600])
-            return _error(502, f"The provider's reply cannot be translated: {words}")
-        record.status = _WRONG
-        record.judgement = Judgement("failure", "request", words[:600])
-        return _error(_WRONG, f"The request cannot be translated: {words}")
-
-    def _cache_path(
-        self, session: GatewaySession, record: ModelRequest, terms: Mapping[str, Any]
-    ) -> Path | None:
-        """Return the file of a request's reply, None without a cache.
-
-        A request with a seed is the same request wherever it is asked in its session;
-        one without is another in each repeat and at each place, so that repeats differ.
-        """
-        if not self.provider.cache:
-            return None
-        api = "" if self.provider.api == "chat" else self.provider.api
-        seeded = type(terms.get("seed")) is int
-        place = "" if seeded else f"{session.scope}\n{record.ordinal}\n"
-        digest = sha256(f"{place}{api}{record.path}\n".encode() + record.body)
-        return Path(self.provider.cache) / digest[:2] / f"{digest}.json"
-
-
-def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
-    """Return the client of a provider; UsageError for a proxy that it cannot use."""
-    url = provider.url or "http://127.0.0.1"
-    try:
-        return httpx.AsyncClient(
-            timeout=provider.timeout_s, trust_env=addresses.uses_proxy(url)
-        )
-    except (ValueError, ImportError) as error:
-        kind = type(error).__name__
-        where = addresses.shown(url)
-        raise UsageError(
-            f"The models' provider at {where} cannot be reached through the proxy that "
-            f"the environment names ({kind}): unset it, or name the host in $no_proxy."
-        ) from error
 
 
 async def _disconnected(request: Request) -> None:
@@ -531,67 +408,3 @@ def _endpoint(request: Request) -> str:
     if request.url.path.startswith(_DEPLOYMENT):
         path = "/" + path.lstrip("/").partition("/")[2]  # without the deployment
     return path
-
-
-def _is_stream(reply: httpx.Response) -> bool:
-    return "json" not in reply.headers.get("content-type", "") and (
-        "html" not in reply.headers.get("content-type", "")
-    )
-
-
-def _is_completion(record: ModelRequest) -> bool:
-    return record.judgement is not None and record.judgement.verdict == "completion"
-
-
-def _verdict(record: ModelRequest) -> str:
-    """Return the judgement as the agent's client reads it in a header."""
-    if record.judgement is None:
-        return ""
-    return f"{record.judgement.verdict}; {record.judgement.cause}".rstrip("; ")
-
-
-def _as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
-    """Return a reply as it came; an error inside a success gets an error's status."""
-    judgement = record.judgement
-    if judgement is None or judgement.verdict == "completion" or record.status >= 300:
-        return Response(record.reply, record.status, headers)
-    status = _STATUS_OF.get(judgement.cause, 502)
-    return _error(status, f"The provider answered HTTP 200, but {judgement.text}")
-
-
-_STATUS_OF = {
-    "key": 401,
-    "credit": 402,
-    "model": 404,
-    "quota": 429,
-    "request": 400,
-    "tool call": 400,
-    "too long": 400,
-    "filtered": 400,
-}
-
-
-def _with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a streamed request that asks for usage; None: it does already."""
-    options = terms.get("stream_options") or {}
-    if path != "/chat/completions" or not isinstance(options, dict):
-        return None
-    if options.get("include_usage") is True:
-        return None
-    return {**terms, "stream_options": {**options, "include_usage": True}}
-
-
-def _headers(reply: httpx.Response) -> dict[str, str]:
-    return {name: reply.headers[name] for name in _PASSED if name in reply.headers}
-
-
-def _error(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": message, "type": "gateway"}}, status)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Keep a reply; the file appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
-        draft.write(data)
-    Path(draft.name).replace(path)

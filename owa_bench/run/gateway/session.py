@@ -134,6 +134,11 @@ class ModelRequest:
         status = f"HTTP {self.status}" if self.status else "no reply"
         return f"{status} ({self.judgement.cause})"
 
+    @property
+    def is_completion(self) -> bool:
+        """Whether the reply is one."""
+        return self.judgement is not None and self.judgement.verdict == "completion"
+
     def is_truncated(self) -> bool:
         """Return whether the server counted fewer tokens than it can have been sent.
 

@@ -1,0 +1,67 @@
+"""Responses of the gateway: replies as agents get them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+from starlette.responses import JSONResponse, Response
+
+from owa_bench.run.gateway.session import ModelRequest
+
+VERDICT_HEADER = "x-owa-verdict"
+_PASSED = ("content-type", "retry-after", "x-request-id")
+_STATUS_OF = {
+    "key": 401,
+    "credit": 402,
+    "model": 404,
+    "quota": 429,
+    "request": 400,
+    "tool call": 400,
+    "too long": 400,
+    "filtered": 400,
+}
+
+
+def is_stream(reply: httpx.Response) -> bool:
+    """Return whether a reply may be server-sent events."""
+    return "json" not in reply.headers.get("content-type", "") and (
+        "html" not in reply.headers.get("content-type", "")
+    )
+
+
+def verdict_text(record: ModelRequest) -> str:
+    """Return the judgement as the agent's client reads it in a header."""
+    if record.judgement is None:
+        return ""
+    return f"{record.judgement.verdict}; {record.judgement.cause}".rstrip("; ")
+
+
+def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
+    """Return a reply as it came; an error inside a success gets an error's status."""
+    judgement = record.judgement
+    if judgement is None or judgement.verdict == "completion" or record.status >= 300:
+        return Response(record.reply, record.status, headers)
+    status = _STATUS_OF.get(judgement.cause, 502)
+    return error_response(
+        status, f"The provider answered HTTP 200, but {judgement.text}"
+    )
+
+
+def with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a streamed request that asks for usage; None: it does already."""
+    options = terms.get("stream_options") or {}
+    if path != "/chat/completions" or not isinstance(options, dict):
+        return None
+    if options.get("include_usage") is True:
+        return None
+    return {**terms, "stream_options": {**options, "include_usage": True}}
+
+
+def passed_headers(reply: httpx.Response) -> dict[str, str]:
+    """Return the headers of a provider's reply that agents get."""
+    return {name: reply.headers[name] for name in _PASSED if name in reply.headers}
+
+
+def error_response(status: int, message: str) -> JSONResponse:
+    """Return an error in the form that clients of OpenAI read."""
+    return JSONResponse({"error": {"message": message, "type": "gateway"}}, status)

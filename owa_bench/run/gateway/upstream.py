@@ -1,0 +1,176 @@
+"""The way to a model's provider: requests with its key, replies without it."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import msgspec
+from starlette.responses import Response
+
+from owa_bench.errors import UsageError
+from owa_bench.records.model_replies import Judgement, judge, no_reply, usage_of
+from owa_bench.run.gateway.responses import error_response
+from owa_bench.run.gateway.scrubbing import Scrubber
+from owa_bench.run.gateway.session import ModelRequest
+from owa_bench.run.gateway.translation import ModelProvider
+from owa_bench.shells import addresses
+
+LATE = (httpx.TimeoutException, TimeoutError)
+WRONG = 400
+_GET = ("/models",)
+_MOST_REPLY = 64 << 20
+_ANTHROPIC_VERSION = "2023-06-01"
+_WORDS = 600  # characters of a library's words in a record
+
+
+class Upstream:
+    """The client of one provider, in the gateway's event loop.
+
+    Args:
+        provider: Where requests go.
+
+    Raises:
+        UsageError: The environment names a proxy that cannot be used.
+    """
+
+    def __init__(self, provider: ModelProvider) -> None:
+        self.provider = provider
+        self.scrubber = Scrubber(provider.secrets)
+        self.client = _client_of(provider)
+
+    async def send(
+        self, record: ModelRequest, changed: Mapping[str, Any] | None = None
+    ) -> httpx.Response:
+        """Send a request as the agent wrote it, or changed; its reply is not read.
+
+        Args:
+            record: The request.
+            changed: A body in place of the agent's.
+        """
+        content = record.body if changed is None else msgspec.json.encode(changed)
+        try:
+            return await self.client.send(
+                self._request(record.path, content), stream=True
+            )
+        except httpx.RemoteProtocolError:
+            # A server may close a connection that was kept open just as it is used.
+            return await self.client.send(
+                self._request(record.path, content), stream=True
+            )
+
+    async def send_as(
+        self, record: ModelRequest, path: str, query: str, body: bytes, headers: Any
+    ) -> httpx.Response:
+        """Send a translated request, and read its reply into the record.
+
+        Args:
+            record: The chat request that it stands for.
+            path: Below the provider's address.
+            query: With the key in it, if the interface wants it there.
+            body: In the provider's form.
+            headers: With the key.
+        """
+        base = httpx.URL(self.provider.url)
+        both = (base.query.decode(), query)
+        url = base.copy_with(
+            path=f"{base.path.rstrip('/')}/{path}",
+            query="&".join(filter(None, both)).encode() or None,
+        )
+        sent = headers | dict(self.provider.headers)
+        asked = self.client.build_request("POST", url, content=body, headers=sent)
+        async with asyncio.timeout(self.provider.timeout_s):
+            reply = await self.client.send(asked, stream=True)
+            await self.read(record, reply, path="")
+        return reply
+
+    def _request(self, path: str, content: bytes) -> httpx.Request:
+        provider = self.provider
+        headers = {"content-type": "application/json"} if content else {}
+        headers |= dict(provider.headers)
+        own = {name.lower() for name in headers}
+        if provider.api == "anthropic":
+            headers.setdefault("anthropic-version", _ANTHROPIC_VERSION)
+            path = f"/v1{path}"
+            if provider.key:
+                headers.setdefault("x-api-key", provider.key)
+        elif provider.key and not own & {"authorization", "api-key", "x-api-key"}:
+            headers["authorization"] = f"Bearer {provider.key}"
+        url = addresses.joined(provider.url, path)
+        method = "GET" if path.removeprefix("/v1").startswith(_GET) else "POST"
+        return self.client.build_request(
+            method, url, content=content or None, headers=headers
+        )
+
+    async def read(
+        self, record: ModelRequest, reply: httpx.Response, path: str | None = None
+    ) -> None:
+        """Read a reply that is not streamed into the record, and judge it.
+
+        Args:
+            record: Of the request.
+            reply: Its head.
+            path: Whose form the reply has; the record's if left out.
+        """
+        data = bytearray()
+        try:
+            async for chunk in reply.aiter_bytes():
+                data += chunk
+                if len(data) > _MOST_REPLY:
+                    raise httpx.DecodingError("the reply is too long")
+        finally:
+            await reply.aclose()
+        body = self.scrubber.clean(bytes(data))
+        record.status, record.reply = reply.status_code, body
+        record.judgement = judge(
+            record.status, body, record.path if path is None else path
+        )
+        record.usage = usage_of(body) if reply.is_success else None
+
+    def no_reply(self, record: ModelRequest, error: Exception) -> Response:
+        """Return what an agent is told of a provider that did not answer; record it.
+
+        The library's own words may repeat a key, so its class alone is told.
+        """
+        kind, late = type(error).__name__, isinstance(error, LATE)
+        record.judgement = no_reply(kind, late=late, seconds=self.provider.timeout_s)
+        where = addresses.shown(self.provider.url)
+        words = record.judgement.text
+        return error_response(504 if late else 502, f"The provider at {where}: {words}")
+
+    def untranslated(self, record: ModelRequest, error: Exception) -> Response:
+        """Return what an agent is told where a translated request gave no completion.
+
+        Status and judgement are those of the provider's own reply, never the library's.
+        """
+        if record.judgement is not None and not record.status:
+            return error_response(
+                502, f"The provider gave no reply: {record.judgement.text}."
+            )
+        if record.status and record.status != httpx.codes.OK:
+            return Response(record.reply, record.status, media_type="application/json")
+        words = self.scrubber.text(f"{type(error).__name__}: {error}")
+        if record.status:
+            record.judgement = Judgement("failure", "no completion", words[:_WORDS])
+            return error_response(
+                502, f"The provider's reply cannot be translated: {words}"
+            )
+        record.status = WRONG
+        record.judgement = Judgement("failure", "request", words[:_WORDS])
+        return error_response(WRONG, f"The request cannot be translated: {words}")
+
+
+def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
+    """Return the client of a provider; UsageError for a proxy that it cannot use."""
+    url = provider.url or "http://127.0.0.1"
+    try:
+        return httpx.AsyncClient(
+            timeout=provider.timeout_s, trust_env=addresses.uses_proxy(url)
+        )
+    except (ValueError, ImportError) as error:
+        kind = type(error).__name__
+        where = addresses.shown(url)
+        raise UsageError(
+            f"The models' provider at {where} cannot be reached through the proxy that "
+            f"the environment names ({kind}): unset it, or name the host in $no_proxy."
+        ) from error
