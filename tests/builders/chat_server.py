@@ -33,9 +33,11 @@ class Habits(NamedTuple):
     tools: str = "yes"  # yes, prose, text, refused, objects, no ids, no parser
     required: str = "yes"  # yes, ignored, refused
     refuses: tuple[str, ...] = ()  # fields of a request
+    busy_with: str = ""  # a field, answered with 429
     usage: bool = True
     stream_usage: bool = True
     cached: bool = True
+    written: int = 9
     parallel: bool = True
     seeded: bool = True
     reasoning: str = ""  # field
@@ -110,6 +112,8 @@ class _Server:
         for name in habits.refuses:
             if name in body or f"{name}={body.get(name)}" in habits.refuses:
                 return error(400, f"Unsupported parameter: '{name}'.")
+        if habits.busy_with in body:
+            return error(429, "too many requests")
         tokens = len(json.dumps(body["messages"])) // 4
         if tokens > habits.longest:
             return error(400, f"maximum context length is {habits.longest} tokens")
@@ -132,7 +136,10 @@ class _Server:
         else:
             self.drawn += not habits.seeded
             message["content"] = f"yes {self.drawn}"
-        usage: dict[str, Any] = {"prompt_tokens": tokens, "completion_tokens": 9}
+        usage: dict[str, Any] = {
+            "prompt_tokens": tokens,
+            "completion_tokens": habits.written,
+        }
         text = json.dumps(messages)
         if habits.cached:
             hit = tokens if text in self.prompts else 0

@@ -11,6 +11,7 @@ from owa_bench.run.gateway.probe_client import ProbeClient, ServerReply, dig
 from owa_bench.run.gateway.probe_context import probe_context, probe_told_context
 from owa_bench.run.gateway.probe_requests import (
     CAPS,
+    REFUSALS,
     FindingName,
     ProbeState,
     ProbeVerdict,
@@ -20,7 +21,6 @@ from owa_bench.run.gateway.probe_requests import (
     reasoning_in,
 )
 
-_WRONG = frozenset({400, 404, 405, 415, 422, 500, 501})  # of a parameter, in some form
 _KEY_REFUSED = frozenset({401, 403})
 _LONGER_CAP = 2_048  # for a model that thinks before it calls
 _PARSER = (
@@ -83,13 +83,13 @@ class ServerProbe:
         state, reply = self.state, ServerReply(0, "")
         for state.cap in CAPS:
             reply = await state.ask(requests.ONE_CALL, tools=True)
-            refused_cap = reply.status in _WRONG and state.cap in reply.text
+            refused_cap = reply.status in REFUSALS and state.cap in reply.text
             if not (state.cap and refused_cap):
                 break
             state.refused_caps.append(f"{state.cap}: {reply.cause}")
         if not reply.is_completion:
             plain = ServerReply(0, "")
-            if reply.status in _WRONG and "tool" in reply.text:
+            if reply.status in REFUSALS and "tool" in reply.text:
                 plain = await state.ask(requests.ONE_CALL)
             if not plain.is_completion:
                 await self._say_unreachable(reply)
@@ -104,8 +104,8 @@ class ServerProbe:
         name = dig(reply.body, "model")
         detail = f"the replies name {name}" if name else "the replies name no model"
         state.put("chat", "yes", detail)
-        self._say_cap()
         self._say_usage(state.first)
+        self._say_cap()
         return True
 
     def _say_tools(self, reply: ServerReply) -> None:
@@ -139,7 +139,7 @@ class ServerProbe:
                 "--model-key-env names the variable of the key; another header than "
                 "Authorization: --model-header NAME=ENV_VARIABLE"
             )
-        elif names and state.model not in names and (told or reply.status in _WRONG):
+        elif names and state.model not in names and (told or reply.status in REFUSALS):
             near = difflib.get_close_matches(state.model, names, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}? " if near else ""
             fix = f"{hint}the server lists {', '.join(names[:8])}"
@@ -161,7 +161,11 @@ class ServerProbe:
 
     def _say_cap(self) -> None:
         state = self.state
-        if state.cap == CAPS[0]:
+        written = count_of(state.first, "completion_tokens") or 0
+        if state.cap and written > requests.CAP and not state.thinks:
+            detail = f"{state.cap} is accepted and ignored: {written} tokens"
+            state.put("reply cap", "no", detail, "cap replies at the server")
+        elif state.cap == CAPS[0]:
             state.put("reply cap", "yes", "max_tokens is accepted")
         elif state.cap:
             detail = "max_completion_tokens; " + "; ".join(state.refused_caps)
@@ -205,7 +209,10 @@ class ServerProbe:
         reply = await self.state.ask(requests.PROSE, tools=True, tool_choice=choice)
         calls = calls_in(reply.message) if reply.is_completion else []
         if not reply.is_completion:
-            self.state.put(name, "refused", reply.cause)
+            self.state.put_refusal(name, reply)
+        elif not calls and requests.is_cut(reply):
+            detail = "accepted, but text up to the cap and no call"
+            self.state.put(name, "no", detail)
         elif not calls:
             self.state.put(name, "no", "accepted, but no call follows")
         elif choice != "required" and calls[0].name != requests.OTHER:
@@ -229,7 +236,7 @@ class ServerProbe:
         if reply.is_completion:
             state.put("second turn", "yes", "the result of a call is accepted")
         else:
-            state.put("second turn", "refused", reply.cause)
+            state.put_refusal("second turn", reply)
         if not state.thinks:
             return
         fields = reasoning_in(message)
@@ -238,6 +245,9 @@ class ServerProbe:
             return
         bare = {name: part for name, part in message.items() if name not in fields}
         without = await state.ask(requests.turns_after(bare), tools=True)
+        if not (reply.status and without.status):
+            state.put("reasoning echoed", "not tried", "a reply did not come")
+            return
         verdict: ProbeVerdict = "yes" if reply.is_completion else "refused"
         missing = "accepted too" if without.is_completion else f"is {without.cause}"
         detail = f"as it came: {verdict}; a turn without it {missing}"
@@ -251,7 +261,7 @@ class ServerProbe:
             requests.COUNT, cap=64, stream=True, stream_options=options
         )
         if not reply.is_completion:
-            state.put("usage in streams", "refused", reply.cause)
+            state.put_refusal("usage in streams", reply)
             reply = await state.ask(requests.COUNT, cap=64, stream=True)
             state.measure_speed(reply, None)
             return
@@ -268,12 +278,12 @@ class ServerProbe:
             self.state.put("temperature=0", "yes", "accepted")
         else:
             fix = "temperature=none"
-            self.state.put("temperature=0", "refused", reply.cause, fix)
+            self.state.put_refusal("temperature=0", reply, fix)
 
     async def _check_parallel(self) -> None:
         reply = await self.state.ask(requests.TWO_CALLS, tools=True)
         if not reply.is_completion:
-            self.state.put("parallel calls", "refused", reply.cause)
+            self.state.put_refusal("parallel calls", reply)
             return
         calls = calls_in(reply.message)
         verdict: ProbeVerdict = "yes" if len(calls) > 1 else "no"
@@ -287,7 +297,7 @@ class ServerProbe:
         for _ in range(2):
             reply = await state.ask(requests.DRAW, cap=32, temperature=1, seed=7)
             if not reply.is_completion:
-                state.put("seed", "refused", reply.cause, "seed=none")
+                state.put_refusal("seed", reply, "seed=none")
                 return
             texts.append(requests.said_in(reply.message))
         if not any(texts):

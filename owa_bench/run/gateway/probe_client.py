@@ -163,6 +163,8 @@ class ProbeClient:
             transport=transport,
             trust_env=not is_loopback(base.host),
             timeout=_LONGEST_S,
+            # Some servers close a connection just as the next request enters it.
+            limits=httpx.Limits(max_keepalive_connections=0),
         )
 
     async def __aenter__(self) -> "ProbeClient":

@@ -75,7 +75,7 @@ async def probe_context(state: ProbeState) -> None:
     lines, before = _FIRST_LINES, 0
     reply = await _long(state, lines)
     if not reply.is_completion:
-        state.put("context reached", "refused", reply.cause)
+        state.put_refusal("context reached", reply)
         state.put("cached counts", "not tried", "a prompt of some 1,500 tokens failed")
         return
     _say_cached(state, await _long(state, lines))

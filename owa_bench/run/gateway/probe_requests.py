@@ -29,7 +29,8 @@ FindingName = Literal[
 ProbeVerdict = Literal["yes", "no", "refused", "not tried"]
 
 CAPS = ("max_tokens", "max_completion_tokens", "")  # fields that cap a reply
-_CAP = 256
+REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})  # of a field, in some form
+CAP = 256
 TOOL, OTHER = "add", "note"
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 _FEW_CHUNKS = 3
@@ -117,12 +118,30 @@ class ProbeState:
         clean = self.client.without_keys
         self.rows[name] = (verdict, clean(detail), clean(advice))
 
+    def put_refusal(
+        self, name: FindingName, reply: ServerReply, advice: str = ""
+    ) -> None:
+        """Record that a request was refused, or that its reply did not come.
+
+        Only the server's word on the request is a refusal: a broken connection or a
+        busy server says nothing of what the request asked for.
+
+        Args:
+            name: Which finding.
+            reply: The reply.
+            advice: What to do about a refusal.
+        """
+        if reply.status in REFUSALS:
+            self.put(name, "refused", reply.cause, advice)
+        else:
+            self.put(name, "not tried", f"no reply to go by: {reply.cause}")
+
     async def ask(
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
         tools: bool = False,
-        cap: int = _CAP,
+        cap: int = CAP,
         **more: Any,
     ) -> ServerReply:
         """Return the reply to a chat request.

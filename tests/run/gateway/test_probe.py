@@ -100,6 +100,13 @@ ROWS = {
         "temperature=none",
         {"temperature": "none", "seed": "none"},
     ),
+    "a busy server refuses nothing": (
+        {"busy_with": "temperature"},
+        "temperature=0",
+        "not tried",
+        "no reply to go by: HTTP 429",
+        {},
+    ),
     "max_tokens is refused": (
         {"refuses": ("max_tokens",)},
         "reply cap",
@@ -113,6 +120,13 @@ ROWS = {
         "refused",
         "Unsupported",
         {"max_tokens": "none"},
+    ),
+    "a cap is ignored": (
+        {"written": 900},
+        "reply cap",
+        "no",
+        "900 tokens",
+        {},
     ),
     "no usage": ({"usage": False}, "usage", "no", "unknown", {}),
     "no usage, so no context": (
