@@ -7,7 +7,8 @@ an hour on two cores. Both go into a virtual environment of their own. The model
 template knows no tools, so benchmarks/real_model.jinja shows them and one call.
 
 Runs are kept and resumed: what was played is not played again. `--fresh` forgets them.
-Run: make real-model, or python benchmarks/real_model.py [--fresh] [--options a=1,b=2]
+Run: make real-model, or python benchmarks/real_model.py [--fresh] [--families 1]
+[--options max_tokens=160,..]
 """
 
 import argparse
@@ -33,7 +34,10 @@ WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NAME = "smollm2"
 CONTEXT = 8192  # tokens; the model was trained on no more
 OPTIONS = f"max_tokens=160,context={CONTEXT},timeout=240"
-SUITES = ("recall", "toolquest")
+FAMILIES = {
+    "recall": "learning,working_memory,n_back,retrieval",
+    "toolquest": "restock,reconcile,deduplicate,currency_rollup",
+}
 ACT_SECONDS = 300
 START_S = 180.0
 PROGRESS_S = 15.0
@@ -45,6 +49,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / ".real-model")
     parser.add_argument("--options", default=OPTIONS, help="of the agent")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
+    parser.add_argument("--families", type=int, help="play so many a suite, not all 4")
     parser.add_argument("--serve", nargs=2, metavar=("WEIGHTS", "PORT"))
     given = parser.parse_args()
     if given.serve:
@@ -56,9 +61,10 @@ def main() -> int:
         shutil.rmtree(given.folder / "runs", ignore_errors=True)
     with server(python, weights, given.folder / "server.log") as address:
         doctor(address)
-        for suite in SUITES:
-            play(given.folder / "runs" / suite, suite, address, given.options)
-    for suite in SUITES:
+        for suite, families in FAMILIES.items():
+            words = families.split(",")[: given.families]
+            play(given.folder / "runs" / suite, suite, words, address, given.options)
+    for suite in FAMILIES:
         print_figures(given.folder / "runs" / suite)
     return 0
 
@@ -130,8 +136,10 @@ def serve(weights: str, port: str) -> int:
         False,
     )
     # Threads that wait for each other crawl where other programs use the same cores.
-    params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.n_batch = params.n_ubatch = (
+        256  # a caller that hung up is noticed between two
+    )
     running = xllamacpp.Server(params)
     print(running.listening_address, flush=True)
     while True:
@@ -190,8 +198,10 @@ def doctor(address: str) -> None:
     owa("doctor", "--model-url", address, "--model", NAME, "--seconds", "60")
 
 
-def play(run: Path, suite: str, address: str, options: str) -> None:
-    """Play tier 1 of a suite, or go on with it, and report."""
+def play(
+    run: Path, suite: str, families: list[str], address: str, options: str
+) -> None:
+    """Play families of a suite on tier 1, or go on with that run, and report."""
     where = ["--out", str(run), "--model-url", address]
     if (run / "plan.dsse.json").exists():
         code = owa("run", "--resume", *where)
@@ -199,6 +209,7 @@ def play(run: Path, suite: str, address: str, options: str) -> None:
         agent = f"language-model:model={NAME},{options},name={NAME}"
         code = owa(
             *("run", "--suite", suite, "--tier", "1", "--delta", "0"),
+            *("--family", ",".join(families)),
             *("--interventions", "0", "--act-seconds", str(ACT_SECONDS)),
             *("--failure-share", "1", "--agent", agent, *where),
         )

@@ -11,6 +11,7 @@ from owa_bench.cli.console import OUT, as_json
 from owa_bench.errors import FieldError, UsageError
 
 _KEY = "OPENAI_API_KEY"
+_NO_CALL = "No tool call came, so there is no command: see the advice above."
 _STYLES = {"yes": "green", "no": "yellow", "refused": "yellow"}
 
 
@@ -62,7 +63,7 @@ def ask_server(
         if found.left_out:
             longer = f"--seconds {max(60, 4 * seconds):g}"
             OUT.print(f"{found.left_out} questions had no time; ask with {longer}.")
-        OUT.print(f"\n{command}" if command else "\nIt cannot be played as it is.")
+        OUT.print(f"\n{command}" if command else f"\n{_NO_CALL}")
     if not command:
         raise typer.Exit(1)
 

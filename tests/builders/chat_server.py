@@ -30,7 +30,7 @@ class Habits(NamedTuple):
 
     key: str = ""
     echo_key: bool = False
-    tools: str = "yes"  # yes, prose, text, refused, objects, no ids, no parser
+    tools: str = "yes"  # yes, prose, text, refused, objects, no ids, no parser, cold
     required: str = "yes"  # yes, ignored, refused
     refuses: tuple[str, ...] = ()  # fields of a request
     busy_with: str = ""  # a field, answered with 429
@@ -159,7 +159,8 @@ class _Server:
         demanded = choice != "auto" and habits.required == "yes"
         if habits.tools == "no parser" and not demanded:
             return error(400, '"auto" tool choice requires --enable-auto-tool-choice')
-        if habits.tools in {"prose", "text"} and not demanded:
+        cold = habits.tools == "cold" and body.get("temperature") != 0
+        if (cold or habits.tools in {"prose", "text"}) and not demanded:
             message["content"] = IN_TEXT if habits.tools == "text" else "It is 5."
             return None
         if "Hello" in body["messages"][0]["content"] and not demanded:

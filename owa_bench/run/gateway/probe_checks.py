@@ -95,18 +95,27 @@ class ServerProbe:
                 await self._say_unreachable(reply)
                 return False
             state.put("tools", "refused", reply.cause, _PARSER)
+            self._say_answer(plain)
         else:
-            state.first = reply
-            if not calls_in(reply.message) and requests.is_cut(reply):
-                longer = await state.ask(requests.ONE_CALL, tools=True, cap=_LONGER_CAP)
-                state.first = longer if longer.is_completion else reply
+            self._say_answer(reply)
+            if not calls_in(reply.message):  # as the agent asks, or with more room
+                more = {"temperature": 0, "cap": requests.CAP}
+                if requests.is_cut(reply):
+                    more = {"cap": _LONGER_CAP}
+                second = await state.ask(requests.ONE_CALL, tools=True, **more)
+                state.first = second if second.is_completion else reply
+                self._say_usage(state.first)
             self._say_tools(state.first)
+        return True
+
+    def _say_answer(self, reply: ServerReply) -> None:
+        """Record what the first completion shows by itself."""
+        self.state.first = reply
         name = dig(reply.body, "model")
         detail = f"the replies name {name}" if name else "the replies name no model"
-        state.put("chat", "yes", detail)
-        self._say_usage(state.first)
+        self.state.put("chat", "yes", detail)
+        self._say_usage(reply)
         self._say_cap()
-        return True
 
     def _say_tools(self, reply: ServerReply) -> None:
         calls = calls_in(reply.message)
@@ -118,7 +127,7 @@ class ServerProbe:
             detail = "the call is written into the text, tool_calls is empty"
             self.state.put("tools", "no", detail, _PARSER)
         elif requests.is_cut(reply):
-            detail = f"the reply was cut at {_LONGER_CAP} tokens before a call"
+            detail = "the reply ended at its cap of tokens before a call"
             fix = "a model that thinks for long: max_tokens=8192 and --act-seconds 300"
             self.state.put("tools", "no", detail, fix)
         else:

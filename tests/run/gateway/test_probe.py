@@ -48,6 +48,13 @@ ROWS = {
         "does not support tools",
         {},
     ),
+    "usage of a server that refuses tools": (
+        {"tools": "refused", "required": "refused"},
+        "usage",
+        "yes",
+        "9 written",
+        {},
+    ),
     "no tool parser, but required works": (
         {"tools": "no parser"},
         "tools",
@@ -61,6 +68,13 @@ ROWS = {
         "no",
         "in prose",
         {"tool_choice": "required"},
+    ),
+    "it calls at temperature 0 alone": (
+        {"tools": "cold"},
+        "tools",
+        "yes",
+        "calls add",
+        {},
     ),
     "calls in the text": (
         {"tools": "text", "required": "ignored"},
@@ -299,6 +313,9 @@ def test_a_slow_server_leaves_questions_untried():
     assert found.left_out > 3
     late = probe(Habits(pause_s=5.0), seconds=0.1)
     assert "no chat reply within 0.1 s" in late.finding("chat").detail
+    half = probe(Habits(pause_s=0.4, tools="prose"), seconds=0.6)
+    assert half.finding("chat").verdict == "yes"
+    assert half.finding("tools").detail == "no time left"
 
 
 @pytest.mark.parametrize(
