@@ -8,7 +8,7 @@ template knows no tools, so benchmarks/real_model.jinja shows them and one call.
 
 Runs are kept and resumed: what was played is not played again. `--fresh` forgets them.
 Run: make real-model, or python benchmarks/real_model.py [--fresh] [--families 1]
-[--options max_tokens=160,..]
+[--steps 4] [--options max_tokens=160,..]
 """
 
 import argparse
@@ -50,6 +50,7 @@ def main() -> int:
     parser.add_argument("--options", default=OPTIONS, help="of the agent")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
     parser.add_argument("--families", type=int, help="play so many a suite, not all 4")
+    parser.add_argument("--steps", help="most steps an episode")
     parser.add_argument("--serve", nargs=2, metavar=("WEIGHTS", "PORT"))
     given = parser.parse_args()
     if given.serve:
@@ -63,7 +64,9 @@ def main() -> int:
         doctor(address)
         for suite, families in FAMILIES.items():
             words = families.split(",")[: given.families]
-            play(given.folder / "runs" / suite, suite, words, address, given.options)
+            drawn = ["--suite", suite, "--family", ",".join(words)]
+            drawn += ["--steps", given.steps] if given.steps else []
+            play(given.folder / "runs" / suite, drawn, address, given.options)
     for suite in FAMILIES:
         print_figures(given.folder / "runs" / suite)
     return 0
@@ -195,29 +198,33 @@ def owa(*words: str) -> int:
 
 
 def doctor(address: str) -> None:
-    owa("doctor", "--model-url", address, "--model", NAME, "--seconds", "60")
+    owa("doctor", "--model-url", address, "--model", NAME, "--seconds", "30")
 
 
-def play(
-    run: Path, suite: str, families: list[str], address: str, options: str
-) -> None:
-    """Play families of a suite on tier 1, or go on with that run, and report."""
-    where = ["--out", str(run), "--model-url", address]
+def play(run: Path, drawn: list[str], address: str, options: str) -> None:
+    """Play what is drawn, or go on with a run that was stopped, and report.
+
+    Args:
+        run: Its folder.
+        drawn: Options that say which episodes.
+        address: Of the server.
+        options: Of the agent.
+    """
+    words = ["run", "--out", str(run), "--model-url", address]
     if (run / "plan.dsse.json").exists():
-        code = owa("run", "--resume", *where)
+        words.append("--resume")
     else:
         agent = f"language-model:model={NAME},{options},name={NAME}"
-        code = owa(
-            *("run", "--suite", suite, "--tier", "1", "--delta", "0"),
-            *("--family", ",".join(families)),
-            *("--interventions", "0", "--act-seconds", str(ACT_SECONDS)),
-            *("--failure-share", "1", "--agent", agent, *where),
+        words += [*drawn, "--tier", "1", "--delta", "0", "--interventions", "0"]
+        words += ["--act-seconds", str(ACT_SECONDS), "--failure-share", "1"]
+        words += ["--agent", agent]
+    if code := owa(*words):
+        sys.exit(
+            f"real_model: the run in {run} ended with {code}; the same command goes on "
+            "with it, --fresh begins anew"
         )
-    if code:
-        sys.exit(f"real_model: the run of {suite} ended with {code}; the same command "
-                 "goes on with it, --fresh begins anew")  # fmt: skip
     if owa("report", str(run)):
-        sys.exit(f"real_model: no report of {run}")
+        sys.exit(f"real_model: there is no report of {run}")
 
 
 def print_figures(run: Path) -> None:

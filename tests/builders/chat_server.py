@@ -45,7 +45,7 @@ class Habits(NamedTuple):
     told: int = 0
     longest: int = 10_000_000  # tokens; a longer prompt is refused
     cut: int = 0  # tokens; a longer prompt is cut without a word
-    pause_s: float = 0.0
+    stuck_after: int = 1_000  # requests; a later one gets no reply
     page: bool = False
     status: int = 200
     path: str = "/v1"
@@ -102,7 +102,8 @@ class _Server:
     async def chat(self, request: Request) -> Response:
         habits, body = self.habits, await request.json()
         self.requests.append(body)
-        await asyncio.sleep(habits.pause_s)
+        if len(self.requests) > habits.stuck_after:
+            await asyncio.sleep(600)
         if refusal := self._refusal(request):
             return refusal
         if habits.echo_key:

@@ -61,13 +61,13 @@ class ServerProbe:
     def _checks(self) -> tuple[Callable[[], Awaitable[None]], ...]:
         state = self.state
         return (
+            lambda: probe_told_context(state),  # costs the server nothing
             self._check_required,
             self._check_second_turn,
             self._check_name,
             self._check_stream,
             self._check_temperature,
             self._check_parallel,
-            lambda: probe_told_context(state),
             self._check_seed,
             lambda: probe_context(state),
         )
@@ -193,6 +193,7 @@ class ServerProbe:
             state.put("usage", "no", detail)
         else:
             state.put("usage", "yes", f"{sent} tokens read, {written} written")
+            state.measure_first(reply.seconds, written)
         fields = reasoning_in(reply.message)
         thought = dig(
             reply.body, "usage", "completion_tokens_details", "reasoning_tokens"

@@ -162,6 +162,18 @@ class ProbeState:
             body[self.cap] = cap
         return await self.client.chat(body)
 
+    def measure_first(self, seconds: float, written: int) -> None:
+        """Record the least speed that a whole reply shows.
+
+        Args:
+            seconds: That it took, reading the prompt among them.
+            written: Its tokens.
+        """
+        if seconds > 0 and written:
+            self.tokens_per_second = round(written / seconds, 1)
+            detail = f"at least {self.tokens_per_second:g}, by the first reply"
+            self.put("tokens per second", "yes", detail)
+
     def measure_speed(self, reply: ServerReply, written: int | None) -> None:
         """Record tokens per second of a streamed reply.
 
@@ -176,7 +188,8 @@ class ProbeState:
         if len(moments) <= _FEW_CHUNKS or not tokens or span <= 0:
             span = reply.seconds
         if not tokens or span <= 0:
-            self.put("tokens per second", "not tried", "nothing to count")
+            if self.tokens_per_second is None:
+                self.put("tokens per second", "not tried", "nothing to count")
             return
         self.tokens_per_second = round(tokens / span, 1)
         detail = f"{self.tokens_per_second:g}, by {source}"

@@ -307,13 +307,13 @@ def test_no_key_is_shown(habits):
 
 
 def test_a_slow_server_leaves_questions_untried():
-    found = probe(Habits(pause_s=0.2), seconds=0.5)
+    found = probe(Habits(stuck_after=1), seconds=1.5)
     assert found.finding("tools").verdict == "yes"
     assert found.finding("context reached").verdict == "not tried"
     assert found.left_out > 3
-    late = probe(Habits(pause_s=5.0), seconds=0.1)
+    late = probe(Habits(stuck_after=0), seconds=0.1)
     assert "no chat reply within 0.1 s" in late.finding("chat").detail
-    half = probe(Habits(pause_s=0.4, tools="prose"), seconds=0.6)
+    half = probe(Habits(stuck_after=1, tools="prose"), seconds=1.5)
     assert half.finding("chat").verdict == "yes"
     assert half.finding("tools").detail == "no time left"
 
