@@ -11,13 +11,15 @@ import typer
 
 from owa_bench import __version__, discovery
 from owa_bench.cli.console import OUT, as_json, check_line, table
-from owa_bench.cli.options import AsJson
+from owa_bench.cli.options import AsJson, Panel
+from owa_bench.cli.server_probe import ask_server
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import HasAbout
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import Battery
 from owa_bench.run.store import keys
 
+_SERVER = Panel("A chat server")
 _COLUMNS = {
     "suites": ("suite", "version", "families", "tiers", "about", "from"),
     "batteries": ("battery", "episodes an agent", "may give a level", "about"),
@@ -140,15 +142,34 @@ class Part(NamedTuple):
     detail: str
 
 
-def doctor(json: bool = AsJson) -> None:
+def doctor(
+    model_url: str = _SERVER(
+        "", "Address of a chat server, such as http://127.0.0.1:8000/v1."
+    ),
+    model: str = _SERVER("", "Name of the model at that server."),
+    model_key_env: str = _SERVER(
+        "", "Variable that holds the API key; OPENAI_API_KEY if left out and set."
+    ),
+    model_header: list[str] = _SERVER(
+        [], "NAME=ENV_VARIABLE: a header whose value is in a variable; repeat."
+    ),
+    seconds: float = _SERVER(10.0, "Time for all questions together.", min=0.1),
+    json: bool = AsJson,
+) -> None:
     """Say what this machine has, what it lacks, and the line that installs it.
 
-    Exits 3 if something is lacking that every run needs. Changes nothing.
+    With --model-url: what a chat server can do, and the command that plays it. Exits 3
+    if something is lacking that every run needs, 1 if the model makes no tool calls.
+    Changes nothing.
 
       owa-bench doctor
 
-      owa-bench doctor --json
+      owa-bench doctor --model-url http://127.0.0.1:8000/v1 --model qwen3-32b
     """
+    if model_url or model:
+        return ask_server(
+            model_url, model, model_key_env, model_header, seconds, json=json
+        )
     parts = (*_core(), *_programs(), *_extras())
     if json:
         as_json([part._asdict() for part in parts])
@@ -163,6 +184,7 @@ def doctor(json: bool = AsJson) -> None:
         OUT.print("Lines marked -- are needed by some commands only.")
     if any(part.needed and not part.present for part in parts):
         raise typer.Exit(3)
+    return None
 
 
 def _core() -> tuple[Part, ...]:

@@ -2,6 +2,10 @@
 
 import json
 
+from tests.builders.chat_server import MODEL, Habits, listening
+
+KEY = "sk-a-key-that-nobody-sees"
+
 
 def test_what_is_there_and_what_is_not(owa):
     said = owa("doctor")
@@ -19,3 +23,53 @@ def test_a_data_folder_that_cannot_be_written_is_a_lack(owa, monkeypatch):
     said = owa("doctor")
     assert said.code == 3
     assert "FAIL data folder" in said.out
+
+
+def test_a_server_is_asked_and_the_command_stands_last(owa, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # not for loopback
+    monkeypatch.setenv("MY_KEY", f"{KEY}\n")
+    habits = Habits(key=KEY, told=8192)
+    with listening(habits) as url:
+        ask = f"doctor --model-url {url}/chat/completions --model {MODEL}"
+        said = owa(f"{ask} --model-key-env MY_KEY --seconds 60")
+        record = json.loads(owa(f"{ask} --model-key-env MY_KEY --json").out)
+        refused = owa(ask)
+    assert said.code == 0
+    last = said.out.strip().splitlines()[-1]
+    assert last.startswith("owa-bench run --suite toolquest --tier 1 --out runs/first")
+    assert f"--model-url {url} " in last
+    assert "--model-key-env MY_KEY" in last
+    assert f"model={MODEL},context=8192" in last
+    assert record["command"] == last
+    assert record["context_told"] == 8192
+    assert refused.code == 1
+    assert "--model-key-env names" in refused.out
+    assert KEY not in f"{said}{record}{refused}"
+
+
+def test_a_server_without_calls_exits_1_and_gives_no_command(owa):
+    with listening(Habits(tools="text", required="ignored")) as url:
+        said = owa(f"doctor --model-url {url} --model {MODEL}")
+    assert said.code == 1
+    assert "llama.cpp --jinja" in said.out
+    assert "owa-bench run" not in said.out
+
+
+def test_what_is_left_out_is_named(owa):
+    for arguments, words in (
+        (f"--model {MODEL}", "--model-url is missing"),
+        ("--model-url http://127.0.0.1:9/v1", "--model is missing"),
+        (f"--model-url x --model {MODEL}", "must be an address"),
+        (
+            f"--model-url http://h/v1 --model {MODEL} --model-key-env {KEY}",
+            "must name a variable that is set",
+        ),
+        (
+            f"--model-url http://h/v1 --model {MODEL} --model-header api-key",
+            "NAME=ENV_VARIABLE",
+        ),
+    ):
+        said = owa(f"doctor {arguments}")
+        assert said.code == 2
+        assert words in said.err
+        assert KEY not in said.err
