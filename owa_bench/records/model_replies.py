@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-Verdict = Literal["completion", "mistake", "failure"]
+ReplyVerdict = Literal["completion", "mistake", "failure"]
 # Of a mistake: a call that the server could not read, a request that is longer than the
 # model's context, a text that the provider's filter stopped. Of a failure: whose it is.
 Cause = Literal[
@@ -54,10 +54,10 @@ _OK = range(200, 300)
 _TOO_MANY, _SERVER_ERRORS = 429, 500
 
 
-class Judgement(NamedTuple):
+class ReplyJudgement(NamedTuple):
     """What a reply is; `words` are the server's own, `model` what it says it ran."""
 
-    verdict: Verdict
+    verdict: ReplyVerdict
     cause: Cause = ""
     words: str = ""
     model: str = ""
@@ -105,13 +105,16 @@ def event_data(event: bytes) -> Iterator[Any]:
 # --- judging --------------------------------------------------------------------------
 
 
-def judge(status: int, body: bytes, path: str = "/chat/completions") -> Judgement:
+def judge(status: int, body: bytes, path: str = "/chat/completions") -> ReplyJudgement:
     """Return what a whole reply is.
 
     Args:
         status: Of the HTTP response.
         body: Its bytes, without any key.
         path: Of the request, below /v1.
+
+    Returns:
+        The judgement, with the server's own words where it is no completion.
     """
     value = decoded(body)
     if status not in _OK:
@@ -120,7 +123,7 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> Judgemen
         return judge_events(body, path)
     if not isinstance(value, dict):
         page = "a page or text in place of JSON" if body.strip() else "an empty body"
-        return Judgement("failure", "no completion", _line(page, body))
+        return ReplyJudgement("failure", "no completion", _line(page, body))
     if error := _error_in(value):
         code = _number(error, value)
         return _refusal(code or status, {"error": error}, body)
@@ -132,12 +135,20 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> Judgemen
         error = choice.get("error") or {"message": "finish_reason is error"}
         return _refusal(_number(error, {}) or 500, {"error": error}, body)
     if fault:
-        return Judgement("failure", "no completion", _line(fault, body), name)
-    return Judgement("completion", model=name)
+        return ReplyJudgement("failure", "no completion", _line(fault, body), name)
+    return ReplyJudgement("completion", model=name)
 
 
-def judge_events(body: bytes, path: str = "/chat/completions") -> Judgement:
-    """Return what a streamed reply is, from all its events."""
+def judge_events(body: bytes, path: str = "/chat/completions") -> ReplyJudgement:
+    """Return what a streamed reply is.
+
+    Args:
+        body: All its events.
+        path: Of the request, below /v1.
+
+    Returns:
+        The judgement; one that ends in the middle is the provider's failure.
+    """
     name, empty, ended = "", True, b"[DONE]" in body
     for value in sse_events(body):
         if not isinstance(value, dict):
@@ -150,23 +161,28 @@ def judge_events(body: bytes, path: str = "/chat/completions") -> Judgement:
         choice = _first(value.get("choices"))
         ended |= bool(choice and choice.get("finish_reason"))
     if empty:
-        return Judgement("failure", "no completion", _line("no event", body))
+        return ReplyJudgement("failure", "no completion", _line("no event", body))
     if path in ("/chat/completions", "/completions") and not ended:
-        return Judgement("failure", "no reply", "the stream ended in the middle", name)
-    return Judgement("completion", model=name)
+        return ReplyJudgement(
+            "failure", "no reply", "the stream ended in the middle", name
+        )
+    return ReplyJudgement("completion", model=name)
 
 
-def no_reply(kind: str, *, late: bool, seconds: float = 0.0) -> Judgement:
+def no_reply(kind: str, *, late: bool, seconds: float = 0.0) -> ReplyJudgement:
     """Return the judgement of a request that got no reply.
 
     Args:
         kind: Name of the library's exception; its text may hold a key.
         late: Whether the time ran out.
         seconds: How long was waited.
+
+    Returns:
+        A failure, by the time or by the connection.
     """
     if late:
-        return Judgement("failure", "slow", f"no reply in {seconds:g} s ({kind})")
-    return Judgement("failure", "no reply", kind)
+        return ReplyJudgement("failure", "slow", f"no reply in {seconds:g} s ({kind})")
+    return ReplyJudgement("failure", "no reply", kind)
 
 
 def _error_in(value: Mapping[str, Any]) -> Any:
@@ -391,15 +407,15 @@ _MISTAKES: frozenset[Cause] = frozenset({"tool call", "too long", "filtered"})
 _CLEAR = frozenset({401, 402, 407, 408, 413, 425, 504, 524, 529})
 
 
-def _refusal(status: int, value: Any, body: bytes) -> Judgement:
+def _refusal(status: int, value: Any, body: bytes) -> ReplyJudgement:
     """Return the judgement of an error, by its codes, phrases and status."""
     names, words = _named(value)
     said = f"HTTP {status}" if not words else f"HTTP {status}: {words}"
     if not words and body.strip():
         said = _line(f"HTTP {status}", body)
     cause = _cause(status, names, words or " ".join(_text(body).split())[:_SHOWN])
-    verdict: Verdict = "mistake" if cause in _MISTAKES else "failure"
-    return Judgement(verdict, cause, said[:_SHOWN])
+    verdict: ReplyVerdict = "mistake" if cause in _MISTAKES else "failure"
+    return ReplyJudgement(verdict, cause, said[:_SHOWN])
 
 
 def _cause(status: int, names: frozenset[str], words: str) -> Cause:

@@ -2,8 +2,11 @@
 
 import ipaddress
 import os
+import re
+import socket
+import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,18 +23,19 @@ _ENDPOINTS = (
     "/models",
 )
 _LONGEST_SOCKET = 100  # of the 107 bytes that a Unix socket's address may have
+_KEY_IN_QUERY = re.compile(r"key|token|secret|password|signature", re.IGNORECASE)
 _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
 
 
-def joined(url: str, path: str) -> str:
+def endpoint_of(url: str, path: str) -> str:
     """Return the address of an endpoint below a base address.
 
     A query stays. A base that is the whole address of an endpoint, as people paste it,
     stands for the base before it.
 
-    >>> joined("http://h/v1/", "/chat/completions")
+    >>> endpoint_of("http://h/v1/", "/chat/completions")
     'http://h/v1/chat/completions'
-    >>> joined("https://h/deployments/d/chat/completions?version=1", "/models")
+    >>> endpoint_of("https://h/deployments/d/chat/completions?version=1", "/models")
     'https://h/deployments/d/models?version=1'
     """
     base = httpx.URL(url)
@@ -41,7 +45,7 @@ def joined(url: str, path: str) -> str:
     return str(base.copy_with(path=folder + path))
 
 
-def shown(url: str) -> str:
+def host_and_port(url: str) -> str:
     """Return host and port of an address: user, password and query may be secrets."""
     parts = httpx.URL(url)
     port = f":{parts.port}" if parts.port else ""
@@ -127,3 +131,35 @@ def socket_folder(prefix: str) -> str:
         f"The path of a Unix socket below {tempfile.gettempdir()} is too long, and no "
         "shorter folder can be written: set TMPDIR to a short path, such as /tmp."
     )
+
+
+def holds_secret(url: str) -> bool:
+    """Return whether an address holds a password or key: plans and screens show it."""
+    parts = httpx.URL(url)
+    return bool(parts.userinfo) or any(map(_KEY_IN_QUERY.search, parts.params))
+
+
+def why_no_reply(error: BaseException, url: str) -> str:
+    """Return why a request got no reply, without a word of the library's own."""
+    causes, parts = tuple(_chain(error)), httpx.URL(url)
+    place = f"{parts.host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    for kind, words in (
+        (socket.gaierror, f"no address is known for the name {parts.host}"),
+        (ssl.SSLError, f"TLS failed at {place}: plain http, or a certificate unknown"),
+        (ConnectionRefusedError, f"nothing listens at {place}"),
+        (httpx.ProxyError, "the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY refused"),
+        (httpx.RemoteProtocolError, f"{place} hung up, or speaks no HTTP"),
+    ):
+        if any(isinstance(cause, kind) for cause in causes):
+            return f"{words} ({type(error).__name__})"
+    return f"no reply from {place} ({type(error).__name__})"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception and all that led to it."""
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for part in error.exceptions:
+                yield from _chain(part)
+        error = error.__cause__ or error.__context__

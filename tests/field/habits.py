@@ -993,7 +993,7 @@ row(
     address="@",
     chat="refused",
     client="refused",
-    words="must hold no user or password",
+    words="must hold no user, password or key",
     rules=(7,),
 )
 

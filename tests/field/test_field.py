@@ -19,7 +19,7 @@ from owa_bench.errors import OwaError
 from owa_bench.records import model_replies
 from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.model_replies import Judgement, TokenUsage
+from owa_bench.records.model_replies import ReplyJudgement, TokenUsage
 from owa_bench.records.plan import Budget
 from owa_bench.run.gateway import options as gateway_options
 from owa_bench.run.gateway import server as gateway_server
@@ -191,10 +191,10 @@ def test_the_openai_client_in_the_sandbox(habit, tmp_path, monkeypatch):
 def old_judge(status, body, path="/chat/completions"):
     """Judge by the status line alone."""
     if status < 300:
-        return Judgement("completion")
+        return ReplyJudgement("completion")
     if status == 429 or status >= 500:
-        return Judgement("failure", "overload", f"HTTP {status}")
-    return Judgement("failure", "request", f"HTTP {status}")
+        return ReplyJudgement("failure", "overload", f"HTTP {status}")
+    return ReplyJudgement("failure", "request", f"HTTP {status}")
 
 
 def old_usage(reply):
@@ -219,7 +219,7 @@ def rebuilt(self, reply):
 
 def judge_off(patch):
     patch(gateway_server, "judge", old_judge)
-    patch(gateway_server, "judge_events", lambda *_: Judgement("completion"))
+    patch(gateway_server, "judge_events", lambda *_: ReplyJudgement("completion"))
     patch(endpoint, "judge", old_judge)
 
 
@@ -230,7 +230,7 @@ def echo_off(patch):
 
 def options_off(patch):
     fixed = {"temperature": 0.0, "seed": 1, "max_tokens": 9}
-    patch(addresses, "joined", lambda url, path: url.rstrip("/") + path)
+    patch(addresses, "endpoint_of", lambda url, path: url.rstrip("/") + path)
     patch(gateway_options.GatewayOptions, "_headers", lambda _: ())
     patch(chat_agent, "_parameters", lambda *_: dict(fixed))
 

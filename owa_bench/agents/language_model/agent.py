@@ -159,7 +159,7 @@ class LanguageModelAgent:
 
     def _turn(self, chat: ChatEndpoint) -> list[_PendingAction]:
         """Return the model's next actions; a malformed reply is answered once."""
-        reply = self._whole(chat)
+        reply = self._reply_at_length(chat)
         try:
             return self._accepted(reply)
         except ValueError as fault:
@@ -195,7 +195,7 @@ class LanguageModelAgent:
             )
         return pending
 
-    def _whole(self, chat: ChatEndpoint) -> ModelReply:
+    def _reply_at_length(self, chat: ChatEndpoint) -> ModelReply:
         """Return the next reply, not cut off by a cap that nobody chose."""
         reply = self._ask(chat)
         while is_cut_off(reply) and _CAP in self._defaults:

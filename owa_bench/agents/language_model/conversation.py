@@ -79,7 +79,8 @@ def correction(fault: str, reply: ModelReply) -> str:
     end = " To end, call finish." if fault == NO_CALL else ""
     begins = [call.arguments[:_HEAD] for call in reply.calls]
     quote = f" Its arguments began: {begins[0]}" if any(begins) else ""
-    return f"Your reply cannot be run: {fault}.{cut}{quote} Answer with one tool call.{end}"
+    words = f"Your reply cannot be run: {fault}.{cut}{quote}"
+    return f"{words} Answer with one tool call.{end}"
 
 
 # --- messages -------------------------------------------------------------------------

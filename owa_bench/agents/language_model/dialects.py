@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-Message = Mapping[str, Any]
+_Message = Mapping[str, Any]
 _CALL_FIELDS = ("id", "type")
 _SCHEMA_FIELDS = ("type", "description", "required", "enum")
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -46,7 +46,7 @@ class Dialect:
     plain_roles: bool = False
     dropped: frozenset[str] = frozenset()
 
-    def messages(self, messages: Sequence[Message]) -> list[Message]:
+    def messages(self, messages: Sequence[_Message]) -> list[_Message]:
         """Return messages as this form has them."""
         sent = [_plain_message(m) for m in messages] if self.plain_echo else messages
         return _merged(sent) if self.plain_roles else list(sent)
@@ -67,6 +67,9 @@ class Dialect:
         Args:
             words: The server's.
             defaults: Parameters that the user did not choose.
+
+        Yields:
+            Each is plainer than the one before, or lacks one more default.
         """
         left = sorted(defaults - self.dropped)
         named = [name for name in left if re.search(rf"\b{name}\b", words)]
@@ -94,7 +97,7 @@ def _plainer(dialect: Dialect, form: str) -> Dialect:
     return replace(dialect, plain_roles=True)
 
 
-def _plain_message(message: Message) -> Message:
+def _plain_message(message: _Message) -> _Message:
     """Return a message of the fields that every server knows."""
     if message["role"] != "assistant":
         return message
@@ -108,9 +111,9 @@ def _plain_message(message: Message) -> Message:
     return plain | ({"tool_calls": calls} if calls else {})
 
 
-def _merged(messages: Sequence[Message]) -> list[Message]:
+def _merged(messages: Sequence[_Message]) -> list[_Message]:
     """Return messages without a system's, and without two of a user in a row."""
-    merged: list[Message] = []
+    merged: list[_Message] = []
     for message in messages:
         here = message if message["role"] != "system" else {**message, "role": "user"}
         last = merged[-1] if merged else None

@@ -13,7 +13,7 @@ import msgspec
 
 from owa_bench.agents.language_model.replies import ModelReply, parse_reply
 from owa_bench.errors import AgentRaised
-from owa_bench.records.model_replies import PASSING, Judgement, judge, no_reply
+from owa_bench.records.model_replies import PASSING, ReplyJudgement, judge, no_reply
 from owa_bench.shells import addresses
 
 KNOWN: Mapping[str, str] = {
@@ -161,7 +161,7 @@ class ChatEndpoint:
         self._options = options
         self._sleep = sleep
         self._clock = clock
-        self._url = addresses.joined(url, _PATH)
+        self._url = addresses.endpoint_of(url, _PATH)
         headers = {"authorization": f"Bearer {key.strip()}"} if key.strip() else {}
         self._client = httpx.Client(
             transport=transport, headers=headers, trust_env=addresses.uses_proxy(url)
@@ -218,7 +218,7 @@ class ChatEndpoint:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         return self._give_up(judgement, asked_s)
 
-    def _give_up(self, judgement: Judgement, wanted: float) -> NoReturn:
+    def _give_up(self, judgement: ReplyJudgement, wanted: float) -> NoReturn:
         cause = judgement.text
         if wanted:
             cause += f" (it asks to wait {wanted:g} s)"
@@ -228,13 +228,14 @@ class ChatEndpoint:
                 "--model-url must lead to an OpenAI-compatible API, often ending in "
                 "/v1. "
             )
+        where = addresses.host_and_port(self._url)
         raise AgentRaised(
-            f"the model's server at {addresses.shown(self._url)} failed: {cause}. {fix}"
+            f"the model's server at {where} failed: {cause}. {fix}"
             f"Longer patience: timeout= (now {self._options.timeout:g} s an act), "
             f"retries= (now {self._options.retries}), and --act-seconds"
         )
 
-    def _raise(self, judgement: Judgement) -> NoReturn:
+    def _raise(self, judgement: ReplyJudgement) -> NoReturn:
         """Raise the error of a response that a retry would not change."""
         words, cause = judgement.words, judgement.cause
         if cause == "too long":

@@ -188,6 +188,9 @@ def is_call_as_text(content: str, tools: Mapping[str, Any] | Sequence[str]) -> b
     Args:
         content: The text of a reply without tool calls.
         tools: Names of the tools there are.
+
+    Returns:
+        True for a mark of a call, and for JSON that names one of the tools.
     """
     if _MARKS.search(content):
         return True

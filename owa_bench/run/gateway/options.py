@@ -82,12 +82,12 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         if parts.scheme not in ("http", "https") or not parts.host:
             rule = "must begin with http:// or https:// and name a host"
             raise FieldError(option, url.partition("?")[0], rule)
-        if parts.userinfo:
+        if addresses.holds_secret(url):
             rule = (
-                "must hold no user or password: put the key into a variable, which "
+                "must hold no user, password or key: put it into a variable, which "
                 "--model-key-env or --model-header names"
             )
-            where = f"{parts.scheme}://..@{addresses.shown(url)}"
+            where = f"{parts.scheme}://..@{addresses.host_and_port(url)}"
             raise FieldError(option, where, rule)
         if fault := addresses.proxy_fault(url, os.environ):
             raise UsageError(f"The models' provider cannot be reached: {fault}.")

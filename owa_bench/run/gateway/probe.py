@@ -16,8 +16,9 @@ import msgspec
 from owa_bench.errors import FieldError
 from owa_bench.run.gateway.probe_advice import flags_of, options_of
 from owa_bench.run.gateway.probe_checks import ServerProbe
-from owa_bench.run.gateway.probe_client import ProbeClient, base_url, is_loopback
+from owa_bench.run.gateway.probe_client import ProbeClient, base_url
 from owa_bench.run.gateway.probe_requests import FindingName, ProbeState, ProbeVerdict
+from owa_bench.shells import addresses
 
 _AT_ONCE = 3
 _NO_TIME = "no time left"
@@ -111,7 +112,9 @@ async def _probe(
         raise FieldError(names, "the environment's", rule) from None
     begun = time.perf_counter()
     async with client:
-        probe = ServerProbe(client, model, 1 if is_loopback(base.host) else _AT_ONCE)
+        probe = ServerProbe(
+            client, model, 1 if addresses.is_loopback(str(base)) else _AT_ONCE
+        )
         await probe.run(seconds)
     return _findings(probe.state, time.perf_counter() - begun)
 

@@ -6,8 +6,6 @@ is told by its class and by words of ours, since its text may hold a header.
 
 import json
 import re
-import socket
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from owa_bench.errors import FieldError
+from owa_bench.shells import addresses
 
 _CHAT = "/chat/completions"
 _VERSION = "/v1"
@@ -23,7 +22,6 @@ _MOST_BYTES = 8 << 20
 _LONGEST_S = 600.0  # of one request; the probe has a deadline for all of them
 _SHORTEST_KEY = 4  # a shorter "key" is a placeholder, and would blot out plain text
 _GONE = "{key}"
-_KEY_IN_QUERY = re.compile(r"key|token|secret|password|signature", re.IGNORECASE)
 _VARIABLE = re.compile("[A-Z][A-Z0-9_]*")  # anything else may be the key itself
 _HIDDEN = "a text that is not shown, since it may be the key"
 _UNSENDABLE = re.compile(r"[^\x21-\x7e]")
@@ -90,8 +88,7 @@ def base_url(address: str) -> httpx.URL:
         url = httpx.URL(address.strip())
     except (httpx.InvalidURL, UnicodeError, ValueError):
         url = httpx.URL("")
-    secret = [name for name in url.params if _KEY_IN_QUERY.search(name)]
-    if url.userinfo or secret:
+    if addresses.holds_secret(str(url)):
         rule = (
             "must hold no password or key, since it is public in the plan; put the key "
             "into a variable and name it with --model-key-env or --model-header"
@@ -102,11 +99,6 @@ def base_url(address: str) -> httpx.URL:
         raise FieldError(_URL, _HIDDEN if "@" in address else address, rule)
     path = url.path.rstrip("/").removesuffix(_CHAT)
     return url.copy_with(path=path or "/", fragment=None)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine."""
-    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def secret_of(variable: str, environment: Mapping[str, str], option: str) -> str:
@@ -161,7 +153,7 @@ class ProbeClient:
         self._client = httpx.AsyncClient(
             headers=dict(headers),
             transport=transport,
-            trust_env=not is_loopback(base.host),
+            trust_env=addresses.uses_proxy(str(base)),
             timeout=_LONGEST_S,
             # Some servers close a connection just as the next request enters it.
             limits=httpx.Limits(max_keepalive_connections=0),
@@ -213,7 +205,7 @@ class ProbeClient:
                     if len(data) > _MOST_BYTES:
                         break
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return ServerReply(0, _why_no_reply(error, url))
+            return ServerReply(0, addresses.why_no_reply(error, str(url)))
         text = data.decode(errors="replace")
         kind = response.headers.get("content-type", "")
         page = "html" in kind or text.lstrip()[:1] == "<"
@@ -281,29 +273,3 @@ def _words(text: str, body: Any, response: httpx.Response, *, is_page: bool) -> 
     error = dig(body, "error")
     said = dig(error, "message") or dig(body, "message") or dig(body, "detail") or error
     return " ".join(str(said or text).split())
-
-
-def _why_no_reply(error: BaseException, url: httpx.URL) -> str:
-    """Return why a request got no reply, without a word of the library's own."""
-    causes = tuple(_chain(error))
-    place = f"{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
-    for kind, words in (
-        (socket.gaierror, f"no address is known for the name {url.host}"),
-        (ssl.SSLError, f"TLS failed at {place}: plain http, or a certificate unknown"),
-        (ConnectionRefusedError, f"nothing listens at {place}"),
-        (httpx.ProxyError, "the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY refused"),
-        (httpx.RemoteProtocolError, f"{place} hung up, or speaks no HTTP"),
-    ):
-        if any(isinstance(cause, kind) for cause in causes):
-            return words
-    return f"no reply from {place} ({type(error).__name__})"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and all that led to it."""
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            for part in error.exceptions:
-                yield from _chain(part)
-        error = error.__cause__ or error.__context__

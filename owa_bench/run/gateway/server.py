@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from owa_bench import bounded_json
 from owa_bench.records.model_replies import (
-    Judgement,
+    ReplyJudgement,
     judge,
     judge_events,
     no_reply,
@@ -370,7 +370,7 @@ class ModelGateway:
             fault = no_reply(kind, late=late, seconds=waited_s)
             raise
         except (asyncio.CancelledError, GeneratorExit):
-            fault = Judgement("completion")  # the agent hung up in the middle
+            fault = ReplyJudgement("completion")  # the agent hung up in the middle
             raise
         finally:
             record.reply, record.usage = bytes(kept), stream.usage

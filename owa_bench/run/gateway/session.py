@@ -16,7 +16,7 @@ from owa_bench.records.events import Egress, Event, Meter, ModelCall, Resource, 
 from owa_bench.records.model_replies import (
     CAUSES_OF_A_REQUEST,
     EVENT_END,
-    Judgement,
+    ReplyJudgement,
     TokenUsage,
     event_data,
     usage_fields,
@@ -120,7 +120,7 @@ class ModelRequest:
     ordinal: int = 0
     reply: bytes = b""
     status: int = 0
-    judgement: Judgement | None = None
+    judgement: ReplyJudgement | None = None
     usage: TokenUsage | None = None
     latency_s: float = 0.0
     cached: bool = False

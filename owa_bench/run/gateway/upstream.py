@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from owa_bench.errors import UsageError
-from owa_bench.records.model_replies import Judgement, judge, no_reply, usage_of
+from owa_bench.records.model_replies import ReplyJudgement, judge, no_reply, usage_of
 from owa_bench.run.gateway.responses import error_response
 from owa_bench.run.gateway.scrubbing import Scrubber
 from owa_bench.run.gateway.session import ModelRequest
@@ -96,7 +96,7 @@ class Upstream:
                 headers.setdefault("x-api-key", provider.key)
         elif provider.key and not own & {"authorization", "api-key", "x-api-key"}:
             headers["authorization"] = f"Bearer {provider.key}"
-        url = addresses.joined(provider.url, path)
+        url = addresses.endpoint_of(provider.url, path)
         method = "GET" if path.removeprefix("/v1").startswith(_GET) else "POST"
         return self.client.build_request(
             method, url, content=content or None, headers=headers
@@ -132,9 +132,12 @@ class Upstream:
 
         The library's own words may repeat a key, so its class alone is told.
         """
-        kind, late = type(error).__name__, isinstance(error, LATE)
-        record.judgement = no_reply(kind, late=late, seconds=self.provider.timeout_s)
-        where = addresses.shown(self.provider.url)
+        late = isinstance(error, LATE)
+        words = addresses.why_no_reply(error, self.provider.url)
+        if late:
+            words = type(error).__name__
+        record.judgement = no_reply(words, late=late, seconds=self.provider.timeout_s)
+        where = addresses.host_and_port(self.provider.url)
         words = record.judgement.text
         return error_response(504 if late else 502, f"The provider at {where}: {words}")
 
@@ -151,12 +154,14 @@ class Upstream:
             return Response(record.reply, record.status, media_type="application/json")
         words = self.scrubber.text(f"{type(error).__name__}: {error}")
         if record.status:
-            record.judgement = Judgement("failure", "no completion", words[:_WORDS])
+            record.judgement = ReplyJudgement(
+                "failure", "no completion", words[:_WORDS]
+            )
             return error_response(
                 502, f"The provider's reply cannot be translated: {words}"
             )
         record.status = WRONG
-        record.judgement = Judgement("failure", "request", words[:_WORDS])
+        record.judgement = ReplyJudgement("failure", "request", words[:_WORDS])
         return error_response(WRONG, f"The request cannot be translated: {words}")
 
 
@@ -169,7 +174,7 @@ def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
         )
     except (ValueError, ImportError) as error:
         kind = type(error).__name__
-        where = addresses.shown(url)
+        where = addresses.host_and_port(url)
         raise UsageError(
             f"The models' provider at {where} cannot be reached through the proxy that "
             f"the environment names ({kind}): unset it, or name the host in $no_proxy."

@@ -21,7 +21,7 @@ import msgspec
 from owa_bench import discovery
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
 from owa_bench.interfaces import AgentCard, Brief
-from owa_bench.records.model_replies import Cause, Judgement, decoded
+from owa_bench.records.model_replies import Cause, ReplyJudgement, decoded
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
@@ -263,7 +263,7 @@ class _Stage:
                 f"The agent {agent.name!r} failed after its model's reply in "
                 f"{entry.suite}: {failure}. {_SKIP}."
             )
-        host = addresses.shown(self._gateway.provider.url)
+        host = addresses.host_and_port(self._gateway.provider.url)
         words = " ".join(last.reply.decode(errors="replace").split())[:_SHOWN]
         said = f"HTTP {last.status}: {words}" if words else last.judgement.text
         fix = _fix(last.judgement, self._options) or f"{failure}"
@@ -283,7 +283,7 @@ class _Stage:
         agent = member.agent
         if not requests or self._gateway is None:
             return f"{agent.name}: began {entry.suite} and asked no model"
-        last, host = requests[-1], addresses.shown(self._gateway.provider.url)
+        last, host = requests[-1], addresses.host_and_port(self._gateway.provider.url)
         replies = [_message(r.reply) for r in requests]
         notes = []
         if not any(reply.get("tool_calls") for reply in replies):
@@ -345,7 +345,7 @@ def _message(reply: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _fix(judgement: Judgement, options: GatewayOptions) -> str:
+def _fix(judgement: ReplyJudgement, options: GatewayOptions) -> str:
     """Return the way out of a provider's failure, "" where the agent says it."""
     fixes: dict[Cause, str] = {
         "key": f"check the key in ${options.key_env}; --model-key-env names another "
@@ -389,7 +389,7 @@ def _ask_provider(gateway: ModelGateway, options: GatewayOptions) -> str:
 
     Not every server lists its models: any answer but a refused key is good.
     """
-    host = addresses.shown(gateway.provider.url)
+    host = addresses.host_and_port(gateway.provider.url)
     session = gateway.open()
     begun = time.perf_counter()
     with httpx.Client(
@@ -406,7 +406,7 @@ def _ask_provider(gateway: ModelGateway, options: GatewayOptions) -> str:
     if reply.status_code in (401, 403, 502, 504):
         words = " ".join(reply.text.split())[:_SHOWN]
         cause: Cause = "key" if reply.status_code in (401, 403) else "no reply"
-        fix = _fix(Judgement("failure", cause), options)
+        fix = _fix(ReplyJudgement("failure", cause), options)
         raise PreflightError(
             f"The models' provider at {host} answered HTTP {reply.status_code}: "
             f"{words}: {fix}. {_SKIP}."
