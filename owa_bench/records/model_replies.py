@@ -243,101 +243,42 @@ def _says_something(message: Mapping[str, Any]) -> bool:
 # servers that name none.
 
 
-_CODES: tuple[tuple[Cause, frozenset[str]], ...] = (
-    (
-        "tool call",
-        frozenset(
-            [
-                "tool_use_failed",
-                "invalid_tool_call",
-                "tool_call_parse_error",
-                "output_parse_failed",
-                "json_validate_failed",
-                "malformed_function_call",
-            ]
-        ),
+_NAMES: Mapping[Cause, str] = {
+    "tool call": (
+        "tool_use_failed invalid_tool_call tool_call_parse_error "
+        "output_parse_failed json_validate_failed malformed_function_call"
     ),
-    (
-        "filtered",
-        frozenset(
-            [
-                "content_filter",
-                "content_policy_violation",
-                "responsibleaipolicyviolation",
-                "data_inspection_failed",
-                "moderation_blocked",
-            ]
-        ),
+    "filtered": (
+        "content_filter content_policy_violation "
+        "responsibleaipolicyviolation data_inspection_failed "
+        "moderation_blocked"
     ),
-    (
-        "credit",
-        frozenset(
-            [
-                "insufficient_quota",
-                "billing_not_active",
-                "billing_hard_limit_reached",
-                "insufficient_balance",
-                "payment_required",
-                "credit_limit_exceeded",
-                "billing_error",
-                "arrearage",
-            ]
-        ),
+    "credit": (
+        "insufficient_quota billing_not_active billing_hard_limit_reached "
+        "insufficient_balance payment_required credit_limit_exceeded "
+        "billing_error arrearage"
     ),
-    (
-        "quota",
-        frozenset(
-            [
-                "rate_limit_exceeded",
-                "rate_limit_error",
-                "rate_limited",
-                "resource_exhausted",
-                "too_many_requests",
-                "requests_limit_exceeded",
-                "throttling",
-            ]
-        ),
+    "quota": (
+        "rate_limit_exceeded rate_limit_error rate_limited "
+        "resource_exhausted too_many_requests requests_limit_exceeded "
+        "throttling"
     ),
-    (
-        "too long",
-        frozenset(
-            [
-                "context_length_exceeded",
-                "exceed_context_size_error",
-                "request_too_large",
-                "string_above_max_length",
-                "context_window_exceeded",
-            ]
-        ),
+    "too long": (
+        "context_length_exceeded exceed_context_size_error "
+        "request_too_large string_above_max_length context_window_exceeded"
     ),
-    (
-        "key",
-        frozenset(
-            [
-                "invalid_api_key",
-                "authentication_error",
-                "unauthorized",
-                "permission_denied",
-                "unauthenticated",
-                "permission_error",
-                "account_deactivated",
-            ]
-        ),
+    "key": (
+        "invalid_api_key authentication_error unauthorized "
+        "permission_denied unauthenticated permission_error "
+        "account_deactivated"
     ),
-    (
-        "model",
-        frozenset(
-            [
-                "model_not_found",
-                "model_not_available",
-                "deploymentnotfound",
-                "unsupported_model",
-                "no_such_model",
-            ]
-        ),
+    "model": (
+        "model_not_found model_not_available deploymentnotfound "
+        "unsupported_model no_such_model"
     ),
-    ("overload", frozenset(["overloaded_error", "server_overloaded", "overloaded"])),
-)
+    "overload": ("overloaded_error server_overloaded overloaded"),
+}
+_CODES = {cause: frozenset(names.split()) for cause, names in _NAMES.items()}
 _PHRASES: tuple[tuple[Cause, re.Pattern[str]], ...] = (
     (
         "tool call",
@@ -421,7 +362,7 @@ def _refusal(status: int, value: Any, body: bytes) -> ReplyJudgement:
 def _cause(status: int, names: frozenset[str], words: str) -> Cause:
     if "failed_generation" in names:
         return "tool call"
-    for cause, codes in _CODES:
+    for cause, codes in _CODES.items():
         if names & codes:
             return cause
     if cause := _cause_of_words(status, words.lower()):
@@ -493,113 +434,3 @@ def _line(what: str, body: bytes) -> str:
     """Return what a body is, and its first characters, in one line."""
     shown = " ".join(re.sub(r"<[^>]*>", " ", _text(body)).split())[: _SHOWN // 2]
     return f"{what}: {shown!r}" if shown else what
-
-
-# --- tokens ---------------------------------------------------------------------------
-
-
-MOST_TOKENS = 10**8  # of one reply; a larger count is no usage
-
-
-class TokenUsage(NamedTuple):
-    """Tokens that a provider counted: read, written, and of those read from a cache."""
-
-    tokens_in: int
-    tokens_out: int
-    tokens_cached: int = 0
-
-
-def usage_in(reply: Any) -> TokenUsage | None:
-    """Return the usage in a decoded reply, None where it holds none that can be read.
-
-    Chat completions and embeddings count `prompt_tokens` and `completion_tokens`,
-    responses and messages `input_tokens` and `output_tokens`; messages count what a
-    cache held or took beside the input. What a total says beyond both was written:
-    some servers count reasoning beside the completion.
-    """
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(usage, dict):
-        return None
-    for read, written in (
-        ("prompt_tokens", "completion_tokens"),
-        ("input_tokens", "output_tokens"),
-    ):
-        if _count(usage.get(read)) is None:
-            continue
-        null = usage.get(written) is None  # of embeddings, or nothing was written
-        tokens_in, tokens_out = (
-            _count(usage[read]),
-            0 if null else _count(usage[written]),
-        )
-        if tokens_in is None or tokens_out is None:
-            return None
-        cached = _cached(usage, read)
-        beside = _count(usage.get("cache_read_input_tokens")) or 0
-        beside += _count(usage.get("cache_creation_input_tokens")) or 0
-        if read == "input_tokens" and beside:
-            tokens_in += beside
-        total = _count(usage.get("total_tokens")) or 0
-        details = usage.get(f"{written}_details")
-        reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else 0
-        thought = _count(reasoning) or 0
-        if total > tokens_in + tokens_out:
-            tokens_out = total - tokens_in
-        elif thought > tokens_out:
-            tokens_out += thought
-        if 0 < max(tokens_in, tokens_out) <= MOST_TOKENS:  # zeros count nothing
-            return TokenUsage(tokens_in, tokens_out, min(cached, tokens_in))
-    return None
-
-
-def usage_of(body: bytes) -> TokenUsage | None:
-    """Return the usage in the body of a reply, None where it holds none.
-
-    Of a stream that came where a whole reply was asked for, the last event counts.
-    """
-    value = decoded(body)
-    if value is not None:
-        return usage_in(value)
-    counts: dict[str, Any] = {}
-    for event in sse_events(body):
-        counts |= usage_fields(event)
-    return usage_in({"usage": counts})
-
-
-def usage_fields(event: Any) -> dict[str, Any]:
-    """Return the counts in one event of a stream; later ones replace earlier ones.
-
-    The stream of messages counts what was read in its first event and what was written
-    in a later one.
-    """
-    if not isinstance(event, dict):
-        return {}
-    for part in (event, event.get("response"), event.get("message")):
-        usage = part.get("usage") if isinstance(part, dict) else None
-        if isinstance(usage, dict):
-            return {name: count for name, count in usage.items() if count is not None}
-    return {}
-
-
-def _cached(usage: Mapping[str, Any], read: str) -> int:
-    """Return how many of the tokens read came from the provider's cache."""
-    details = usage.get(f"{read}_details")
-    inner = details.get("cached_tokens") if isinstance(details, dict) else None
-    named = (
-        usage.get(name)
-        for name in (
-            "prompt_cache_hit_tokens",
-            "cache_read_input_tokens",
-            "cached_tokens",
-        )
-    )
-    return next((count for count in map(_count, (inner, *named)) if count), 0)
-
-
-def _count(value: Any) -> int | None:
-    """Return a count as a whole number, None where it is none."""
-    if isinstance(value, str) and value.strip().isdigit():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    # NaN lies between no two numbers.
-    return int(value) if 0 <= value <= MOST_TOKENS and value % 1 == 0 else None

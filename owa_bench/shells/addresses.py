@@ -33,6 +33,13 @@ def endpoint_of(url: str, path: str) -> str:
     A query stays. A base that is the whole address of an endpoint, as people paste it,
     stands for the base before it.
 
+    Args:
+        url: The base address.
+        path: Of the endpoint, below it.
+
+    Returns:
+        The address.
+
     >>> endpoint_of("http://h/v1/", "/chat/completions")
     'http://h/v1/chat/completions'
     >>> endpoint_of("https://h/deployments/d/chat/completions?version=1", "/models")
@@ -77,6 +84,9 @@ def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
     Args:
         url: Where requests go.
         environment: Variables, such as `https_proxy`.
+
+    Returns:
+        The variable and what is wrong with it, without a password in it.
     """
     if not url or is_loopback(url) or _bypasses(url, environment):
         return ""
@@ -140,7 +150,15 @@ def holds_secret(url: str) -> bool:
 
 
 def why_no_reply(error: BaseException, url: str) -> str:
-    """Return why a request got no reply, without a word of the library's own."""
+    """Return why a request got no reply, without a word of the library's own.
+
+    Args:
+        error: What the library raised.
+        url: Where the request went.
+
+    Returns:
+        One line: what failed, at which host, and the exception's class.
+    """
     causes, parts = tuple(_chain(error)), httpx.URL(url)
     place = f"{parts.host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
     for kind, words in (

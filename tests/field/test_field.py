@@ -16,11 +16,12 @@ import zstandard
 from owa_bench.agents.language_model import agent as chat_agent
 from owa_bench.agents.language_model import conversation, dialects, endpoint, replies
 from owa_bench.errors import OwaError
-from owa_bench.records import model_replies
+from owa_bench.records import token_usage
 from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.model_replies import ReplyJudgement, TokenUsage
+from owa_bench.records.model_replies import ReplyJudgement
 from owa_bench.records.plan import Budget
+from owa_bench.records.token_usage import TokenUsage
 from owa_bench.run.gateway import options as gateway_options
 from owa_bench.run.gateway import server as gateway_server
 from owa_bench.run.gateway import session as gateway_session
@@ -236,8 +237,8 @@ def options_off(patch):
 
 
 def usage_off(patch):
-    patch(model_replies, "usage_in", old_usage)
-    patch(model_replies, "decoded", _strictly)
+    patch(token_usage, "usage_in", old_usage)
+    patch(token_usage, "decoded", _strictly)
     patch(gateway_session, "usage_in", old_usage)
     patch(gateway_session, "EVENT_END", re.compile(rb"\n\n"))
     patch(gateway_session.ModelRequest, "is_truncated", lambda _: False)

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from owa_bench.errors import AgentRaised
-from owa_bench.records.model_replies import decoded, sse_events, usage_in, usage_of
+from owa_bench.records.model_replies import decoded, sse_events
+from owa_bench.records.token_usage import usage_in, usage_of
 
 NO_CALL = "it holds no tool call"
 MOST_CALLS = 32  # of one reply that are played; some models repeat a call for ever [D]

@@ -34,6 +34,9 @@ class ReplyCache:
             session: Who asks.
             record: The request.
             terms: Its body.
+
+        Returns:
+            The path; there may be no file yet.
         """
         if not self._folder or terms.get("stream") is True:
             return None

@@ -37,7 +37,15 @@ def verdict_text(record: ModelRequest) -> str:
 
 
 def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
-    """Return a reply as it came; an error inside a success gets an error's status."""
+    """Return a reply as the agent gets it.
+
+    Args:
+        record: The request and its reply.
+        headers: Of the response.
+
+    Returns:
+        The reply as it came; an error inside a success gets an error's status.
+    """
     judgement = record.judgement
     if judgement is None or judgement.verdict == "completion" or record.status >= 300:
         return Response(record.reply, record.status, headers)
@@ -48,7 +56,15 @@ def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
 
 
 def with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a streamed request that asks for usage; None: it does already."""
+    """Return a streamed request that asks for usage.
+
+    Args:
+        path: Of the request, below /v1.
+        terms: Its body.
+
+    Returns:
+        A changed body; None where it asks already, or where nothing can be asked.
+    """
     options = terms.get("stream_options") or {}
     if path != "/chat/completions" or not isinstance(options, dict):
         return None
@@ -63,5 +79,13 @@ def passed_headers(reply: httpx.Response) -> dict[str, str]:
 
 
 def error_response(status: int, message: str) -> JSONResponse:
-    """Return an error in the form that clients of OpenAI read."""
+    """Return an error in the form that clients of OpenAI read.
+
+    Args:
+        status: Of the response.
+        message: What is wrong, in a line.
+
+    Returns:
+        The response.
+    """
     return JSONResponse({"error": {"message": message, "type": "gateway"}}, status)

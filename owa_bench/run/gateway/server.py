@@ -27,8 +27,8 @@ from owa_bench.records.model_replies import (
     judge,
     judge_events,
     no_reply,
-    usage_of,
 )
+from owa_bench.records.token_usage import usage_of
 from owa_bench.run.gateway.egress import connect_protocol
 from owa_bench.run.gateway.reply_cache import ReplyCache
 from owa_bench.run.gateway.responses import (

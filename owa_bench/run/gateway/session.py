@@ -17,11 +17,9 @@ from owa_bench.records.model_replies import (
     CAUSES_OF_A_REQUEST,
     EVENT_END,
     ReplyJudgement,
-    TokenUsage,
     event_data,
-    usage_fields,
-    usage_in,
 )
+from owa_bench.records.token_usage import TokenUsage, usage_fields, usage_in
 from owa_bench.seeding import fresh_bytes
 
 # --- streams --------------------------------------------------------------------------

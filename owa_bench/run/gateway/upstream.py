@@ -9,7 +9,8 @@ import msgspec
 from starlette.responses import Response
 
 from owa_bench.errors import UsageError
-from owa_bench.records.model_replies import ReplyJudgement, judge, no_reply, usage_of
+from owa_bench.records.model_replies import ReplyJudgement, judge, no_reply
+from owa_bench.records.token_usage import usage_of
 from owa_bench.run.gateway.responses import error_response
 from owa_bench.run.gateway.scrubbing import Scrubber
 from owa_bench.run.gateway.session import ModelRequest
@@ -131,6 +132,13 @@ class Upstream:
         """Return what an agent is told of a provider that did not answer; record it.
 
         The library's own words may repeat a key, so its class alone is told.
+
+        Args:
+            record: The request.
+            error: What the library raised.
+
+        Returns:
+            The response.
         """
         late = isinstance(error, LATE)
         words = addresses.why_no_reply(error, self.provider.url)
@@ -145,6 +153,13 @@ class Upstream:
         """Return what an agent is told where a translated request gave no completion.
 
         Status and judgement are those of the provider's own reply, never the library's.
+
+        Args:
+            record: The request and the provider's reply, where there was one.
+            error: What the library raised.
+
+        Returns:
+            The response.
         """
         if record.judgement is not None and not record.status:
             return error_response(

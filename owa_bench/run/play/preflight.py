@@ -57,7 +57,7 @@ class Scenes:
     plan: Plan
     envs: EnvPool
 
-    def of(self, agent: AgentHandle, arm: str) -> Iterator[PlanEntry]:
+    def of(self, arm: str) -> Iterator[PlanEntry]:
         """Yield an entry of an arm for each of its suites."""
         seen: set[str] = set()
         for entry in self.plan.entries:
@@ -179,7 +179,7 @@ class _Stage:
         Yields:
             What answered.
         """
-        for entry in self._scenes.of(member.agent, member.arm):
+        for entry in self._scenes.of(member.arm):
             with self._scenes.envs.lend(entry, member.agent.view) as env:
                 begun = time.perf_counter()
                 requests = self._play(member, entry, env, acts=acts)

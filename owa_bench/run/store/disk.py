@@ -34,12 +34,15 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def lock(descriptor: int, path: Path, *, wait: bool = True) -> bool:
-    """Take the one lock of an open file or folder; return whether it was free.
+    """Take the one lock of an open file or folder.
 
     Args:
         descriptor: Of the open file.
         path: Its path, for errors.
         wait: Whether to wait for it.
+
+    Returns:
+        Whether the lock is held now; always true after waiting.
 
     Raises:
         OSError: The file system has no locks, or another fault; it names the path.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from owa_bench.records.model_replies import TokenUsage, usage_of
+from owa_bench.records.token_usage import TokenUsage, usage_of
 from owa_bench.run.gateway.session import EventStream
 
 CHAT = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
