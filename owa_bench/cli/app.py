@@ -182,7 +182,6 @@ _WAYS_OUT = {
     errno.EADDRINUSE: "Name another port.",
     errno.ENOLCK: "This file system has no locks: name a folder on another disk.",
     errno.ENOTSUP: "This file system cannot do that: name a folder on another disk.",
-    errno.EIO: "The disk failed: name a folder on another.",
     errno.ESTALE: "The network file system lost it: mount it again.",
 }
 _CTRL_C = 130

@@ -62,6 +62,13 @@ class AnsweringModel(msgspec.Struct, frozen=True):
     truncated: int = 0
 
 
+class LostEpisodes(msgspec.Struct, frozen=True):
+    """Planned episodes that a model's provider failed, and its words."""
+
+    episodes: int
+    reason: str
+
+
 class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
@@ -69,9 +76,9 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     there is no success or no known cost. `helped` counts the counted episodes in which
     the supervisor helped or a person stepped in. `again` counts attempts of its
     episodes that failed through harness or provider. `commonest` is the most frequent
-    kind and reason among the broken, with its number and its first attempt. `missing`
-    are the planned episodes that do not count because a provider failed, and
-    `missing_reason` its words. `models` answered in the counted episodes.
+    kind and reason among the broken, with its number and its first attempt. `lost` are
+    the planned episodes that a model's provider failed, `answering` the models of the
+    counted ones; neither stands in reports from before they were read.
     """
 
     arm: str
@@ -84,9 +91,23 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     helped: int = 0
     again: int = 0
     commonest: OutcomeCount | None = None
-    missing: int = 0
-    missing_reason: str = ""
-    models: tuple[AnsweringModel, ...] = ()
+    lost: LostEpisodes | msgspec.UnsetType = msgspec.UNSET
+    answering: tuple[AnsweringModel, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def missing(self) -> int:
+        """Planned episodes that do not count because a provider failed."""
+        return 0 if self.lost is msgspec.UNSET else self.lost.episodes
+
+    @property
+    def missing_reason(self) -> str:
+        """The words of that provider."""
+        return "" if self.lost is msgspec.UNSET else self.lost.reason
+
+    @property
+    def models(self) -> tuple[AnsweringModel, ...]:
+        """The models that answered in the counted episodes."""
+        return () if self.answering is msgspec.UNSET else self.answering
 
     @property
     def own(self) -> int:
@@ -131,8 +152,12 @@ def arm_outcomes(
         last = attempt.events[-1] if attempt.events else None
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
             by_provider = last.reason.startswith(ProviderFailure.__name__)
-            kind = MISSING if by_provider else _NAMES["infrastructure"]
-            reason = last.reason.removeprefix(f"{ProviderFailure.__name__}: ")
+            kind, reason = _NAMES["infrastructure"], last.reason
+            if attempt.leaf.status == "provider":
+                kind = MISSING
+                reason = reason.removeprefix(f"{ProviderFailure.__name__}: ")
+            elif by_provider:  # in runs from before such entries were missing
+                kind = PROVIDER
             ending = _Ending(attempt.attempt_id, kind, reason)
             failed[attempt.leaf.index].append(ending)
     won = {t.leaf.index for t in bundle.traces() if t.end.success}
@@ -235,6 +260,7 @@ def _of_arm(
 ) -> ArmOutcomes:
     """Return the record of an arm from the endings of its planned episodes."""
     broken = [ending for ending in endings if ending.kind in _BROKEN]
+    lost = [ending for ending in endings if ending.kind in _LOST]
     commonest = None
     if broken:
         why = Counter((ending.kind, ending.reason) for ending in broken)
@@ -259,9 +285,8 @@ def _of_arm(
         helped=helped,
         again=again,
         commonest=commonest,
-        missing=sum(ending.kind in _LOST for ending in endings),
-        missing_reason=next((e.reason for e in endings if e.kind == MISSING), ""),
-        models=models,
+        lost=LostEpisodes(len(lost), lost[0].reason) if lost else msgspec.UNSET,
+        answering=models or msgspec.UNSET,
     )
 
 

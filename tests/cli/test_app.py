@@ -111,7 +111,7 @@ def test_ctrl_c_in_a_run_says_how_to_go_on(owa, monkeypatch):
     said = owa(run)
     assert said.code == 130
     assert said.err == (
-        "owa-bench run --out 'a [b]' --resume goes on from here.\nStopped.\n"
+        "owa-bench run --out 'a [b]' --resume continues from here.\nStopped.\n"
     )
     monkeypatch.setattr(batch, "play", stopped)
     assert owa(run.replace("'a [b]'", "b")).err == "Stopped.\n"

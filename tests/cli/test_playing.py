@@ -127,7 +127,7 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "`concurrency` must be at least 1, got 0",
         ),
         ("--suite toolquest --budget nonsense", "must read METER=AMOUNT"),
-        ("--suite toolquest --budget dollars=3", "exposure_s, usd"),
+        ("--suite toolquest --budget dollars=3", "characters_out, usd"),
         ("--suite toolquest --model-api nope", "--model-api': 'nope' is not one of"),
         ("--suite toolquest --budget api_cals=2", "(did you mean `api_calls`?)"),
         (

@@ -224,7 +224,9 @@ def test_the_first_check_that_fails_is_named():
         boards._refuse_broken([held, broken])
 
 
-def rows_of(monkeypatch, *, level=4, words="", missing=(), checks=(), signed=True):
+def rows_of(
+    monkeypatch, *, level=4, words="", missing=(), checks=(), signed=True, lost=0
+):
     """Return the arms that get a row in a run of a learner and three controls.
 
     `checks` are of `recompute`; `signed` says whether the run holds a report.
@@ -258,9 +260,10 @@ def rows_of(monkeypatch, *, level=4, words="", missing=(), checks=(), signed=Tru
     monkeypatch.setattr(boards, "assess", assess)
     monkeypatch.setattr(boards, "_row", lambda _, verdict, found: verdict.arm)
     bundle = SimpleNamespace(
-        plan=SimpleNamespace(arms=arms, public_key=KEY),
+        plan=SimpleNamespace(arms=arms, public_key=KEY, entries=range(100)),
         layout=SimpleNamespace(root="run"),
         missing=missing,
+        leaves=[SimpleNamespace(status="provider")] * lost,
     )
     found = list(boards._rows(bundle, REGISTRY, b"evaluator"))
     assert asked == {"signed": True, "verifier": b"evaluator", "registry": REGISTRY}
@@ -273,12 +276,14 @@ ARM = Arm(name="a", agent="a", fingerprint="f", hosting="sandboxed")
 def test_a_run_from_v4_on_gives_a_row_of_each_learner(monkeypatch):
     assert rows_of(monkeypatch) == ["learner"]
     assert rows_of(monkeypatch, level=5) == ["learner"]
+    assert rows_of(monkeypatch, lost=2) == ["learner"]
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"words": "own terms"}, "own terms"),
+        ({"lost": 3}, "3 attempts were laid to a model's provider, more than 2 per"),
         ({"missing": (3, 4)}, "2 planned episodes were not played"),
         ({"level": 3}, r"V3, and V4 is asked for: V4 is not met \(e4\)"),
         ({"level": 0}, r"V0, and V4 is asked for: V1 is not met \(e1\)"),

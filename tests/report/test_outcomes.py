@@ -10,9 +10,11 @@ from benchmarks.report_pages import CRASHING
 from owa_bench.report import bundle as bundles
 from owa_bench.report import statement
 from owa_bench.report.outcomes import (
+    MISSING,
     NO_BUDGET,
     NOT_PLAYED,
     PROVIDER,
+    STOPPED,
     OutcomeCount,
     _Ending,
     _ending,
@@ -229,18 +231,18 @@ def test_an_attempt_that_failed_counts_where_none_does():
     helps = [SimpleNamespace(kind="refused")]
     traces[0].of = lambda kind: iter(helps if kind.__name__ == "Intervention" else ())
 
-    def failed(index, number, reason, outcome="infrastructure"):
+    def failed(index, number, reason, outcome="infrastructure", status=""):
         last = SimpleNamespace(outcome=outcome, reason=reason)
         return SimpleNamespace(
             attempt_id=f"{index}.{number}",
-            leaf=SimpleNamespace(index=index),
+            leaf=SimpleNamespace(index=index, status=status or outcome),
             events=[last] if reason else [],
         )
 
     attempts = [
         failed(1, 0, "first"),
         failed(1, 1, "second"),
-        failed(2, 0, "ProviderFailure: down"),
+        failed(2, 0, "ProviderFailure: down", status="provider"),
         failed(3, 0, ""),
         failed(0, 0, "done", "finished"),
     ]
@@ -255,8 +257,30 @@ def test_an_attempt_that_failed_counts_where_none_does():
     assert {kind.kind: (kind.first, kind.reason) for kind in found.kinds} == {
         "finished": ("a", ""),
         "failed through the harness": ("1.1", "second"),
-        PROVIDER: ("2.0", "ProviderFailure: down"),
-        NOT_PLAYED: ("", ""),
+        MISSING: ("2.0", "down"),
+        STOPPED: ("", "down"),
     }
+    assert (found.missing, found.missing_reason) == (2, "down")
     assert (found.counted, found.successes, found.again) == (1, 1, 3)
     assert (found.helped, found.cost_micro_usd) == (0, 12)
+
+
+def test_a_provider_failure_of_an_older_run_keeps_its_name():
+    """Its leaf says no more than that the harness failed."""
+    last = SimpleNamespace(outcome="infrastructure", reason="ProviderFailure: down")
+    attempt = SimpleNamespace(
+        attempt_id="0.0",
+        leaf=SimpleNamespace(index=0, status="infrastructure"),
+        events=[last],
+    )
+    entries = [SimpleNamespace(index=0, arm="x")]
+    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
+    bundle = SimpleNamespace(
+        plan=plan, traces=lambda: iter(()), attempts=lambda: iter([attempt])
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("owa_bench.report.outcomes.EpisodeEnd", SimpleNamespace)
+        (found,) = arm_outcomes(bundle, {"x": None})
+    [kind] = found.kinds
+    assert (kind.kind, kind.reason) == (PROVIDER, "ProviderFailure: down")
+    assert found.missing == 0
