@@ -72,7 +72,7 @@ def exit_code_of_signal(usual: int) -> int:
     Args:
         usual: The code where no such signal came.
     """
-    return 128 + _received[-1] if _received else usual
+    return 128 + _received.pop() if _received else usual
 
 
 def as_json(document: Any) -> None:

@@ -2,14 +2,17 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import owa_bench
 from owa_bench import __main__
 from owa_bench.cli import app, listing
+from owa_bench.cli.console import ended_by_signals
 from owa_bench.run.play import batch, executors
 
 VERBS = (
@@ -115,6 +118,31 @@ def test_ctrl_c_in_a_run_says_how_to_go_on(owa, monkeypatch):
     )
     monkeypatch.setattr(batch, "play", stopped)
     assert owa(run.replace("'a [b]'", "b")).err == "Stopped.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_a_run_says_how_to_continue(owa, monkeypatch, number):
+    def ended(*_, **__):
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+
+    monkeypatch.setattr(executors, "play_here", ended)
+    said = owa("run --suite toolquest --tier 1 --agent noop --in-process --out x")
+    assert said.code == 128 + number
+    assert said.err == (
+        "owa-bench run --out x --resume continues from here.\nStopped.\n"
+    )
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    """As under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.mark.slow
