@@ -10,7 +10,7 @@ import contextlib
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +36,6 @@ from owa_bench.run.gateway.responses import (
     as_judged,
     error_response,
     is_stream,
-    passed_headers,
     verdict_text,
     with_usage,
 )
@@ -177,7 +176,7 @@ class ModelGateway:
         """
         named = model if model in self._well or not self._well else min(self._well)
         body = {"model": named, "messages": [{"role": "user", "content": "Say OK."}]}
-        session = self.open()
+        session = GatewaySession(self._sessions, reads_cache=False)
         try:
             with httpx.Client(trust_env=False, timeout=self.provider.timeout_s) as ask:
                 address = f"http://127.0.0.1:{self.port}/v1/chat/completions"
@@ -197,13 +196,13 @@ class ModelGateway:
     # --- one request ------------------------------------------------------------------
 
     async def _answer(self, request: Request) -> Response:
-        session = self._sessions.get(_token(request))
+        found = (self._sessions.get(token) for token in _tokens(request))
+        session = next((each for each in found if each is not None), None)
         if session is None:
             return error_response(401, "The API key is not the token of an episode.")
-        path = _endpoint(request)
-        if path not in _PATHS[request.method] and not (
-            path.startswith(_MODEL) and request.method == "GET"
-        ):
+        path, method = _endpoint(request), request.method.replace("HEAD", "GET")
+        listed = path.startswith(_MODEL) and method == "GET"
+        if path not in _PATHS[method] and not listed:
             known = ", ".join(p for paths in _PATHS.values() for p in paths)
             return error_response(
                 404, f"The gateway serves /v1 with {known}; got {path}."
@@ -220,6 +219,10 @@ class ModelGateway:
         session.begin(record)
         try:
             response = await self._while_connected(request, session, record, terms)
+        except Exception as error:  # noqa: BLE001  ours: never the agent's failure
+            words = f"the gateway failed ({type(error).__name__})"
+            record.judgement = ReplyJudgement("failure", "no reply", words)
+            response = error_response(500, words)
         except BaseException:
             session.end(record)
             raise
@@ -261,10 +264,12 @@ class ModelGateway:
         streamed = terms.get("stream") is True
         cache = self._cache.path(session, record, terms)
         if cache is not None and cache.exists():
-            record.reply, record.status, record.cached = cache.read_bytes(), 200, True
-            record.usage = usage_of(record.reply)
-            record.judgement = judge(200, record.reply, record.path)
-            return Response(record.reply, media_type="application/json")
+            kept = cache.read_bytes()
+            found = judge(200, kept, record.path)
+            if found.verdict == "completion":  # not what older versions kept
+                record.reply, record.status, record.cached = kept, 200, True
+                record.usage, record.judgement = usage_of(kept), found
+                return Response(record.reply, media_type="application/json")
         if not self.provider.url:
             record.judgement = no_reply("the cache holds no such reply", late=False)
             return error_response(
@@ -284,12 +289,14 @@ class ModelGateway:
                     stream = EventStream(hide_usage=asked is not None)
                     record.status = reply.status_code
                     relayed = self._relay(session, record, reply, stream)
-                    return StreamingResponse(relayed, 200, passed_headers(reply))
+                    return StreamingResponse(
+                        relayed, 200, self._upstream.headers(reply)
+                    )
                 await self._upstream.read(record, reply)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
         await self._cache.keep(cache, record)
-        return as_judged(record, passed_headers(reply))
+        return as_judged(record, self._upstream.headers(reply))
 
     async def _translate(
         self,
@@ -344,7 +351,11 @@ class ModelGateway:
             reply = await self._upstream.send_as(record, path, query, body, headers)
         except (httpx.HTTPError, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
-        return Response(record.reply, reply.status_code, passed_headers(reply))
+        return Response(
+            record.reply,
+            reply.status_code,
+            self._upstream.headers(reply),
+        )
 
     async def _relay(
         self,
@@ -393,13 +404,13 @@ async def _disconnected(request: Request) -> None:
         await asyncio.sleep(0.05)
 
 
-def _token(request: Request) -> str:
-    """Return the token that a request carries in one of the usual headers."""
+def _tokens(request: Request) -> Iterator[str]:
+    """Yield what a request carries in the usual headers; some clients fill two."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return token.strip()
-    headers = request.headers
-    return headers.get("api-key", "") or headers.get("x-api-key", "")
+        yield token.strip()
+    for name in ("api-key", "x-api-key", "x-goog-api-key"):
+        yield request.headers.get(name, "").strip()
 
 
 def _endpoint(request: Request) -> str:

@@ -19,7 +19,7 @@ from owa_bench.records.model_replies import (
     ReplyJudgement,
     event_data,
 )
-from owa_bench.records.token_usage import TokenUsage, usage_fields, usage_in
+from owa_bench.records.token_usage import TokenUsage, add_usage, usage_in
 from owa_bench.seeding import fresh_bytes
 
 # --- streams --------------------------------------------------------------------------
@@ -61,9 +61,8 @@ class EventStream:
         if b'"usage"' not in event:
             return False
         for chunk in event_data(event):
-            counts = usage_fields(chunk)
-            self._counts |= counts
-            if self._hide_usage and counts and not chunk.get("choices"):
+            counted = add_usage(self._counts, chunk)
+            if self._hide_usage and counted and not chunk.get("choices"):
                 return True
         return False
 
@@ -280,9 +279,17 @@ class GatewaySession:
     The server's thread adds records, the episode's thread takes them. `token` stands
     for the session in every request, and `registry` holds it until it is closed.
     `scope` names instance, repeat and seat: no other session reads its cached replies.
+    `reads_cache` is false where the provider itself must answer.
     """
 
-    def __init__(self, registry: dict[str, "GatewaySession"], scope: str = "") -> None:
+    def __init__(
+        self,
+        registry: dict[str, "GatewaySession"],
+        scope: str = "",
+        *,
+        reads_cache: bool = True,
+    ) -> None:
+        self.reads_cache = reads_cache
         self._registry = registry
         self.token = f"owa-{fresh_bytes(24).hex()}"
         self.scope = scope
