@@ -30,7 +30,9 @@ Cause = Literal[
     "no reply",
     "no completion",
 ]
-CAUSES_OF_A_REQUEST: frozenset[Cause] = frozenset({"request", "model"})
+# What a request itself may cause: a key may be good for other models, and firewalls of
+# providers answer 403 to a text.
+CAUSES_OF_A_REQUEST: frozenset[Cause] = frozenset({"request", "model", "key"})
 # A second try may succeed without anybody's help.
 PASSING: frozenset[Cause] = frozenset(
     {"quota", "overload", "slow", "no reply", "no completion"}
@@ -89,8 +91,8 @@ def decoded(body: bytes | str) -> Any:
         value = json.loads(
             text.removeprefix(_MARK),
             strict=False,
-            parse_int=_whole,
-            parse_float=_finite,
+            parse_int=_int_or_text,
+            parse_float=_float_or_text,
             parse_constant=str,
         )
         if _HALF_PAIR.search(text):
@@ -104,11 +106,11 @@ def decoded(body: bytes | str) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _whole(digits: str) -> int | str:
+def _int_or_text(digits: str) -> int | str:
     return int(digits) if len(digits) <= _LONGEST_NUMBER else digits
 
 
-def _finite(digits: str) -> float | str:
+def _float_or_text(digits: str) -> float | str:
     value = float(digits)
     return value if math.isfinite(value) else digits
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 
@@ -27,6 +28,7 @@ _KEY_IN_QUERY = re.compile(
     r"key|token|secret|password|signature|credential|^(sig|code|auth|pass|pwd)$",
     re.IGNORECASE,
 )
+_IN_PATHS = "/:@!$&'()*+,;=~"
 _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
 
 
@@ -34,7 +36,7 @@ def endpoint_of(url: str, path: str) -> str:
     """Return the address of an endpoint below a base address.
 
     A query stays. A base that is the whole address of an endpoint, as people paste it,
-    stands for the base before it.
+    stands for the base before it. A version that both name stands once.
 
     Args:
         url: The base address.
@@ -49,12 +51,17 @@ def endpoint_of(url: str, path: str) -> str:
     'https://h/deployments/d/models?version=1'
     >>> endpoint_of("https://h/maker%2Fmodel", "/models")
     'https://h/maker%2Fmodel/models'
+    >>> endpoint_of("https://h/v1/messages", "/v1/messages")
+    'https://h/v1/messages'
     """
     base = httpx.URL(url)
     coded, sign, query = base.raw_path.decode("ascii").partition("?")
     folder = coded.rstrip("/")
     ending = next((e for e in _ENDPOINTS if folder.endswith(e)), "")
-    whole = folder.removesuffix(ending) + path + sign + query
+    folder = folder.removesuffix(ending)
+    if path.startswith("/v1/"):
+        folder = folder.removesuffix("/v1")
+    whole = folder + quote(path, safe=_IN_PATHS) + sign + query
     return str(base.copy_with(raw_path=whole.encode("ascii")))
 
 

@@ -7,6 +7,7 @@ API key or as the password of a proxy. Source: docs/model-gateway.md#what-it-doe
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import time
@@ -39,7 +40,12 @@ from owa_bench.run.gateway.responses import (
     verdict_text,
     with_usage,
 )
-from owa_bench.run.gateway.session import EventStream, GatewaySession, ModelRequest
+from owa_bench.run.gateway.session import (
+    COUNT,
+    EventStream,
+    GatewaySession,
+    ModelRequest,
+)
 from owa_bench.run.gateway.translation import (
     APIS,
     ModelProvider,
@@ -60,15 +66,21 @@ _PATHS = {
         "/completions",
         "/responses",
         "/messages",
+        COUNT,
         "/embeddings",
     ),
     "GET": ("/models",),
 }
 _MODEL = "/models/"  # one of them, by its name
-_DEPLOYMENT = "/openai/deployments/"  # of clients that speak to Azure
-# The endpoint that a provider of another form serves itself: no translation there.
-_NATIVE = {"responses": "/responses", "anthropic": "/messages"}
+_AZURE = "/openai/"  # of clients that speak to Azure, a deployment or v1 below it
+# The endpoints that a provider of another form serves itself: no translation there.
+_NATIVE = {
+    "responses": ("/responses", "/models"),
+    "anthropic": ("/messages", "/models"),
+}
 _TRANSLATED = "/translated/{ticket}"
+_OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
+_PASSED = ("anthropic-version", "anthropic-beta", "openai-beta")  # of an agent
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness
@@ -107,7 +119,7 @@ class ModelGateway:
             Starlette(
                 routes=[
                     Route("/v1/{path:path}", self._answer, methods=methods),
-                    Route(_DEPLOYMENT + "{path:path}", self._answer, methods=methods),
+                    Route(_AZURE + "{path:path}", self._answer, methods=methods),
                     Route(_TRANSLATED + "/{path:path}", self._pass, methods=["POST"]),
                 ],
                 lifespan=self._with_client,
@@ -216,6 +228,7 @@ class ModelGateway:
             return error_response(400, "The body must be a JSON object.")
         model = str(terms.get("model", "")) if path != "/models" else ""
         record = ModelRequest(path=path, body=body, model=model[:2_000])
+        record.headers = {n: v for n, v in request.headers.items() if n in _PASSED}
         session.begin(record)
         try:
             response = await self._while_connected(request, session, record, terms)
@@ -275,7 +288,7 @@ class ModelGateway:
             return error_response(
                 503, "No provider, and the cache holds no such reply."
             )
-        native = record.path == _NATIVE.get(self.provider.api)
+        native = record.path.startswith(_NATIVE.get(self.provider.api, ()))
         if self._translator is not None and not native:
             return await self._translate(self._translator, record, terms, cache)
         asked = with_usage(record.path, terms) if streamed else None
@@ -365,9 +378,10 @@ class ModelGateway:
         stream: EventStream,
     ) -> AsyncIterator[bytes]:
         """Yield the events of a streamed reply as they come."""
-        kept, fault = bytearray(), None
+        kept, fault, heard = bytearray(), None, time.monotonic()
         try:
             async for chunk in reply.aiter_bytes():
+                heard = time.monotonic()
                 for event in stream.feed(chunk):
                     clean = self._upstream.scrubber.clean(event)
                     kept += clean[: _MOST_REPLY - len(kept)]
@@ -381,7 +395,11 @@ class ModelGateway:
             fault = no_reply(kind, late=late, seconds=waited_s)
             raise
         except (asyncio.CancelledError, GeneratorExit):
-            fault = ReplyJudgement("completion")  # the agent hung up in the middle
+            # The agent hung up, perhaps since nothing came any more.
+            quiet_s = time.monotonic() - heard
+            late = quiet_s >= _IMPATIENT * self.provider.timeout_s
+            gone = no_reply("hung up", late=True, seconds=quiet_s)
+            fault = gone if late else ReplyJudgement("completion")
             raise
         finally:
             record.reply, record.usage = bytes(kept), stream.usage
@@ -414,8 +432,8 @@ def _tokens(request: Request) -> Iterator[str]:
 
 
 def _endpoint(request: Request) -> str:
-    """Return the path below /v1, as a client of OpenAI would write it."""
+    """Return the path below /v1, as a client of OpenAI writes it."""
     path = f"/{request.path_params['path']}".rstrip("/")
-    if request.url.path.startswith(_DEPLOYMENT):
-        path = "/" + path.lstrip("/").partition("/")[2]  # without the deployment
+    if request.url.path.startswith(_AZURE):
+        path = _OF_AZURE.sub("/", path)
     return path

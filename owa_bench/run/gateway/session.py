@@ -77,6 +77,7 @@ _SHOWN = 2_000  # characters of a request's parameters
 _MOST_PER_TOKEN = 9.0
 _PROMPT_MIN = 4_000  # characters, below which nothing is said
 _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
+COUNT = "/messages/count_tokens"
 _TEXTS = ("messages", "input", "tools", "instructions")
 
 
@@ -108,13 +109,14 @@ class ModelRequest:
 
     `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
     and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
-    counts the requests of the session from 0.
+    counts the requests of the session from 0. `headers` are passed on to the provider.
     """
 
     path: str
     body: bytes
     model: str = ""
     ordinal: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
     reply: bytes = b""
     status: int = 0
     judgement: ReplyJudgement | None = None
@@ -135,6 +137,11 @@ class ModelRequest:
     def is_completion(self) -> bool:
         """Whether the reply is one."""
         return self.judgement is not None and self.judgement.verdict == "completion"
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether no model reads or writes for it."""
+        return self.path.startswith("/models") or self.path == COUNT
 
     def is_truncated(self) -> bool:
         """Return whether the server counted fewer tokens than it can have been sent.
@@ -176,7 +183,7 @@ class ModelRequest:
             status=self.status,
             failure=self.failure,
             latency_s=fixed(self.latency_s),
-            metered=self.usage is not None or self.path == "/models" or counted,
+            metered=self.usage is not None or self._is_free or counted,
             verdict=verdict,
             served=judgement.model[:_SHOWN] if judgement else "",
             truncated=self.is_truncated(),

@@ -53,14 +53,10 @@ class Upstream:
         """
         content = record.body if changed is None else msgspec.json.encode(changed)
         try:
-            return await self.client.send(
-                self._request(record.path, content), stream=True
-            )
+            return await self.client.send(self._request(record, content), stream=True)
         except httpx.RemoteProtocolError:
             # A server may close a connection that was kept open just as it is used.
-            return await self.client.send(
-                self._request(record.path, content), stream=True
-            )
+            return await self.client.send(self._request(record, content), stream=True)
 
     async def send_as(
         self, record: ModelRequest, path: str, query: str, body: bytes, headers: Any
@@ -74,12 +70,9 @@ class Upstream:
             body: In the provider's form.
             headers: With the key.
         """
-        base = httpx.URL(self.provider.url)
-        both = (base.query.decode(), query)
-        url = base.copy_with(
-            path=f"{base.path.rstrip('/')}/{path}",
-            query="&".join(filter(None, both)).encode() or None,
-        )
+        url = httpx.URL(addresses.endpoint_of(self.provider.url, f"/{path}"))
+        both = (url.query.decode(), query)
+        url = url.copy_with(query="&".join(filter(None, both)).encode() or None)
         sent = headers | dict(self.provider.headers)
         asked = self.client.build_request("POST", url, content=body, headers=sent)
         async with asyncio.timeout(self.provider.timeout_s):
@@ -87,10 +80,10 @@ class Upstream:
             await self.read(record, reply, path="")
         return reply
 
-    def _request(self, path: str, content: bytes) -> httpx.Request:
-        provider = self.provider
+    def _request(self, record: ModelRequest, content: bytes) -> httpx.Request:
+        provider, path = self.provider, record.path
         headers = {"content-type": "application/json"} if content else {}
-        headers |= dict(provider.headers)
+        headers |= record.headers | dict(provider.headers)
         own = {name.lower() for name in headers}
         if provider.api == "anthropic":
             headers.setdefault("anthropic-version", _ANTHROPIC_VERSION)
