@@ -7,8 +7,10 @@ an hour on two cores. Both go into a virtual environment of their own. The model
 template knows no tools, so benchmarks/real_model.jinja shows them and one call.
 
 Runs are kept and resumed: what was played is not played again. `--fresh` forgets them.
-Run: make real-model, or python benchmarks/real_model.py [--fresh] [--families 1]
-[--steps 4] [--options max_tokens=160,..]
+Episodes are cut at a few steps: on two cores one step takes up to a minute, and an
+episode of Recall may have a thousand.
+Run: make real-model, or python benchmarks/real_model.py [--fresh] [--families 4]
+[--steps 40] [--options max_tokens=160,..]
 """
 
 import argparse
@@ -49,8 +51,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / ".real-model")
     parser.add_argument("--options", default=OPTIONS, help="of the agent")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
-    parser.add_argument("--families", type=int, help="play so many a suite, not all 4")
-    parser.add_argument("--steps", help="most steps an episode")
+    parser.add_argument("--families", type=int, default=2, help="so many a suite")
+    parser.add_argument("--steps", default="8", help="most steps an episode")
     parser.add_argument("--serve", nargs=2, metavar=("WEIGHTS", "PORT"))
     given = parser.parse_args()
     if given.serve:
@@ -65,7 +67,7 @@ def main() -> int:
         for suite, families in FAMILIES.items():
             words = families.split(",")[: given.families]
             drawn = ["--suite", suite, "--family", ",".join(words)]
-            drawn += ["--steps", given.steps] if given.steps else []
+            drawn += ["--steps", given.steps]
             play(given.folder / "runs" / suite, drawn, address, given.options)
     for suite in FAMILIES:
         print_figures(given.folder / "runs" / suite)

@@ -45,7 +45,7 @@ class Habit(NamedTuple):
     name: str
     answer: Answer
     chat: Ending = "completion"
-    client: Ending | None = "completion"
+    client: Ending = "completion"
     words: str = ""
     rules: tuple[int, ...] = ()
     options: str = ""
@@ -95,7 +95,7 @@ row(
     "shapes",
     "arguments as an object",
     lambda ask: reply(ask.turn, tool_calls=[_with_object(ask.turn)]),
-    client=None,
+    client="mistake",
 )
 row(
     "shapes",
@@ -125,7 +125,6 @@ row(
         b"\xef\xbb\xbf" + json.dumps(reply(ask.turn)).encode(),
         media_type="application/json",
     ),
-    client=None,
 )
 row(
     "shapes",
@@ -156,7 +155,6 @@ row(
         else [call(1)],
     ),
     rules=(10,),
-    client=None,
     tokens=None,
 )
 
@@ -197,7 +195,7 @@ row(
     "no id",
     lambda ask: unique_ids(ask, _long(ask, id=DROP)),
     rules=(3,),
-    client=None,
+    client="mistake",
     tokens=(2700, 120, 0),
 )
 row(
@@ -205,7 +203,7 @@ row(
     "an empty id",
     lambda ask: unique_ids(ask, _long(ask, id="")),
     rules=(3,),
-    client=None,
+    client="mistake",
     tokens=(2700, 120, 0),
 )
 row(
@@ -213,14 +211,13 @@ row(
     "the same id in every turn",
     lambda ask: unique_ids(ask, _long(ask, id="call_0")),
     rules=(3,),
-    client=None,
+    client="mistake",
     tokens=(2700, 120, 0),
 )
 row(
     "ids",
     "a number for an id",
     lambda ask: unique_ids(ask, _long(ask, id=ask.turn)),
-    client=None,
     tokens=(2700, 120, 0),
 )
 row(
@@ -231,7 +228,7 @@ row(
         if any(len(c["id"]) != 9 for m in ask.replies for c in m["tool_calls"])
         else _long(ask, id=DROP)
     ),
-    client=None,
+    client="mistake",
     tokens=(2700, 120, 0),
 )
 
@@ -388,7 +385,7 @@ row(
     "streams",
     "a stream where a whole reply was asked for",
     lambda ask: as_stream(reply(ask.turn)),
-    client=None,
+    client="mistake",
 )
 row(
     "streams",
@@ -650,7 +647,7 @@ row(
     "a temperature that the user chose",
     refusing("temperature", "'temperature' does not support 0.7"),
     chat="refused",
-    client=None,
+    client="completion",
     options="temperature=0.7",
     words="temperature=none",
     rules=(4,),
@@ -660,7 +657,7 @@ row(
     "tool_choice",
     refusing("tool_choice", "tool_choice 'required' is not supported"),
     chat="refused",
-    client=None,
+    client="completion",
     options="tool_choice=required",
     words="tool_choice=auto",
     rules=(4, 5),
@@ -674,7 +671,7 @@ row(
         else error(400, "top_k: field required")
     ),
     options='body={"top_k": 40, "x": {"y": [1]}}',
-    client=None,
+    client="failure",
     rules=(5,),
 )
 row(
@@ -688,7 +685,7 @@ row(
         else error(400, "reasoning_effort: required")
     ),
     options="reasoning_effort=low,max_completion_tokens=500",
-    client=None,
+    client="failure",
     rules=(5,),
 )
 row(
@@ -700,7 +697,7 @@ row(
         or '"anyOf"' in json.dumps(ask.body.get("tools"))
         else usual(ask)
     ),
-    client=None,
+    client="mistake",
 )
 row(
     "refused schemas",
@@ -714,7 +711,6 @@ row(
         )
         else usual(ask)
     ),
-    client=None,
 )
 row(
     "refused schemas",
@@ -725,7 +721,7 @@ row(
         else usual(ask)
     ),
     chat="refused",
-    client=None,
+    client="mistake",
     words="takes no tools",
     rules=(4,),
 )
@@ -738,7 +734,7 @@ row(
         else usual(ask)
     ),
     chat="refused",
-    client=None,
+    client="mistake",
     words="Invalid schema for function",
     rules=(4,),
 )
@@ -750,7 +746,7 @@ row(
         if any(m["role"] == "system" for m in ask.messages)
         else usual(ask)
     ),
-    client=None,
+    client="mistake",
 )
 row(
     "refused roles",
@@ -760,7 +756,7 @@ row(
         if [m["role"] for m in ask.messages[:2]] == ["system", "user"]
         else usual(ask)
     ),
-    client=None,
+    client="mistake",
 )
 
 row(
@@ -771,7 +767,7 @@ row(
         if '"maxItems"' in json.dumps(ask.body.get("tools"))
         else usual(ask)
     ),
-    client=None,
+    client="mistake",
 )
 
 # --- quota, credit, overload ----------------------------------------------------------
@@ -1118,7 +1114,7 @@ row(
     "cut prompts",
     "a refusal without a reason",
     short(16_000, error(400, "Bad request"), _rambling),
-    client=None,
+    client="mistake",
     tokens=None,
     rules=(11,),
 )
@@ -1152,7 +1148,6 @@ row(
             ],
         }
     ),
-    client=None,
     tokens=None,
 )
 
@@ -1175,7 +1170,6 @@ row(
     options="temperature=1,seed=none",
     run={"model_cache": "cache"},
     repeats=3,
-    client=None,
     rules=(9,),
     tokens=None,
     requests=6,
@@ -1194,7 +1188,6 @@ row(
     usual,
     run={"model_cache": "cache"},
     repeats=3,
-    client=None,
     tokens=None,
 )
 row(

@@ -130,8 +130,9 @@ class ModelRequest:
         """Why the provider is to blame, in a few words; "" where it is not."""
         if self.judgement is None or self.judgement.verdict != "failure":
             return ""
-        status = f"HTTP {self.status}" if self.status else "no reply"
-        return f"{status} ({self.judgement.cause})"
+        if self.status:
+            return f"HTTP {self.status} ({self.judgement.cause})"
+        return f"{self.judgement.cause}: {self.judgement.words}"
 
     @property
     def is_completion(self) -> bool:
