@@ -1,6 +1,7 @@
 """Each server habit of the table, through the chat agent and the `openai` client."""
 
 import base64
+import gc
 import os
 import re
 from collections import Counter
@@ -23,6 +24,7 @@ from owa_bench.records.model_replies import ReplyJudgement
 from owa_bench.records.plan import Budget
 from owa_bench.records.token_usage import TokenUsage
 from owa_bench.run.gateway import options as gateway_options
+from owa_bench.run.gateway import scrubbing
 from owa_bench.run.gateway import server as gateway_server
 from owa_bench.run.gateway import session as gateway_session
 from owa_bench.run.gateway.options import GatewayOptions
@@ -46,6 +48,12 @@ KINDS = (
     *("errors in 200", "refused parameters", "refused schemas", "quota", "overload"),
     *("proxies", "keys", "slow", "cut prompts", "mistakes", "addresses", "cache"),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def collected():
+    yield
+    gc.collect()  # connections of failed agents, while their warnings are ignored
 
 
 class Seen(NamedTuple):
@@ -252,7 +260,7 @@ def usage_off(patch):
 
 def secrets_off(patch):
     reach = gateway_options.GatewayOptions
-    patch(gateway_server.Scrubber, "clean", lambda _, data: data)
+    patch(scrubbing.Scrubber, "clean", lambda _, data: data)
     patch(reach, "_check_secrets", lambda _: None)
     patch(reach, "_key", lambda self: os.environ.get(self.key_env, ""))
 
@@ -261,7 +269,9 @@ def cache_off(patch):
     nowhere = property(lambda _: "", lambda *_: None)
     patch(gateway_session.GatewaySession, "scope", nowhere, raising=False)
     patch(gateway_session.GatewaySession, "begin", _begin_without_place)
-    patch(gateway_server, "_is_completion", lambda record: record.status == 200)
+    succeeded = property(lambda record: record.status == 200)
+    patch(gateway_session.ModelRequest, "is_completion", succeeded)
+    patch(gateway_server, "judge", old_judge)
 
 
 def arguments_off(patch):
