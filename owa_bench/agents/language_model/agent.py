@@ -110,7 +110,7 @@ class LanguageModelAgent:
         self._deadline_s = min(given.timeout, _DEADLINE_SHARE * act_s)
         self._pending: deque[_PendingAction] = deque()
         self._played: _PendingAction | None = None
-        self._guard = _LoopGuard(self._schemas)
+        self._guard = _LoopGuard(self._schemas, forced=given.tool_choice is not None)
         self._cut = ""  # a word on calls of the last reply that were not run
         self._room = float(given.context - (given.max_tokens or _REPLY_ROOM))
         self._density = _CHARACTERS_PER_TOKEN
@@ -291,8 +291,9 @@ class LanguageModelAgent:
 class _LoopGuard:
     """Detects a model that repeats itself, from every turn of an episode."""
 
-    def __init__(self, tools: Mapping[str, Any]) -> None:
+    def __init__(self, tools: Mapping[str, Any], *, forced: bool) -> None:
         self._tools = tools
+        self._forced = forced
         self._turns: list[tuple[str, str]] = []
         self._malformed = 0
 
@@ -307,10 +308,11 @@ class _LoopGuard:
         self._turns.append((action, text))
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= MOST_MALFORMED:
-            why = (
-                "does the model (and its server) support tool calls? tool_choice="
-                "required makes a model call one"
-            )
+            why = "does the model (and its server) support tool calls? "
+            if self._forced:
+                why += "A larger max_tokens= may leave room for the call"
+            else:
+                why += "tool_choice=required makes a model call one"
             if is_call_as_text(action, self._tools):
                 why = f"they hold calls written as text, and {PARSER}"
             raise AgentRaised(
