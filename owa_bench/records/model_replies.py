@@ -7,6 +7,7 @@ Source: docs/model-gateway.md#how-a-reply-is-judged.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -29,7 +30,9 @@ Cause = Literal[
     "no reply",
     "no completion",
 ]
-CAUSES_OF_A_REQUEST: frozenset[Cause] = frozenset({"request", "model"})
+# What a request itself may cause: a key may be good for other models, and firewalls of
+# providers answer 403 to a text.
+CAUSES_OF_A_REQUEST: frozenset[Cause] = frozenset({"request", "model", "key"})
 # A second try may succeed without anybody's help.
 PASSING: frozenset[Cause] = frozenset(
     {"quota", "overload", "slow", "no reply", "no completion"}
@@ -49,6 +52,10 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     "no completion": "the answer was no completion",
 }
 EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")  # of a server-sent event
+_EVENT_START = re.compile(rb"(?:data|event|id|retry)?:")
+_MARK = "\ufeff"  # of the byte order, which some servers write first
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # of UTF-16; models write halves alone
+_LONGEST_NUMBER = 4_000  # digits that Python reads
 _SHOWN = 600  # characters of a server's words
 _OK = range(200, 300)
 _TOO_MANY, _SERVER_ERRORS = 429, 500
@@ -75,21 +82,76 @@ class ReplyJudgement(NamedTuple):
 def decoded(body: bytes | str) -> Any:
     """Return the JSON value of a reply, None where it is no JSON.
 
-    NaN, infinities and bytes that are no UTF-8 are read too: nothing beside the counts
-    of tokens may void them.
+    Numbers that no request may hold are read as text (NaN, infinities, thousands of
+    digits), half a pair of UTF-16 as a replacement sign, control characters as they
+    are: nothing beside the counts of tokens may void them.
     """
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
-        value = json.loads(text.removeprefix("\ufeff"))
-        # Some servers put a list around the one object.
-        return value[0] if isinstance(value, list) and len(value) == 1 else value
+        value = json.loads(
+            text.removeprefix(_MARK),
+            strict=False,
+            parse_int=_int_or_text,
+            parse_float=_float_or_text,
+            parse_constant=str,
+        )
+        if _HALF_PAIR.search(text):
+            units = json.dumps(value, ensure_ascii=False).encode(
+                "utf-16-le", "surrogatepass"
+            )
+            value = json.loads(units.decode("utf-16-le", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None
+    # Some servers put a list around the one object.
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _int_or_text(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else digits
+
+
+def _float_or_text(digits: str) -> float | str:
+    value = float(digits)
+    return value if math.isfinite(value) else digits
+
+
+def calls_in(message: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the tool calls of a message in the usual form.
+
+    Some servers give one call in place of a list, a call whose name and arguments have
+    no `function` around them, or the `function_call` of the first chat API.
+
+    Args:
+        message: The assistant's.
+
+    Returns:
+        The calls, each with a `function`; None where one cannot be read.
+    """
+    came = message.get("tool_calls")
+    if not came and isinstance(message.get("function_call"), dict):
+        came = {"function": message["function_call"]}
+    listing = [came] if isinstance(came, dict) else came or []
+    if not isinstance(listing, list):
+        return None
+    calls = [call for call in map(_usual_call, listing) if call is not None]
+    return calls if len(calls) == len(listing) else None
+
+
+def _usual_call(raw: Any) -> dict[str, Any] | None:
+    if not isinstance(raw, dict):
+        return None
+    if isinstance(raw.get("function"), dict):
+        return raw
+    if not isinstance(raw.get("name"), str):
+        return None
+    inner = {name: raw[name] for name in ("name", "arguments") if name in raw}
+    rest = {name: value for name, value in raw.items() if name not in inner}
+    return {**rest, "function": inner}
 
 
 def sse_events(body: bytes) -> Iterator[Any]:
     """Yield the JSON values in server-sent events; line ends are LF, CRLF or CR."""
-    for block in EVENT_END.split(body):
+    for block in EVENT_END.split(body.removeprefix(_MARK.encode())):
         yield from event_data(block)
 
 
@@ -119,7 +181,8 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> ReplyJud
     value = decoded(body)
     if status not in _OK:
         return _refusal(status, value, body)
-    if value is None and body.lstrip()[:6].startswith((b"data:", b"event:", b":")):
+    begin = body[: 2 * _SHOWN].removeprefix(_MARK.encode()).lstrip()
+    if value is None and _EVENT_START.match(begin):
         return judge_events(body, path)
     if not isinstance(value, dict):
         page = "a page or text in place of JSON" if body.strip() else "an empty body"
@@ -129,12 +192,9 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> ReplyJud
         return _refusal(code or status, {"error": error}, body)
     served = value.get("model")
     name = served if isinstance(served, str) else ""
-    fault = _shape_fault(path, value)
-    if fault == "error":
-        choice = value["choices"][0]
-        error = choice.get("error") or {"message": "finish_reason is error"}
+    if error := _error_of(_first(value.get("choices"))):
         return _refusal(_number(error, {}) or 500, {"error": error}, body)
-    if fault:
+    if fault := _shape_fault(path, value):
         return ReplyJudgement("failure", "no completion", _line(fault, body), name)
     return ReplyJudgement("completion", model=name)
 
@@ -149,24 +209,38 @@ def judge_events(body: bytes, path: str = "/chat/completions") -> ReplyJudgement
     Returns:
         The judgement; one that ends in the middle is the provider's failure.
     """
-    name, empty, ended = "", True, b"[DONE]" in body
+    name, fault, answered = "", "no event", path not in _CHOOSING
+    ends = _STREAM_ENDS.get(path, frozenset())
+    ended = b"[DONE]" in body or path not in _STREAMED
     for value in sse_events(body):
         if not isinstance(value, dict):
             continue
-        if error := _error_in(value):
+        choice = _first(value.get("choices"))
+        if error := _error_in(value) or _error_of(choice):
             return _refusal(_number(error, value) or 500, {"error": error}, body)
         served = value.get("model")
         name = served if isinstance(served, str) and served else name
-        empty = False
-        choice = _first(value.get("choices"))
+        answered |= choice is not None
+        fault = "" if answered else "no choice"
+        ended |= value.get("type") in ends
         ended |= bool(choice and choice.get("finish_reason"))
-    if empty:
-        return ReplyJudgement("failure", "no completion", _line("no event", body))
-    if path in ("/chat/completions", "/completions") and not ended:
+    if fault:
+        return ReplyJudgement("failure", "no completion", _line(fault, body), name)
+    if not ended:
         return ReplyJudgement(
             "failure", "no reply", "the stream ended in the middle", name
         )
     return ReplyJudgement("completion", model=name)
+
+
+_CHOOSING = frozenset({"/chat/completions", "/completions"})
+_STREAM_ENDS: Mapping[str, frozenset[str]] = {
+    "/messages": frozenset({"message_stop"}),
+    "/responses": frozenset(
+        {"response.completed", "response.incomplete", "response.cancelled"}
+    ),
+}
+_STREAMED = _CHOOSING | _STREAM_ENDS.keys()
 
 
 def no_reply(kind: str, *, late: bool, seconds: float = 0.0) -> ReplyJudgement:
@@ -187,8 +261,9 @@ def no_reply(kind: str, *, late: bool, seconds: float = 0.0) -> ReplyJudgement:
 
 def _error_in(value: Mapping[str, Any]) -> Any:
     """Return the error that a body of status 200 holds, None where it holds none."""
-    if value.get("error"):
-        return value["error"]
+    error = value.get("error")
+    if error and not _is_blank_error(error, value):
+        return error
     if value.get("type") == "error" or value.get("object") == "error":
         return {k: v for k, v in value.items() if k not in ("type", "object")}
     if value.get("type") == "response.failed" or value.get("status") == "failed":
@@ -204,17 +279,46 @@ def _error_in(value: Mapping[str, Any]) -> Any:
     return None
 
 
+def _is_blank_error(error: Any, value: Mapping[str, Any]) -> bool:
+    """Return whether an error beside an answer says that there is none.
+
+    Some servers write every field of their reply each time.
+    """
+    if not isinstance(error, dict) or not value.get("choices"):
+        return False
+    if any(error.get(name) not in _NO_CODE for name in ("code", "type", "status")):
+        return False
+    return "code" in error or not error.get("message")
+
+
+_NO_CODE = (None, "", 0, "0", False)
+# Ends of a choice that are the server's own, in its words for them.
+_FAILED_ENDS = frozenset(
+    {"error", "abort", "aborted", "failed", "cancelled", "timeout", "network_error"}
+    | {"insufficient_system_resource", "server_error", "internal_error", "overloaded"}
+)
+
+
+def _error_of(choice: Mapping[str, Any] | None) -> Any:
+    """Return the error that ended a choice, None where none did."""
+    if choice is None:
+        return None
+    end = str(choice.get("finish_reason")).lower()
+    message = {"message": f"the choice ended in {end}"}
+    return choice.get("error") or (message if end in _FAILED_ENDS else None)
+
+
 def _shape_fault(path: str, value: Mapping[str, Any]) -> str:
     """Return why a body is no reply of its endpoint, "" if it is one."""
     if path == "/chat/completions":
         choice = _first(value.get("choices"))
+        message = choice.get("message") if choice else None
         if choice is None:
             return "no choice"
-        if choice.get("finish_reason") == "error" or choice.get("error"):
-            return "error"
-        message = choice.get("message")
         if not isinstance(message, dict):
             return "a choice without a message"
+        if calls_in(message) is None:
+            return "tool calls of no known form"
         if not choice.get("finish_reason") and not _says_something(message):
             return "an empty message that has not finished"
     elif path == "/completions":
@@ -251,12 +355,12 @@ _NAMES: Mapping[Cause, str] = {
     "filtered": (
         "content_filter content_policy_violation "
         "responsibleaipolicyviolation data_inspection_failed "
-        "moderation_blocked"
+        "datainspectionfailed invalid_prompt moderation_blocked"
     ),
     "credit": (
         "insufficient_quota billing_not_active billing_hard_limit_reached "
         "insufficient_balance payment_required credit_limit_exceeded "
-        "billing_error arrearage"
+        "billing_error arrearage exceeded_current_quota_error"
     ),
     "quota": (
         "rate_limit_exceeded rate_limit_error rate_limited "
@@ -265,7 +369,7 @@ _NAMES: Mapping[Cause, str] = {
     ),
     "too long": (
         "context_length_exceeded exceed_context_size_error "
-        "request_too_large string_above_max_length context_window_exceeded"
+        "request_too_large context_window_exceeded model_context_window_exceeded"
     ),
     "key": (
         "invalid_api_key authentication_error unauthorized "
@@ -284,29 +388,38 @@ _PHRASES: tuple[tuple[Cause, re.Pattern[str]], ...] = (
         "tool call",
         re.compile(
             r"(failed to |error |could not |cannot |can't )"
-            r"(pars\w+|validat\w+|read) (the )?(model'?s? )?(input|tool|function)"
+            r"(pars\w+|validat\w+|read) (the )?(model'?s? )?"
+            r"(input at|output|(tool|function)[ _-]?calls?)"
             r"|tool call validation failed|failed to call a function"
         ),
     ),
     (
         "filtered",
-        re.compile(r"content (management |filter\w* )?polic|content filter|moderation"),
+        re.compile(
+            r"content (management |filter\w* )?polic|content filter|moderation|"
+            r"content exists risk|"
+            r"violat\w+ (of )?(our |the |its )?(usage|content|polic)"
+        ),
     ),
     (
         "credit",
         re.compile(
             r"insufficient[ _](quota|balance|credit|fund)|credit balance|"
-            r"(out of|not enough|no) credit|billing|payment required"
+            r"(out of|not enough|no|all available) credit|spending limit|billing|"
+            r"payment required"
         ),
     ),
     ("key", re.compile(r"api[ _-]?key (is )?(not valid|invalid|missing|expired)")),
     (
         "too long",
         re.compile(
-            r"context[ _-]?(length|window|size)|maximum context|too many (input )?"
-            r"tokens|(prompt|input|request) (is |was )?too (long|large|big)|"
+            r"context[ _-]?(length|window|size|limit)|"
+            r"maximum (context|prompt|input|sequence)|too many (input )?tokens|"
+            r"(prompt|input|request) (is |was )?too (long|large|big)|"
             r"reduce (the |your )?(length|prompt|input)|exceeds? the (model'?s )?"
-            r"(available )?(context|max\w*( sequence)? length)"
+            r"(available )?(context|max\w*( sequence)? length|maximum number of "
+            r"(input )?tokens)|range of input length|\binputs\b.{0,3} tokens|"
+            r"content'?: string too long"
         ),
     ),
     (
@@ -339,10 +452,17 @@ _BY_STATUS: Mapping[int, Cause] = {
     425: "overload",
     429: "quota",
     451: "key",
+    498: "overload",
+    499: "overload",
     504: "slow",
     524: "slow",
     529: "overload",
 }
+# Of requests that a server does not take, where its status says that all is well.
+_REQUEST_CODES = frozenset(
+    {"invalid_request_error", "invalid_parameter_error", "invalid_argument"}
+    | {"bad_request", "badrequesterror", "unsupported_value", "unsupported_parameter"}
+)
 _MISTAKES: frozenset[Cause] = frozenset({"tool call", "too long", "filtered"})
 # A status that says clearly whose the failure is, whatever phrase the words hold.
 _CLEAR = frozenset({401, 402, 407, 408, 413, 425, 504, 524, 529})
@@ -368,7 +488,7 @@ def _cause(status: int, names: frozenset[str], words: str) -> Cause:
     if cause := _cause_of_words(status, words.lower()):
         return cause
     if status < 400:  # an error inside a reply that says that all is well, or a page
-        return "no completion"
+        return "request" if names & _REQUEST_CODES else "no completion"
     return _BY_STATUS.get(status, "overload" if status >= 500 else "request")
 
 
@@ -410,6 +530,9 @@ def _named(value: Any) -> tuple[frozenset[str], str]:
         (error[name] for name in ("message", "msg", "detail") if error.get(name)), ""
     )
     text = words if isinstance(words, str) else json.dumps(words)
+    beside = error.get("metadata")  # of routers, with the words of whom they asked
+    if isinstance(beside, dict) and isinstance(beside.get("raw"), str):
+        text = f"{text}: {beside['raw']}"
     kind = next((str(error[n]) for n in ("code", "type") if error.get(n)), "")
     shown = " ".join(text.split()) or kind
     if kind and kind not in shown and not kind.isdigit():

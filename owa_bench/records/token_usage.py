@@ -3,11 +3,13 @@
 Source: docs/model-gateway.md#tokens-and-their-price.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from owa_bench.records.model_replies import decoded, sse_events
 
+_DIGITS = re.compile(r"\s*[0-9]{1,20}\s*")
 MOST_TOKENS = 10**8  # of one reply; a larger count is no usage
 
 
@@ -46,9 +48,11 @@ def usage_in(reply: Any) -> TokenUsage | None:
         cached = _cached(usage, read)
         beside = _count(usage.get("cache_read_input_tokens")) or 0
         beside += _count(usage.get("cache_creation_input_tokens")) or 0
-        if read == "input_tokens" and beside:
-            tokens_in += beside
         total = _count(usage.get("total_tokens")) or 0
+        # Some servers count a prompt without what a cache held, under both names.
+        apart = beside > tokens_in or total == tokens_in + tokens_out + beside
+        if read == "input_tokens" or apart:
+            tokens_in += beside
         details = usage.get(f"{written}_details")
         reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else 0
         thought = _count(reasoning) or 0
@@ -71,23 +75,36 @@ def usage_of(body: bytes) -> TokenUsage | None:
         return usage_in(value)
     counts: dict[str, Any] = {}
     for event in sse_events(body):
-        counts |= usage_fields(event)
+        add_usage(counts, event)
     return usage_in({"usage": counts})
 
 
-def usage_fields(event: Any) -> dict[str, Any]:
-    """Return the counts in one event of a stream; later ones replace earlier ones.
+def add_usage(counts: dict[str, Any], event: Any) -> bool:
+    """Add the counts in one event of a stream; later ones replace earlier ones.
 
     The stream of messages counts what was read in its first event and what was written
-    in a later one.
+    in a later one, which may hold a zero for the first count.
+
+    Args:
+        counts: Of the stream so far.
+        event: The event, decoded.
+
+    Returns:
+        Whether it holds counts.
     """
     if not isinstance(event, dict):
-        return {}
-    for part in (event, event.get("response"), event.get("message")):
+        return False
+    choices = event.get("choices")
+    last = choices[0] if isinstance(choices, list) and choices else None
+    for part in (event, *(event.get(name) for name in _USAGE_HOLDERS), last):
         usage = part.get("usage") if isinstance(part, dict) else None
         if isinstance(usage, dict):
-            return {name: count for name, count in usage.items() if count is not None}
-    return {}
+            counts |= {n: c for n, c in usage.items() if c or n not in counts}
+            return bool(usage)
+    return False
+
+
+_USAGE_HOLDERS = ("response", "message", "x_groq")
 
 
 def _cached(usage: Mapping[str, Any], read: str) -> int:
@@ -107,7 +124,7 @@ def _cached(usage: Mapping[str, Any], read: str) -> int:
 
 def _count(value: Any) -> int | None:
     """Return a count as a whole number, None where it is none."""
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

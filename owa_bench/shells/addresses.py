@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 
-from owa_bench.errors import InfrastructureFailure
+from owa_bench.errors import InfrastructureFailure, UsageError
 
 _ENDPOINTS = (
     "/chat/completions",
@@ -23,7 +24,11 @@ _ENDPOINTS = (
     "/models",
 )
 _LONGEST_SOCKET = 100  # of the 107 bytes that a Unix socket's address may have
-_KEY_IN_QUERY = re.compile(r"key|token|secret|password|signature", re.IGNORECASE)
+_KEY_IN_QUERY = re.compile(
+    r"key|token|secret|password|signature|credential|^(sig|code|auth|pass|pwd)$",
+    re.IGNORECASE,
+)
+_IN_PATHS = "/:@!$&'()*+,;=~"
 _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
 
 
@@ -31,7 +36,7 @@ def endpoint_of(url: str, path: str) -> str:
     """Return the address of an endpoint below a base address.
 
     A query stays. A base that is the whole address of an endpoint, as people paste it,
-    stands for the base before it.
+    stands for the base before it. A version that both name stands once.
 
     Args:
         url: The base address.
@@ -44,12 +49,49 @@ def endpoint_of(url: str, path: str) -> str:
     'http://h/v1/chat/completions'
     >>> endpoint_of("https://h/deployments/d/chat/completions?version=1", "/models")
     'https://h/deployments/d/models?version=1'
+    >>> endpoint_of("https://h/maker%2Fmodel", "/models")
+    'https://h/maker%2Fmodel/models'
+    >>> endpoint_of("https://h/v1/messages", "/v1/messages")
+    'https://h/v1/messages'
     """
     base = httpx.URL(url)
-    folder = base.path.rstrip("/")
+    coded, sign, query = base.raw_path.decode("ascii").partition("?")
+    folder = coded.rstrip("/")
     ending = next((e for e in _ENDPOINTS if folder.endswith(e)), "")
     folder = folder.removesuffix(ending)
-    return str(base.copy_with(path=folder + path))
+    if path.startswith("/v1/"):
+        folder = folder.removesuffix("/v1")
+    whole = folder + quote(path, safe=_IN_PATHS) + sign + query
+    return str(base.copy_with(raw_path=whole.encode("ascii")))
+
+
+def certificates(environment: Mapping[str, str]) -> ssl.SSLContext | bool:
+    """Return what certificates of servers are checked by, as the environment says.
+
+    Args:
+        environment: Variables.
+
+    Returns:
+        The context of a client; True is the usual one.
+
+    Raises:
+        UsageError: What a variable names cannot be read.
+    """
+    for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        place = environment.get(variable, "").strip()
+        if not place:
+            continue
+        try:
+            Path(place).stat()  # a missing folder would pass
+            if variable == "SSL_CERT_FILE":
+                return ssl.create_default_context(cafile=place)
+            return ssl.create_default_context(capath=place)
+        except OSError as error:
+            raise UsageError(
+                f"${variable} names {place}, which holds no certificates that can be "
+                f"read ({error.strerror}): unset it, or name another."
+            ) from error
+    return True
 
 
 def host_and_port(url: str) -> str:
@@ -61,13 +103,16 @@ def host_and_port(url: str) -> str:
 
 def is_loopback(url: str) -> bool:
     """Return whether an address is one of this machine."""
-    host = httpx.URL(url).host
+    host = httpx.URL(url).host.rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    # Servers say that they listen at 0.0.0.0, and a client of it meets this machine.
+    return address.is_loopback or address.is_unspecified
 
 
 def uses_proxy(url: str) -> bool:
@@ -92,8 +137,9 @@ def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
         return ""
     for name in ("https_proxy", "http_proxy", "all_proxy"):  # the client reads all
         for variable in (name, name.upper()):
-            if proxy := environment.get(variable, "").strip():
-                return _proxy_fault(variable, proxy)
+            proxy = environment.get(variable, "").strip()
+            if proxy and (fault := _proxy_fault(variable, proxy)):
+                return fault
     return ""
 
 
@@ -106,6 +152,12 @@ def _proxy_fault(variable: str, proxy: str) -> str:
             f"the proxy in ${variable} must be one of {', '.join(sorted(_SCHEMES))}, "
             f"got {kind}://..; unset it, or name the host in $no_proxy"
         )
+    try:
+        host = httpx.URL(proxy if sign else f"http://{proxy}").host
+    except httpx.InvalidURL:
+        host = ""
+    if not host:
+        return f"the proxy in ${variable} is no address such as http://proxy:3128"
     if kind.startswith("socks") and find_spec("socksio") is None:
         return (
             f"the proxy in ${variable} is a SOCKS proxy, which needs a package: "

@@ -1,5 +1,6 @@
 """Language-model agent: one conversation per episode, one tool call per act."""
 
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,15 +28,14 @@ from owa_bench.agents.language_model.endpoint import (
 from owa_bench.agents.language_model.notes import TOOL, Notes
 from owa_bench.agents.language_model.replies import (
     MOST_CALLS,
-    PARSER,
     ModelReply,
     actions,
-    is_call_as_text,
     is_cut_off,
     malformed_action,
 )
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, Task, ToolSpec
+from owa_bench.records.calls_as_text import PARSER, is_call_as_text
 from owa_bench.seeding import stream
 from owa_bench.shells.seating import first_text
 
@@ -49,6 +49,7 @@ _CHOICES = frozenset({"auto", "required", "none"})
 _CAP, _OTHER_CAP = "max_tokens", "max_completion_tokens"
 _DEFAULTED = ("temperature", "seed", _CAP)
 _DEADLINE_SHARE = 0.9  # of the harness' deadline, so that the failure is ours to name
+_CAP_NAMED = re.compile(r"max_(new_|completion_)?tokens|completion\b")
 _SQUEEZES = 4  # times a request that the server finds too long is shortened
 _SQUEEZE = 0.7
 LONGEST_CYCLE = 4  # actions of a circle that is noticed
@@ -218,12 +219,7 @@ class LanguageModelAgent:
                 return ModelReply(mistake.words, (), 0, cut=False)
             except ContextOverflow as refusal:
                 squeezes += 1
-                if not self._squeeze(last=squeezes >= _SQUEEZES):
-                    raise AgentRaised(
-                        f"{refusal}, however short it is made: brief, tools and the "
-                        "last turn alone overflow it. Give the model a longer context, "
-                        f"and say so with context= (now {self._options.context})"
-                    ) from refusal
+                self._shorten(refusal, last=squeezes >= _SQUEEZES)
             except RequestRefused as refusal:
                 first = first or refusal
                 if self._renames_cap(refusal.words):
@@ -250,6 +246,37 @@ class LanguageModelAgent:
             return False
         self._parameters[_OTHER_CAP] = self._parameters.pop(_CAP)
         return True
+
+    def _shorten(self, refusal: ContextOverflow, *, last: bool) -> None:
+        """Make the next request shorter than one that was too long.
+
+        Args:
+            refusal: The server's.
+            last: Whether only the last turn is left at once.
+
+        Raises:
+            AgentRaised: It cannot be made shorter.
+        """
+        if _CAP_NAMED.search(str(refusal)) and self._drops_cap():
+            return
+        if not (self._squeeze(last=last) or self._drops_cap()):
+            raise AgentRaised(
+                f"{refusal}, however short it is made: brief, tools and the last turn "
+                "alone overflow it. Give the model a longer context, and say so with "
+                f"context= (now {self._options.context})"
+            ) from refusal
+
+    def _drops_cap(self) -> bool:
+        """Send no cap, where nobody chose it: servers count it as part of the context.
+
+        Returns:
+            Whether one was sent.
+        """
+        names = {_CAP, _OTHER_CAP} if _CAP in self._defaults else set()
+        sent = names & self._parameters.keys()
+        for name in sent:
+            del self._parameters[name]
+        return bool(sent)
 
     def _squeeze(self, *, last: bool) -> bool:
         """Shorten the conversation; return whether it could be.

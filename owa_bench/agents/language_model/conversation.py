@@ -130,13 +130,8 @@ class Conversation:
             {**call.raw, "id": name, "type": "function", "function": call.function}
             for call, name in zip(reply.calls, ids, strict=True)
         ]
-        # An absent field says what a null says, and some servers refuse the null.
-        kept = {
-            name: value for name, value in reply.message.items() if value is not None
-        }
-        content = reply.message.get("content", reply.content)
-        words = {"role": "assistant", "content": content, **kept, "tool_calls": calls}
-        self._turns.append([words])
+        words = {"content": reply.content, **reply.message}
+        self._turns.append([{**words, "role": "assistant", "tool_calls": calls}])
         return ids
 
     def _new_id(self, call: ModelToolCall) -> str:
@@ -212,7 +207,8 @@ def size(messages: Sequence[ChatMessage]) -> int:
 
 
 def _is_picture(message: ChatMessage) -> bool:
-    return isinstance(message.get("content"), list)
+    """Return whether a message is ours with a picture; a model's has thoughts in it."""
+    return message.get("role") == "user" and isinstance(message.get("content"), list)
 
 
 def _without_picture(message: ChatMessage) -> ChatMessage:

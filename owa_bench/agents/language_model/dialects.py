@@ -5,6 +5,7 @@ have their whole schemas, and the defaults of the agent are sent. A server that 
 it is asked in a plainer form; what the user chose is never taken back.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,47 +14,66 @@ from typing import Any
 _Message = Mapping[str, Any]
 _CALL_FIELDS = ("id", "type")
 _SCHEMA_FIELDS = ("type", "description", "required", "enum")
-_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "plain_schemas",
-        re.compile(
-            r"schema|grammar|additional_?properties|\bproperties\b|\bparameters\b|"
-            r"function_declarations|tools\[|\btools\.\d|response_schema",
-            re.I,
-        ),
+# Forms by the words of a refusal. The plain ones are tried whatever it says.
+_FORMS: Mapping[str, re.Pattern[str]] = {
+    "plain schemas": re.compile(
+        r"schema|grammar|additional_?properties|\bproperties\b|\bparameters\b|"
+        r"function_declarations|tools\[|\btools\.\d|response_schema",
+        re.I,
     ),
-    (
-        "plain_roles",
-        re.compile(
-            r"\broles?\b|alternat|jinja|chat template|system (message|prompt)|"
-            r"consecutive",
-            re.I,
-        ),
+    "plain roles": re.compile(
+        r"\broles?\b|alternat|jinja|chat template|system (message|prompt)|consecutive",
+        re.I,
     ),
-    (
-        "plain_echo",
-        re.compile(r"extra|unexpected|unknown|not permitted|null|none", re.I),
+    "plain echo": re.compile(
+        r"extra|unexpected|unknown|not permitted|null|none|arguments", re.I
     ),
-)
+    "nulls": re.compile(r"missing|required", re.I),
+    "no blanks": re.compile(r"empty|blank", re.I),
+    "names": re.compile(r"\bname\b", re.I),
+}
+_PLAIN = ("plain schemas", "plain roles", "plain echo")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One form of a request; `dropped` are parameters that are not sent."""
+    """One form of a request; `dropped` are parameters that are not sent.
 
-    plain_echo: bool = False
-    plain_schemas: bool = False
-    plain_roles: bool = False
+    `forms` are names of `_FORMS`. "nulls": a reply's fields that were null come back as
+    nulls. "no blanks": no content where it is empty. "names": a result names its tool.
+    """
+
+    forms: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
 
     def messages(self, messages: Sequence[_Message]) -> list[_Message]:
         """Return messages as this form has them."""
-        sent = [_plain_message(m) for m in messages] if self.plain_echo else messages
-        return _merged(sent) if self.plain_roles else list(sent)
+        names = _names(messages) if "names" in self.forms else {}
+        sent = [self._message(message, names) for message in messages]
+        return _merged(sent) if "plain roles" in self.forms else sent
+
+    def _message(self, message: _Message, names: Mapping[str, str]) -> _Message:
+        if message["role"] == "tool" and names:
+            return {**message, "name": names.get(message["tool_call_id"], "")}
+        if message["role"] != "assistant":
+            return message
+        if "plain echo" in self.forms:
+            message = _plain_message(message)
+        elif "nulls" not in self.forms:
+            # An absent field says what a null says, and some servers refuse the null.
+            message = {
+                name: value
+                for name, value in message.items()
+                if value is not None or name == "content"
+            }
+        if "no blanks" in self.forms and not message["content"]:
+            message = {n: value for n, value in message.items() if n != "content"}
+        return message
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return tools as this form has them."""
-        return [_plain_tool(t) for t in tools] if self.plain_schemas else list(tools)
+        plain = "plain schemas" in self.forms
+        return [_plain_tool(t) for t in tools] if plain else list(tools)
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that are sent."""
@@ -79,36 +99,35 @@ class Dialect:
         if named:
             return
         plain = self
-        fitting = [name for name, phrase in _FORMS if phrase.search(words)]
-        for name in dict.fromkeys((*fitting, *(name for name, _ in _FORMS))):
-            if not getattr(plain, name):
-                plain = _plainer(plain, name)
+        fitting = [name for name, phrase in _FORMS.items() if phrase.search(words)]
+        for name in dict.fromkeys((*fitting, *_PLAIN)):
+            if name not in plain.forms:
+                plain = replace(plain, forms=plain.forms | {name})
                 yield plain
         if left:
             yield replace(plain, dropped=self.dropped | defaults)
 
 
-def _plainer(dialect: Dialect, form: str) -> Dialect:
-    """Return a dialect that is plain in one more form."""
-    if form == "plain_echo":
-        return replace(dialect, plain_echo=True)
-    if form == "plain_schemas":
-        return replace(dialect, plain_schemas=True)
-    return replace(dialect, plain_roles=True)
+def _names(messages: Sequence[_Message]) -> dict[str, str]:
+    """Return the name of each call's tool, by the call's id."""
+    calls = (call for m in messages for call in m.get("tool_calls") or ())
+    return {call["id"]: call["function"]["name"] for call in calls}
 
 
 def _plain_message(message: _Message) -> _Message:
-    """Return a message of the fields that every server knows."""
-    if message["role"] != "assistant":
-        return message
+    """Return a model's message of the fields that every server knows."""
     content = message.get("content")
     plain = {"role": "assistant", "content": content if content is not None else ""}
-    calls = [
-        {name: call[name] for name in _CALL_FIELDS}
-        | {"function": {k: call["function"][k] for k in ("name", "arguments")}}
-        for call in message.get("tool_calls", ())
-    ]
+    calls = [_plain_call(call) for call in message.get("tool_calls") or ()]
     return plain | ({"tool_calls": calls} if calls else {})
+
+
+def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call of the fields that every server knows, its arguments as text."""
+    name, arguments = (call["function"][field] for field in ("name", "arguments"))
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    function = {"name": name, "arguments": text}
+    return {field: call[field] for field in _CALL_FIELDS} | {"function": function}
 
 
 def _merged(messages: Sequence[_Message]) -> list[_Message]:

@@ -162,7 +162,9 @@ class ChatEndpoint:
         self._sleep = sleep
         self._clock = clock
         self._url = addresses.endpoint_of(url, _PATH)
-        headers = {"authorization": f"Bearer {key.strip()}"} if key.strip() else {}
+        headers = {"content-type": "application/json"}
+        if key.strip():
+            headers["authorization"] = f"Bearer {key.strip()}"
         self._client = httpx.Client(
             transport=transport, headers=headers, trust_env=addresses.uses_proxy(url)
         )
@@ -183,21 +185,21 @@ class ChatEndpoint:
             RequestRefused: the server takes no request of this form.
             AgentRaised: it names cause and way out.
         """
-        return parse_reply(self._text(body, deadline_s))
+        return parse_reply(self._completion(body, deadline_s))
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _text(self, body: _Body, deadline_s: float) -> str:
+    def _completion(self, body: _Body, deadline_s: float) -> bytes:
         """Return the body of a completion, however often it takes."""
         until = self._clock() + deadline_s
-        pause = _FIRST_PAUSE_S
+        pause, sent = _FIRST_PAUSE_S, _encoded(body)
         for left in range(self._options.retries, -1, -1):
             asked_s = 0.0
             try:
                 response = self._client.post(
-                    self._url, json=body, timeout=max(until - self._clock(), 0.001)
+                    self._url, content=sent, timeout=max(until - self._clock(), 0.001)
                 )
             except httpx.TransportError as error:
                 late = isinstance(error, httpx.TimeoutException)
@@ -208,7 +210,7 @@ class ChatEndpoint:
                 judgement = judge(response.status_code, response.content)
                 asked_s = _retry_after(response)
             if judgement.verdict == "completion":
-                return response.text
+                return response.content
             if judgement.cause not in PASSING or judgement.cause == "slow":
                 self._raise(judgement)
             rest = max(pause, asked_s)
@@ -258,6 +260,12 @@ class ChatEndpoint:
         else:
             fix = "the account's quota is used up"
         raise AgentRaised(f"the model's server refused: {words}; {fix}")
+
+
+def _encoded(body: _Body) -> bytes:
+    """Return a body as JSON; half a pair of UTF-16, which no server reads, as "?"."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
 
 
 # --- words that name an option --------------------------------------------------------

@@ -6,27 +6,17 @@ where the schema allows no text.
 """
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from owa_bench.errors import AgentRaised
-from owa_bench.records.model_replies import decoded, sse_events
+from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
+from owa_bench.records.model_replies import calls_in, decoded, sse_events
 from owa_bench.records.token_usage import usage_in, usage_of
 
 NO_CALL = "it holds no tool call"
 MOST_CALLS = 32  # of one reply that are played; some models repeat a call for ever [D]
-_MARKS = re.compile(
-    r"<tool_call>|<\|?tool[_▁]calls?|\[TOOL_CALLS\]|<function[=_ ]|<\|python_tag\|>|"
-    r"<invoke name=|<\|channel\|>commentary to=|functions\.\w+[:(]|"
-    r'"(?:tool_calls?|function_call)"\s*:',
-    re.IGNORECASE,
-)
-PARSER = (
-    "the server does not read the model's tool calls: start it with the tool parser of "
-    "this model (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; SGLang: "
-    "--tool-call-parser NAME; llama.cpp: --jinja)"
-)
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 
 
 class ModelToolCall(NamedTuple):
@@ -42,10 +32,12 @@ class ModelToolCall(NamedTuple):
 
     @property
     def function(self) -> dict[str, Any]:
-        """The call's function, as it is sent back."""
+        """The call's function, as it is sent back; no arguments are an empty object."""
         came = self.raw.get("function")
         fields = dict(came) if isinstance(came, dict) else {}
-        return {**fields, "name": self.name, "arguments": self.arguments}
+        given = fields.get("arguments")
+        arguments = given if isinstance(given, dict) else self.arguments.strip() or "{}"
+        return {**fields, "name": self.name, "arguments": arguments}
 
 
 class ModelReply(NamedTuple):
@@ -63,32 +55,32 @@ class ModelReply(NamedTuple):
     more_calls: int = 0
 
 
-def parse_reply(text: str) -> ModelReply:
+def parse_reply(data: bytes) -> ModelReply:
     """Return the reply in a response body.
 
     Raises:
         AgentRaised: the body is no chat completion.
     """
-    body = decoded(text)
-    if body is None and (chunks := [*sse_events(text.encode())]):
-        body = _assembled(chunks) | {"usage": _usage_of_stream(text)}
+    body = decoded(data)
+    if body is None and (chunks := [*sse_events(data)]):
+        body = _assembled(chunks) | {"usage": _usage_of_stream(data)}
     try:
         choice = body["choices"][0]
         message = choice["message"]
-        raw = message.get("tool_calls") or ()
+        raw = calls_in(message) or []
         calls = tuple(_call(each) for each in raw[:MOST_CALLS])
         content = message.get("content") or ""
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise AgentRaised(
             "the model's server answered with no chat completion (base_url must lead to"
-            f" an OpenAI-compatible API, often ending in /v1): {text[:120]!r}"
+            f" an OpenAI-compatible API, often ending in /v1): {data[:120]!r}"
         ) from error
     usage = usage_in(body)
     return ModelReply(
         content=_words(content),
         calls=calls,
         tokens_in=usage.tokens_in if usage else 0,
-        cut=choice.get("finish_reason") == "length",
+        cut=str(choice.get("finish_reason")).lower() in _CUT,
         message=message,
         more_calls=max(0, len(raw) - MOST_CALLS),
     )
@@ -106,55 +98,90 @@ def _words(content: Any) -> str:
 
 def _call(raw: Mapping[str, Any]) -> ModelToolCall:
     """Return a tool call; some servers give no id, or arguments as an object."""
-    function = raw["function"]
+    function, name = raw["function"], raw.get("id")
     arguments = function.get("arguments")
     if arguments is None:
         arguments = ""
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments)
-    return ModelToolCall(str(raw.get("id") or ""), function["name"], arguments, raw)
+    called = str(function.get("name") or "")
+    return ModelToolCall("" if name is None else str(name), called, arguments, raw)
 
 
 def _assembled(chunks: Sequence[Any]) -> dict[str, Any]:
     """Return the completion of a stream that came where a whole reply was asked for."""
     message: dict[str, Any] = {"role": "assistant"}
-    calls: dict[int, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
     ended = None
-    for chunk in chunks:
-        choices = chunk.get("choices") if isinstance(chunk, dict) else None
-        for choice in choices or ():
-            ended = choice.get("finish_reason") or ended
-            delta = choice.get("delta") or choice.get("message") or {}
-            for name, value in delta.items():
-                if name == "tool_calls":
-                    _add_calls(calls, value or ())
-                elif isinstance(value, str) and name != "role":
-                    message[name] = message.get(name, "") + value
-                elif value is not None:
-                    message[name] = value
+    for choice in _choices(chunks):
+        ended = choice.get("finish_reason") or ended
+        delta = choice.get("delta") or choice.get("message") or {}
+        for name, value in delta.items():
+            if name == "tool_calls":
+                for part in calls_in(_with_functions(value)) or ():
+                    _add_part(calls, part)
+            elif isinstance(value, str) and name != "role":
+                message[name] = str(message.get(name) or "") + value
+            elif value is not None:
+                message[name] = value
     if calls:
-        message["tool_calls"] = [calls[place] for place in sorted(calls)]
+        message["tool_calls"] = [
+            {name: value for name, value in call.items() if name != "index"}
+            for call in calls
+        ]
     return {"choices": [{"message": message, "finish_reason": ended}]}
 
 
-def _add_calls(calls: dict[int, dict[str, Any]], parts: Sequence[Any]) -> None:
-    """Add the parts of tool calls in one chunk to the calls so far."""
-    for part in parts:
-        place = part.get("index", len(calls))
-        call = calls.setdefault(place, {"function": {"name": "", "arguments": ""}})
-        given = part.get("function") or {}
-        for name in ("name", "arguments"):
-            if isinstance(given.get(name), str):
-                call["function"][name] += given[name]
-        call |= {
-            name: value
-            for name, value in part.items()
-            if name not in ("function", "index") and value is not None
-        }
+def _choices(chunks: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the choices of a stream's chunks."""
+    for chunk in chunks:
+        choices = chunk.get("choices") if isinstance(chunk, dict) else None
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                yield choice
 
 
-def _usage_of_stream(text: str) -> dict[str, int] | None:
-    usage = usage_of(text.encode())
+def _with_functions(parts: Any) -> dict[str, Any]:
+    """Return a delta's parts of calls; one of an id alone has an empty function."""
+    if not isinstance(parts, list):
+        return {"tool_calls": parts}
+    whole = [
+        {**part, "function": {}} if _lacks_function(part) else part for part in parts
+    ]
+    return {"tool_calls": whole}
+
+
+def _lacks_function(part: Any) -> bool:
+    return isinstance(part, dict) and not (part.get("function") or "name" in part)
+
+
+def _add_part(calls: list[dict[str, Any]], part: Mapping[str, Any]) -> None:
+    """Add one part of a tool call to the calls so far.
+
+    A part begins a call where its index is a new one, or its id is another than that of
+    the call before: some servers give each call the index 0, or no index.
+    """
+    id_, index = part.get("id"), part.get("index")
+    same = [call for call in calls if index is None or call.get("index") == index]
+    call = same[-1] if same else None
+    if call is None or (id_ and call.get("id") and call["id"] != id_):
+        call = {"function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    given = part["function"]
+    for name, value in given.items():
+        if isinstance(value, str) and name in ("name", "arguments"):
+            call["function"][name] += value
+        elif value is not None:
+            call["function"][name] = value
+    call |= {
+        name: value
+        for name, value in part.items()
+        if name != "function" and value is not None
+    }
+
+
+def _usage_of_stream(data: bytes) -> dict[str, int] | None:
+    usage = usage_of(data)
     if usage is None:
         return None
     return {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out}
@@ -177,26 +204,10 @@ def actions(
     """
     schemas = tools if isinstance(tools, Mapping) else {name: {} for name in tools}
     if not reply.calls:
-        if is_call_as_text(reply.content, schemas):
+        if is_call_as_text(said_in(reply.message) or reply.content, schemas):
             raise ValueError(f"{NO_CALL}, but one written into its text: {PARSER}")
         raise ValueError(NO_CALL)
     return tuple(_action(call, schemas) for call in reply.calls)
-
-
-def is_call_as_text(content: str, tools: Mapping[str, Any] | Sequence[str]) -> bool:
-    """Return whether a text holds a tool call in one of the forms that models write.
-
-    Args:
-        content: The text of a reply without tool calls.
-        tools: Names of the tools there are.
-
-    Returns:
-        True for a mark of a call, and for JSON that names one of the tools.
-    """
-    if _MARKS.search(content):
-        return True
-    named = re.search(r'"name"\s*:\s*"([^"]+)"', content)
-    return bool(named and named[1] in tools and '"arguments"' in content)
 
 
 def malformed_action(reply: ModelReply) -> str:

@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import httpx
 import msgspec
 
 from owa_bench.errors import FieldError, UsageError, one_of
+from owa_bench.run.gateway.reply_cache import folder_fault
 from owa_bench.run.gateway.scrubbing import SHORTEST_SECRET
 from owa_bench.run.gateway.server import ModelGateway
 from owa_bench.run.gateway.translation import (
@@ -24,6 +26,7 @@ _VARIABLE = re.compile(r"\w+", re.ASCII)
 _LOOPBACK = "127.0.0.1,localhost,::1"
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,80})=(\w{1,200})", re.ASCII)
 _KEY = re.compile(r"[!-~]+( [!-~]+)*")  # what a header may hold; "Bearer .." too
+_QUOTES = "\"'`"  # which files of variables keep
 _HOST = re.compile(r"[a-z0-9.-]{1,200}:[1-9][0-9]{0,4}")
 # Of the time for one act, so that a provider's silence is the gateway's to name.
 _ACT_SHARE = 0.8
@@ -61,6 +64,8 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
             require_library()
         self._check_address()
         self._check_secrets()
+        if self.model_cache and (fault := folder_fault(Path(self.model_cache))):
+            raise FieldError("--model-cache", self.model_cache, fault)
         for host in self.allow_host:
             if not _HOST.fullmatch(host):
                 rule = "must read HOST:PORT, such as api.example:443"
@@ -113,6 +118,11 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         named = [self.key_env, *(h.partition("=")[2] for h in self.model_header)]
         for name in named:
             value = os.environ.get(name, "").strip()
+            if value and value[0] == value[-1] and value[0] in _QUOTES:
+                raise UsageError(
+                    f"${name} holds quote marks around its key, which are sent too: "
+                    "set it without them."
+                )
             if value and not _KEY.fullmatch(value):
                 raise UsageError(
                     f"${name} must hold a key of printable ASCII characters in one "

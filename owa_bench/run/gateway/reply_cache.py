@@ -1,6 +1,7 @@
 """Cache of completions: a folder with a file for each request."""
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +39,8 @@ class ReplyCache:
         Returns:
             The path; there may be no file yet.
         """
-        if not self._folder or terms.get("stream") is True:
+        unkept = terms.get("stream") is True or not session.reads_cache
+        if not self._folder or unkept:
             return None
         seeded = type(terms.get("seed")) is int
         place = "" if seeded else f"{session.scope}\n{record.ordinal}\n"
@@ -54,7 +56,8 @@ class ReplyCache:
             record: The request and its reply.
         """
         if path is not None and record.is_completion:
-            await asyncio.to_thread(_write, path, record.reply)
+            with contextlib.suppress(OSError):  # a reply that is not kept is paid twice
+                await asyncio.to_thread(_write, path, record.reply)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -63,3 +66,13 @@ def _write(path: Path, data: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
         draft.write(data)
     Path(draft.name).replace(path)
+
+
+def folder_fault(folder: Path) -> str:
+    """Return why no cache can lie in a folder, "" if one can; it is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"must be a folder that can be written: {error.strerror}"

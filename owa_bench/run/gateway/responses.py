@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, Response
 from owa_bench.run.gateway.session import ModelRequest
 
 VERDICT_HEADER = "x-owa-verdict"
-_PASSED = ("content-type", "retry-after", "x-request-id")
 _STATUS_OF = {
     "key": 401,
     "credit": 402,
@@ -36,6 +35,17 @@ def verdict_text(record: ModelRequest) -> str:
     return f"{record.judgement.verdict}; {record.judgement.cause}".rstrip("; ")
 
 
+_CODE_OF = {
+    "tool call": "tool_use_failed",
+    "too long": "context_length_exceeded",
+    "filtered": "content_filter",
+    "key": "invalid_api_key",
+    "credit": "insufficient_quota",
+    "model": "model_not_found",
+    "quota": "rate_limit_exceeded",
+}
+
+
 def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
     """Return a reply as the agent gets it.
 
@@ -51,7 +61,9 @@ def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
         return Response(record.reply, record.status, headers)
     status = _STATUS_OF.get(judgement.cause, 502)
     return error_response(
-        status, f"The provider answered HTTP 200, but {judgement.text}"
+        status,
+        f"The provider answered HTTP 200, but {judgement.text}",
+        _CODE_OF.get(judgement.cause, ""),
     )
 
 
@@ -73,19 +85,16 @@ def with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
     return {**terms, "stream_options": {**options, "include_usage": True}}
 
 
-def passed_headers(reply: httpx.Response) -> dict[str, str]:
-    """Return the headers of a provider's reply that agents get."""
-    return {name: reply.headers[name] for name in _PASSED if name in reply.headers}
-
-
-def error_response(status: int, message: str) -> JSONResponse:
+def error_response(status: int, message: str, code: str = "") -> JSONResponse:
     """Return an error in the form that clients of OpenAI read.
 
     Args:
         status: Of the response.
         message: What is wrong, in a line.
+        code: What clients know the error by.
 
     Returns:
         The response.
     """
-    return JSONResponse({"error": {"message": message, "type": "gateway"}}, status)
+    error = {"message": message, "type": "gateway", "code": code or None}
+    return JSONResponse({"error": error}, status)

@@ -3,7 +3,8 @@
 import base64
 import html
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterator
 from urllib.parse import quote, quote_plus
 
 SHORTEST_SECRET = 8  # a shorter "key" is a placeholder
@@ -18,16 +19,24 @@ class Scrubber:
             their schemes, such as "Bearer", are left out.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Collection[str]) -> None:
         forms = {form for secret in secrets for form in _forms(secret)}
         # The longest first: a short form may stand inside a long one.
         self._forms = sorted(forms, key=len, reverse=True)
+        plain = {value for secret in secrets for value in _values(secret)}
+        self._escaped = [
+            re.compile(b"".join(map(_escapes, value)))
+            for value in sorted(plain, key=len, reverse=True)
+        ]
 
     def clean(self, data: bytes) -> bytes:
         """Return bytes without secrets."""
         for form in self._forms:
             if form in data:
                 data = data.replace(form, _MARK)
+        if b"\\" in data:
+            for pattern in self._escaped:
+                data = pattern.sub(_MARK, data)
         return data
 
     def text(self, text: str) -> str:
@@ -35,17 +44,29 @@ class Scrubber:
         return self.clean(text.encode()).decode()
 
 
+def _values(secret: str) -> set[str]:
+    """Return a secret and its parts that are long enough to be told from other text."""
+    values = {secret, secret.strip(), *secret.split()}
+    return {value for value in values if len(value) >= SHORTEST_SECRET}
+
+
+def _escapes(character: str) -> bytes:
+    """Return a pattern of a character in JSON: as it is, or escaped in some way."""
+    before = b"\\\\?" if character in '/"' else b""
+    plain = before + re.escape(character).encode()
+    return b"(?:%s|\\\\u(?i:%04x))" % (plain, ord(character))
+
+
 def _forms(secret: str) -> Iterator[bytes]:
     """Yield a secret as it is, escaped, quoted and coded."""
-    for value in {secret, secret.strip(), *secret.split()}:
-        if len(value) < SHORTEST_SECRET:
-            continue
+    for value in _values(secret):
         data = value.encode()
         for text in (
             value,
             json.dumps(value)[1:-1],
             quote(value),
             quote(value, safe=""),
+            _lower_codes(quote(value, safe="")),
             quote_plus(value),
             html.escape(value),
         ):
@@ -54,6 +75,11 @@ def _forms(secret: str) -> Iterator[bytes]:
             core = _base64_core(data, offset)
             yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
         yield from (data.hex().encode(), data.hex().upper().encode())
+
+
+def _lower_codes(quoted: str) -> str:
+    """Return a quoted text with codes such as %2f in place of %2F."""
+    return re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), quoted)
 
 
 def _base64_core(value: bytes, offset: int) -> bytes:

@@ -7,10 +7,11 @@ API key or as the password of a proxy. Source: docs/model-gateway.md#what-it-doe
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,11 +37,15 @@ from owa_bench.run.gateway.responses import (
     as_judged,
     error_response,
     is_stream,
-    passed_headers,
     verdict_text,
     with_usage,
 )
-from owa_bench.run.gateway.session import EventStream, GatewaySession, ModelRequest
+from owa_bench.run.gateway.session import (
+    COUNT,
+    EventStream,
+    GatewaySession,
+    ModelRequest,
+)
 from owa_bench.run.gateway.translation import (
     APIS,
     ModelProvider,
@@ -61,15 +66,21 @@ _PATHS = {
         "/completions",
         "/responses",
         "/messages",
+        COUNT,
         "/embeddings",
     ),
     "GET": ("/models",),
 }
 _MODEL = "/models/"  # one of them, by its name
-_DEPLOYMENT = "/openai/deployments/"  # of clients that speak to Azure
-# The endpoint that a provider of another form serves itself: no translation there.
-_NATIVE = {"responses": "/responses", "anthropic": "/messages"}
+_AZURE = "/openai/"  # of clients that speak to Azure, a deployment or v1 below it
+# The endpoints that a provider of another form serves itself: no translation there.
+_NATIVE = {
+    "responses": ("/responses", "/models"),
+    "anthropic": ("/messages", "/models"),
+}
 _TRANSLATED = "/translated/{ticket}"
+_OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
+_PASSED = ("anthropic-version", "anthropic-beta", "openai-beta")  # of an agent
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness
@@ -108,7 +119,7 @@ class ModelGateway:
             Starlette(
                 routes=[
                     Route("/v1/{path:path}", self._answer, methods=methods),
-                    Route(_DEPLOYMENT + "{path:path}", self._answer, methods=methods),
+                    Route(_AZURE + "{path:path}", self._answer, methods=methods),
                     Route(_TRANSLATED + "/{path:path}", self._pass, methods=["POST"]),
                 ],
                 lifespan=self._with_client,
@@ -177,7 +188,7 @@ class ModelGateway:
         """
         named = model if model in self._well or not self._well else min(self._well)
         body = {"model": named, "messages": [{"role": "user", "content": "Say OK."}]}
-        session = self.open()
+        session = GatewaySession(self._sessions, reads_cache=False)
         try:
             with httpx.Client(trust_env=False, timeout=self.provider.timeout_s) as ask:
                 address = f"http://127.0.0.1:{self.port}/v1/chat/completions"
@@ -197,13 +208,13 @@ class ModelGateway:
     # --- one request ------------------------------------------------------------------
 
     async def _answer(self, request: Request) -> Response:
-        session = self._sessions.get(_token(request))
+        found = (self._sessions.get(token) for token in _tokens(request))
+        session = next((each for each in found if each is not None), None)
         if session is None:
             return error_response(401, "The API key is not the token of an episode.")
-        path = _endpoint(request)
-        if path not in _PATHS[request.method] and not (
-            path.startswith(_MODEL) and request.method == "GET"
-        ):
+        path, method = _endpoint(request), request.method.replace("HEAD", "GET")
+        listed = path.startswith(_MODEL) and method == "GET"
+        if path not in _PATHS[method] and not listed:
             known = ", ".join(p for paths in _PATHS.values() for p in paths)
             return error_response(
                 404, f"The gateway serves /v1 with {known}; got {path}."
@@ -217,9 +228,14 @@ class ModelGateway:
             return error_response(400, "The body must be a JSON object.")
         model = str(terms.get("model", "")) if path != "/models" else ""
         record = ModelRequest(path=path, body=body, model=model[:2_000])
+        record.headers = {n: v for n, v in request.headers.items() if n in _PASSED}
         session.begin(record)
         try:
             response = await self._while_connected(request, session, record, terms)
+        except Exception as error:  # noqa: BLE001  ours: never the agent's failure
+            words = f"the gateway failed ({type(error).__name__})"
+            record.judgement = ReplyJudgement("failure", "no reply", words)
+            response = error_response(500, words)
         except BaseException:
             session.end(record)
             raise
@@ -261,16 +277,18 @@ class ModelGateway:
         streamed = terms.get("stream") is True
         cache = self._cache.path(session, record, terms)
         if cache is not None and cache.exists():
-            record.reply, record.status, record.cached = cache.read_bytes(), 200, True
-            record.usage = usage_of(record.reply)
-            record.judgement = judge(200, record.reply, record.path)
-            return Response(record.reply, media_type="application/json")
+            kept = cache.read_bytes()
+            found = judge(200, kept, record.path)
+            if found.verdict == "completion":  # not what older versions kept
+                record.reply, record.status, record.cached = kept, 200, True
+                record.usage, record.judgement = usage_of(kept), found
+                return Response(record.reply, media_type="application/json")
         if not self.provider.url:
             record.judgement = no_reply("the cache holds no such reply", late=False)
             return error_response(
                 503, "No provider, and the cache holds no such reply."
             )
-        native = record.path == _NATIVE.get(self.provider.api)
+        native = record.path.startswith(_NATIVE.get(self.provider.api, ()))
         if self._translator is not None and not native:
             return await self._translate(self._translator, record, terms, cache)
         asked = with_usage(record.path, terms) if streamed else None
@@ -284,12 +302,14 @@ class ModelGateway:
                     stream = EventStream(hide_usage=asked is not None)
                     record.status = reply.status_code
                     relayed = self._relay(session, record, reply, stream)
-                    return StreamingResponse(relayed, 200, passed_headers(reply))
+                    return StreamingResponse(
+                        relayed, 200, self._upstream.headers(reply)
+                    )
                 await self._upstream.read(record, reply)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
         await self._cache.keep(cache, record)
-        return as_judged(record, passed_headers(reply))
+        return as_judged(record, self._upstream.headers(reply))
 
     async def _translate(
         self,
@@ -344,7 +364,11 @@ class ModelGateway:
             reply = await self._upstream.send_as(record, path, query, body, headers)
         except (httpx.HTTPError, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
-        return Response(record.reply, reply.status_code, passed_headers(reply))
+        return Response(
+            record.reply,
+            reply.status_code,
+            self._upstream.headers(reply),
+        )
 
     async def _relay(
         self,
@@ -354,9 +378,10 @@ class ModelGateway:
         stream: EventStream,
     ) -> AsyncIterator[bytes]:
         """Yield the events of a streamed reply as they come."""
-        kept, fault = bytearray(), None
+        kept, fault, heard = bytearray(), None, time.monotonic()
         try:
             async for chunk in reply.aiter_bytes():
+                heard = time.monotonic()
                 for event in stream.feed(chunk):
                     clean = self._upstream.scrubber.clean(event)
                     kept += clean[: _MOST_REPLY - len(kept)]
@@ -370,7 +395,11 @@ class ModelGateway:
             fault = no_reply(kind, late=late, seconds=waited_s)
             raise
         except (asyncio.CancelledError, GeneratorExit):
-            fault = ReplyJudgement("completion")  # the agent hung up in the middle
+            # The agent hung up, perhaps since nothing came any more.
+            quiet_s = time.monotonic() - heard
+            late = quiet_s >= _IMPATIENT * self.provider.timeout_s
+            gone = no_reply("hung up", late=True, seconds=quiet_s)
+            fault = gone if late else ReplyJudgement("completion")
             raise
         finally:
             record.reply, record.usage = bytes(kept), stream.usage
@@ -393,18 +422,18 @@ async def _disconnected(request: Request) -> None:
         await asyncio.sleep(0.05)
 
 
-def _token(request: Request) -> str:
-    """Return the token that a request carries in one of the usual headers."""
+def _tokens(request: Request) -> Iterator[str]:
+    """Yield what a request carries in the usual headers; some clients fill two."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return token.strip()
-    headers = request.headers
-    return headers.get("api-key", "") or headers.get("x-api-key", "")
+        yield token.strip()
+    for name in ("api-key", "x-api-key", "x-goog-api-key"):
+        yield request.headers.get(name, "").strip()
 
 
 def _endpoint(request: Request) -> str:
-    """Return the path below /v1, as a client of OpenAI would write it."""
+    """Return the path below /v1, as a client of OpenAI writes it."""
     path = f"/{request.path_params['path']}".rstrip("/")
-    if request.url.path.startswith(_DEPLOYMENT):
-        path = "/" + path.lstrip("/").partition("/")[2]  # without the deployment
+    if request.url.path.startswith(_AZURE):
+        path = _OF_AZURE.sub("/", path)
     return path

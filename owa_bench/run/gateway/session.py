@@ -19,7 +19,7 @@ from owa_bench.records.model_replies import (
     ReplyJudgement,
     event_data,
 )
-from owa_bench.records.token_usage import TokenUsage, usage_fields, usage_in
+from owa_bench.records.token_usage import TokenUsage, add_usage, usage_in
 from owa_bench.seeding import fresh_bytes
 
 # --- streams --------------------------------------------------------------------------
@@ -61,9 +61,8 @@ class EventStream:
         if b'"usage"' not in event:
             return False
         for chunk in event_data(event):
-            counts = usage_fields(chunk)
-            self._counts |= counts
-            if self._hide_usage and counts and not chunk.get("choices"):
+            counted = add_usage(self._counts, chunk)
+            if self._hide_usage and counted and not chunk.get("choices"):
                 return True
         return False
 
@@ -78,6 +77,7 @@ _SHOWN = 2_000  # characters of a request's parameters
 _MOST_PER_TOKEN = 9.0
 _PROMPT_MIN = 4_000  # characters, below which nothing is said
 _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
+COUNT = "/messages/count_tokens"
 _TEXTS = ("messages", "input", "tools", "instructions")
 
 
@@ -109,13 +109,14 @@ class ModelRequest:
 
     `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
     and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
-    counts the requests of the session from 0.
+    counts the requests of the session from 0. `headers` are passed on to the provider.
     """
 
     path: str
     body: bytes
     model: str = ""
     ordinal: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
     reply: bytes = b""
     status: int = 0
     judgement: ReplyJudgement | None = None
@@ -137,6 +138,11 @@ class ModelRequest:
     def is_completion(self) -> bool:
         """Whether the reply is one."""
         return self.judgement is not None and self.judgement.verdict == "completion"
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether no model reads or writes for it."""
+        return self.path.startswith("/models") or self.path == COUNT
 
     def is_truncated(self) -> bool:
         """Return whether the server counted fewer tokens than it can have been sent.
@@ -178,7 +184,7 @@ class ModelRequest:
             status=self.status,
             failure=self.failure,
             latency_s=fixed(self.latency_s),
-            metered=self.usage is not None or self.path == "/models" or counted,
+            metered=self.usage is not None or self._is_free or counted,
             verdict=verdict,
             served=judgement.model[:_SHOWN] if judgement else "",
             truncated=self.is_truncated(),
@@ -281,9 +287,17 @@ class GatewaySession:
     The server's thread adds records, the episode's thread takes them. `token` stands
     for the session in every request, and `registry` holds it until it is closed.
     `scope` names instance, repeat and seat: no other session reads its cached replies.
+    `reads_cache` is false where the provider itself must answer.
     """
 
-    def __init__(self, registry: dict[str, "GatewaySession"], scope: str = "") -> None:
+    def __init__(
+        self,
+        registry: dict[str, "GatewaySession"],
+        scope: str = "",
+        *,
+        reads_cache: bool = True,
+    ) -> None:
+        self.reads_cache = reads_cache
         self._registry = registry
         self.token = f"owa-{fresh_bytes(24).hex()}"
         self.scope = scope

@@ -1,6 +1,7 @@
 """The way to a model's provider: requests with its key, replies without it."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ WRONG = 400
 _GET = ("/models",)
 _MOST_REPLY = 64 << 20
 _ANTHROPIC_VERSION = "2023-06-01"
+_PASSED = ("content-type", "retry-after", "x-request-id")
 _WORDS = 600  # characters of a library's words in a record
 
 
@@ -51,14 +53,10 @@ class Upstream:
         """
         content = record.body if changed is None else msgspec.json.encode(changed)
         try:
-            return await self.client.send(
-                self._request(record.path, content), stream=True
-            )
+            return await self.client.send(self._request(record, content), stream=True)
         except httpx.RemoteProtocolError:
             # A server may close a connection that was kept open just as it is used.
-            return await self.client.send(
-                self._request(record.path, content), stream=True
-            )
+            return await self.client.send(self._request(record, content), stream=True)
 
     async def send_as(
         self, record: ModelRequest, path: str, query: str, body: bytes, headers: Any
@@ -72,12 +70,9 @@ class Upstream:
             body: In the provider's form.
             headers: With the key.
         """
-        base = httpx.URL(self.provider.url)
-        both = (base.query.decode(), query)
-        url = base.copy_with(
-            path=f"{base.path.rstrip('/')}/{path}",
-            query="&".join(filter(None, both)).encode() or None,
-        )
+        url = httpx.URL(addresses.endpoint_of(self.provider.url, f"/{path}"))
+        both = (url.query.decode(), query)
+        url = url.copy_with(query="&".join(filter(None, both)).encode() or None)
         sent = headers | dict(self.provider.headers)
         asked = self.client.build_request("POST", url, content=body, headers=sent)
         async with asyncio.timeout(self.provider.timeout_s):
@@ -85,10 +80,10 @@ class Upstream:
             await self.read(record, reply, path="")
         return reply
 
-    def _request(self, path: str, content: bytes) -> httpx.Request:
-        provider = self.provider
+    def _request(self, record: ModelRequest, content: bytes) -> httpx.Request:
+        provider, path = self.provider, record.path
         headers = {"content-type": "application/json"} if content else {}
-        headers |= dict(provider.headers)
+        headers |= record.headers | dict(provider.headers)
         own = {name.lower() for name in headers}
         if provider.api == "anthropic":
             headers.setdefault("anthropic-version", _ANTHROPIC_VERSION)
@@ -126,7 +121,19 @@ class Upstream:
         record.judgement = judge(
             record.status, body, record.path if path is None else path
         )
+        if reply.has_redirect_location:
+            where = _target(reply)
+            words = f"HTTP {reply.status_code}: it sends requests on to {where}"
+            record.judgement = ReplyJudgement("failure", "no completion", words)
         record.usage = usage_of(body) if reply.is_success else None
+
+    def headers(self, reply: httpx.Response) -> dict[str, str]:
+        """Return the headers of a reply that agents get, without a key."""
+        return {
+            name: self.scrubber.text(reply.headers[name])
+            for name in _PASSED
+            if name in reply.headers
+        }
 
     def no_reply(self, record: ModelRequest, error: Exception) -> Response:
         """Return what an agent is told of a provider that did not answer; record it.
@@ -180,14 +187,27 @@ class Upstream:
         return error_response(WRONG, f"The request cannot be translated: {words}")
 
 
+def _target(reply: httpx.Response) -> str:
+    """Return scheme and host of a redirect: the rest may hold a secret."""
+    try:
+        url = httpx.URL(reply.headers["location"])
+    except httpx.InvalidURL:
+        return "no address"
+    return f"{url.scheme}://{url.host}" if url.host else "another path"
+
+
 def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
     """Return the client of a provider; UsageError for a proxy that it cannot use."""
     url = provider.url or "http://127.0.0.1"
+    proxied = addresses.uses_proxy(url)
+    verify: Any = True
+    if proxied or url.startswith("https:"):
+        verify = addresses.certificates(os.environ)
     try:
         return httpx.AsyncClient(
-            timeout=provider.timeout_s, trust_env=addresses.uses_proxy(url)
+            timeout=provider.timeout_s, trust_env=proxied, verify=verify
         )
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, httpx.InvalidURL) as error:
         kind = type(error).__name__
         where = addresses.host_and_port(url)
         raise UsageError(

@@ -21,7 +21,13 @@ import msgspec
 from owa_bench import discovery
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
 from owa_bench.interfaces import AgentCard, Brief
-from owa_bench.records.model_replies import Cause, ReplyJudgement, decoded
+from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
+from owa_bench.records.model_replies import (
+    Cause,
+    ReplyJudgement,
+    calls_in,
+    decoded,
+)
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
@@ -41,12 +47,7 @@ _SKIP = "`--no-preflight` plays without this call"
 _SEED = 0  # of an instance that no plan draws
 _MS = 1000.0
 _SHOWN = 4_000  # characters of a provider's own words
-_PARSER = (
-    "the model writes its tool calls into the text, where the server must read them: "
-    "start it with the tool parser of this model (vLLM: --enable-auto-tool-choice "
-    "--tool-call-parser NAME; SGLang: --tool-call-parser NAME; llama.cpp: --jinja)"
-)
-_CALL_MARKS = ("<tool_call", "[TOOL_CALLS]", "<function", "<|python_tag|>", "<invoke ")
+_REDIRECTS = range(300, 400)
 _BRIEF = Brief(text="Preflight: this episode begins and ends, nothing else.", goal={})
 
 
@@ -184,9 +185,11 @@ class _Stage:
                 begun = time.perf_counter()
                 requests = self._play(member, entry, env, acts=acts)
                 waited_ms = (time.perf_counter() - begun) * _MS
+                tools = [tool.name for tool in env.offered]
             if not acts:
                 yield f"{member.agent.name}: the command began in {waited_ms:.0f} ms"
                 return
+            self._refuse_calls_as_text(entry, requests, tools)
             yield self._line(member, entry, requests, waited_ms)
 
     def _play(
@@ -265,12 +268,30 @@ class _Stage:
             )
         host = addresses.host_and_port(self._gateway.provider.url)
         words = " ".join(last.reply.decode(errors="replace").split())[:_SHOWN]
-        said = f"HTTP {last.status}: {words}" if words else last.judgement.text
+        is_told = words and last.status not in _REDIRECTS
+        said = f"HTTP {last.status}: {words}" if is_told else last.judgement.text
         fix = _fix(last.judgement, self._options) or f"{failure}"
         return PreflightError(
             f"The model {last.model!r} at {host} refused the first request of "
             f"{agent.name} in {entry.suite}: {said}: {fix}. {_SKIP}."
         )
+
+    def _refuse_calls_as_text(
+        self, entry: PlanEntry, requests: list[ModelRequest], tools: list[str]
+    ) -> None:
+        """Raise where a model made no call that the server read, but wrote one."""
+        replies = [_message(request.reply) for request in requests]
+        if any(map(calls_in, replies)) or self._gateway is None:
+            return
+        for request, reply in zip(requests, replies, strict=True):
+            said = said_in(reply)
+            if is_call_as_text(said, tools):
+                host = addresses.host_and_port(self._gateway.provider.url)
+                raise PreflightError(
+                    f"The model {request.model!r} at {host} called no tool of "
+                    f"{entry.suite}: it writes its calls into its text, and {PARSER}. "
+                    f"Its reply: {said[:300]!r}. {_SKIP}."
+                )
 
     def _line(
         self,
@@ -279,20 +300,13 @@ class _Stage:
         requests: list[ModelRequest],
         waited_ms: float,
     ) -> str:
-        """Return what the model answered; calls written as text are refused."""
+        """Return what the model answered."""
         agent = member.agent
         if not requests or self._gateway is None:
             return f"{agent.name}: began {entry.suite} and asked no model"
         last, host = requests[-1], addresses.host_and_port(self._gateway.provider.url)
-        replies = [_message(r.reply) for r in requests]
         notes = []
-        if not any(reply.get("tool_calls") for reply in replies):
-            text = " ".join(str(reply.get("content")) for reply in replies)
-            if any(mark in text for mark in _CALL_MARKS):
-                raise PreflightError(
-                    f"The model {last.model!r} at {host} called no tool of "
-                    f"{entry.suite}: {_PARSER}. Its reply: {text[:300]!r}. {_SKIP}."
-                )
+        if not any(calls_in(_message(request.reply)) for request in requests):
             notes.append("its reply held no tool call: tool_choice=required makes one")
         refused = [
             r for r in requests if r.judgement and r.judgement.cause == "request"
