@@ -165,6 +165,147 @@ def _with_object(turn: int) -> dict[str, Any]:
     return {**made, "function": {**made["function"], "arguments": arguments}}
 
 
+def shaped(**message: Any) -> Answer:
+    """Answer with the plan's call in another shape."""
+    return lambda ask: reply(
+        ask.turn, **{name: made(call(ask.turn)) for name, made in message.items()}
+    )
+
+
+def refused_back(is_bad: Any, words: str, answer: Answer = usual) -> Answer:
+    """Refuse a conversation in which a model's message is so."""
+    return lambda ask: (
+        error(400, words) if any(map(is_bad, ask.replies)) else answer(ask)
+    )
+
+
+def _arguments(message: Any) -> list[Any]:
+    return [made["function"]["arguments"] for made in message["tool_calls"]]
+
+
+row(
+    "shapes",
+    "a call without a function around it",
+    shaped(tool_calls=lambda made: [{"id": made["id"], **made["function"]}]),
+    client="mistake",
+)
+row(
+    "shapes",
+    "one call that is no list",
+    shaped(tool_calls=lambda made: made),
+    client="mistake",
+)
+row(
+    "shapes",
+    "the function_call of the first API",
+    shaped(tool_calls=lambda _: DROP, function_call=lambda made: made["function"]),
+    client="mistake",
+)
+for _calls in (["vault()"], [{"id": "1", "type": "function", "function": None}]):
+    row(
+        "shapes",
+        f"calls of no known form: {_calls}",
+        always(completion({"content": "", "tool_calls": _calls})),
+        chat="failure",
+        client="failure",
+        words="tool calls of no known form",
+        rules=(1, 2),
+    )
+for _role in ("model", ""):
+    row(
+        "shapes",
+        f"the role {_role!r}, refused when it comes back",
+        refused_back(
+            lambda message: message["role"] != "assistant",
+            "no such role",
+            lambda ask, role=_role: reply(ask.turn, role=role),
+        ),
+    )
+for _empty in ("", None):
+    row(
+        "shapes",
+        f"arguments {_empty!r}, which are no JSON when they come back",
+        refused_back(
+            lambda message: message["tool_calls"] and "" in _arguments(message),
+            "Failed to parse tool call arguments as JSON",
+            lambda ask, empty=_empty: reply(
+                ask.turn,
+                tool_calls=[
+                    {**call(0), "function": {"name": "vault", "arguments": empty}}
+                ]
+                if ask.turn == 0
+                else [call(1)],
+            ),
+        ),
+        client="mistake",
+    )
+row(
+    "shapes",
+    "arguments as an object, wanted so when they come back",
+    refused_back(
+        lambda message: not isinstance(_arguments(message)[0], dict),
+        "Input should be a valid dictionary",
+        lambda ask: reply(ask.turn, tool_calls=[_with_object(ask.turn)]),
+    ),
+    client="mistake",
+    rules=(3,),
+)
+row(
+    "shapes",
+    "arguments as an object, wanted as text when they come back",
+    refused_back(
+        lambda message: not isinstance(_arguments(message)[0], str),
+        "Input should be a valid string",
+        lambda ask: reply(ask.turn, tool_calls=[_with_object(ask.turn)]),
+    ),
+    client="mistake",
+)
+
+
+def written(old: str, new: str, kind: str = "application/json", **more: Any) -> Answer:
+    """Answer in bytes of its own: a text of the JSON is replaced."""
+
+    def answer(ask: Ask) -> Response:
+        text = json.dumps(reply(ask.turn, **more), ensure_ascii=False)
+        data = text.replace(old, new).encode("utf-8")
+        return Response(data, headers={"content-type": kind})
+
+    return answer
+
+
+for _old, _new, _name in (
+    ('"@"', '"a \\ud83d"', "half an emoji"),
+    ('"@"', "[NaN, -Infinity, 1e999]", "numbers that JSON has not"),
+    ('"@"', '"a\n\t\0"', "control characters that are not escaped"),
+    ('"@"', "9" * 5000, "a number of 5,000 digits"),
+):
+    row(
+        "shapes",
+        f"{_name} in a message",
+        written(_old, _new, x_note="@"),
+        client="mistake",
+        rules=(6,),
+    )
+row(
+    "shapes",
+    "another charset than it says, and a message that must come back",
+    lambda ask: (
+        error(400, "Missing thoughts")
+        if any(m.get("thoughts") != "Überlegt ✓" for m in ask.replies)
+        else written(
+            "", "", "application/json; charset=latin-1", thoughts="Überlegt ✓"
+        )(ask)
+    ),
+    rules=(3,),
+)
+for _error in ({"message": "", "code": None}, {"message": "success", "code": 0}):
+    row(
+        "shapes",
+        f"beside each answer the error {_error}",
+        lambda ask, error=_error: {**reply(ask.turn), "error": error},
+        rules=(1,),
+    )
+
 # --- ids ------------------------------------------------------------------------------
 
 
@@ -232,6 +373,30 @@ row(
     tokens=(2700, 120, 0),
 )
 
+row(
+    "ids",
+    "longer than it takes when they come back",
+    refused_back(
+        lambda message: len(message["tool_calls"][0]["id"]) > 40,
+        "Invalid 'messages[2].tool_calls[0].id': string too long",
+        lambda ask: reply(ask.turn, tool_calls=[call(ask.turn, id="q" * 60)]),
+    ),
+    chat="failure",
+    client="mistake",
+    words="string too long",
+    rules=(2,),
+)
+row(
+    "ids",
+    "the tool's name wanted in a result",
+    lambda ask: (
+        error(400, "function_response.name: Name cannot be empty")
+        if any(m["role"] == "tool" and not m.get("name") for m in ask.messages)
+        else usual(ask)
+    ),
+    client="mistake",
+)
+
 # --- nulls ----------------------------------------------------------------------------
 
 row("nulls", "content null", lambda ask: reply(ask.turn, content=None))
@@ -277,6 +442,27 @@ def _calling(turn: int, arguments: Any) -> dict[str, Any]:
     return {**made, "function": function}
 
 
+row(
+    "nulls",
+    "a null that must come back",
+    refused_back(
+        lambda message: "reasoning_content" not in message,
+        "reasoning_content is missing in assistant tool call message",
+        lambda ask: reply(ask.turn, reasoning_content=None),
+    ),
+    client="mistake",
+    rules=(3,),
+)
+row(
+    "nulls",
+    "empty content, refused when it comes back",
+    refused_back(
+        lambda message: message.get("content") == "",
+        "text content blocks must be non-empty",
+        lambda ask: reply(ask.turn, content=""),
+    ),
+    client="mistake",
+)
 row(
     "nulls",
     "numbers as text",
@@ -338,6 +524,34 @@ row(
     client="mistake",
     rules=(),
 )
+row(
+    "reasoning",
+    "blocks in the content, in a talk that is too long",
+    lambda ask: (
+        error(400, "thinking block lost")
+        if any(not isinstance(m.get("content"), list) for m in ask.replies)
+        else _rambling(ask, [{"type": "thinking", "thinking": "word " * 1200}])
+    ),
+    options="context=5000,max_tokens=500",
+    tokens=None,
+)
+for _name, _said in {
+    "the thoughts alone": {"reasoning_content": '<tool_call>{"name": "vault"}'},
+    "Llama's JSON": {"content": '{"name": "vault", "parameters": {}}'},
+    "DeepSeek's marks": {"content": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>"},
+    "Harmony": {"content": "<|channel|>commentary to=functions.vault"},
+    "code": {"content": "[vault()]"},
+    "fenced code": {"content": "```tool_code\nvault()\n```"},
+}.items():
+    row(
+        "reasoning",
+        f"a call written into {_name}",
+        always(completion({"content": None, **_said})),
+        chat="refused",
+        client="mistake",
+        words="--tool-call-parser",
+        rules=(4, 10),
+    )
 row(
     "signatures",
     "thought_signature of a call",
@@ -414,6 +628,84 @@ row(
     rules=(1, 2),
 )
 
+
+def events(*chunks: Any, head: str = "") -> Response:
+    """Return a stream of chunks."""
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    text = f"{head}{body}data: [DONE]\n\n"
+    return Response(text, media_type="text/event-stream")
+
+
+def delta(end: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a chunk with one choice."""
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": end}]}
+
+
+def _only(turn: int) -> dict[str, Any]:
+    """Return the chunk that holds all of a turn."""
+    return delta("tool_calls", tool_calls=[{**call(turn), "index": 0}])
+
+
+for _head in ("id: 7\nretry: 30\n: PROCESSING\n\n", "\ufeff"):
+    row(
+        "streams",
+        f"begins with {_head!r}",
+        lambda ask, head=_head: events({**_only(ask.turn), "usage": USAGE}, head=head),
+        streams=True,
+        client="mistake",
+    )
+row(
+    "streams",
+    "parts of calls without an index",
+    lambda ask: (
+        events(
+            delta(tool_calls=[{**call(ask.turn), "function": {"name": "vault"}}]),
+            delta("tool_calls", tool_calls=[{"function": {"arguments": "{}"}}]),
+            {"choices": [], "usage": USAGE},
+        )
+        if ask.turn == 0
+        else events({**_only(1), "usage": USAGE})
+    ),
+    streams=True,
+)
+for _name, _place in {
+    "in the last choice": lambda chunk: chunk["choices"][0].update(usage=USAGE),
+    "in x_groq": lambda chunk: chunk.update(x_groq={"usage": USAGE}),
+}.items():
+    row(
+        "streams",
+        f"usage {_name}",
+        lambda ask, place=_place: (place(chunk := _only(ask.turn)), events(chunk))[1],
+        streams=True,
+        rules=(6,),
+    )
+row(
+    "streams",
+    "chunks that are no objects",
+    lambda ask: events([1], "x", {**_only(ask.turn), "usage": USAGE}),
+    client="mistake",
+)
+row(
+    "streams",
+    "no choice before its end",
+    always(events({"choices": [], "usage": USAGE})),
+    streams=True,
+    chat="failure",
+    client="failure",
+    words="was no completion",
+    rules=(1, 2),
+)
+row(
+    "streams",
+    "a choice that ends in an error",
+    always(events(delta(content="x"), delta("network_error"))),
+    streams=True,
+    chat="failure",
+    client="failure",
+    words="network_error",
+    rules=(1, 2),
+)
+
 # --- usage ----------------------------------------------------------------------------
 
 
@@ -483,6 +775,30 @@ row(
     words="fewer tokens than it was sent",
     rules=(4, 6),
 )
+
+for _total in (140, 940):
+    row(
+        "usage",
+        f"cached tokens beside the prompt, in all {_total}",
+        using(
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 40,
+                "cache_read_input_tokens": 800,
+                "total_tokens": _total,
+            }
+        ),
+        tokens=(1800, 80, 1600),
+        rules=(6,),
+    )
+for _count in ("\u00b2", "9" * 5000):
+    row(
+        "usage",
+        f"digits that are no count: {_count[:9]}",
+        using({"prompt_tokens": _count, "completion_tokens": 40}),
+        tokens=(0, 0, 0),
+        rules=(6,),
+    )
 
 # --- errors inside 200 ----------------------------------------------------------------
 
@@ -568,6 +884,45 @@ row(
     requests=3,
 )
 
+for _end in ("network_error", "insufficient_system_resource", "abort"):
+    row(
+        "errors in 200",
+        f"the end {_end}",
+        always(
+            {
+                **completion({}),
+                "choices": [{"message": {"content": ""}, "finish_reason": _end}],
+            }
+        ),
+        chat="failure",
+        client="failure",
+        words=_end,
+        rules=(1, 2),
+    )
+row(
+    "errors in 200",
+    "the provider's filter, once",
+    first({"error": {"message": "Blocked", "code": "content_filter"}}),
+    client="mistake",
+    rules=(1,),
+    tokens=(900, 40, 0),
+)
+row(
+    "errors in 200",
+    "a default that is refused",
+    lambda ask: (
+        {
+            "error": {
+                "message": "'temperature' does not support 0",
+                "type": "invalid_request_error",
+            }
+        }
+        if "temperature" in ask.body
+        else usual(ask)
+    ),
+    rules=(1,),
+)
+
 # --- the model's mistakes under an error's status -------------------------------------
 
 row(
@@ -611,6 +966,33 @@ row(
     client="mistake",
     words="",
     rules=(1,),
+)
+
+for _name, _refusal in {
+    "DeepSeek": error(400, "Content Exists Risk", type="invalid_request_error"),
+    "OpenAI": error(400, "flagged by our usage policy", code="invalid_prompt"),
+    "xAI": JSONResponse({"error": "Content violates usage guidelines."}, 403),
+}.items():
+    row(
+        "mistakes",
+        f"the filter of {_name}",
+        always(_refusal),
+        chat="mistake",
+        client="mistake",
+        rules=(1,),
+    )
+row(
+    "mistakes",
+    "none: tools that the server cannot read, under 500",
+    lambda ask: (
+        error(500, "Failed to parse tools: no; tools = []")
+        if ask.body.get("tools")
+        else usual(ask)
+    ),
+    chat="refused",
+    client="failure",
+    words="Failed to parse tools",
+    rules=(1, 4),
 )
 
 # --- refused parameters and schemas ---------------------------------------------------
@@ -770,6 +1152,16 @@ row(
     client="mistake",
 )
 
+row(
+    "refused parameters",
+    "in the words of another server, which a router hides",
+    lambda ask: (
+        error(400, "Provider returned error", metadata={"raw": "seed: not permitted"})
+        if "seed" in ask.body
+        else usual(ask)
+    ),
+)
+
 # --- quota, credit, overload ----------------------------------------------------------
 
 row(
@@ -854,12 +1246,27 @@ row(
 )
 row("overload", "500 once, then well", first(error(500, "internal")), requests=3)
 
+for _name, _refusal in {
+    "Moonshot": error(429, "check your balance", type="exceeded_current_quota_error"),
+    "xAI": JSONResponse({"error": "Your team has used all available credits."}, 403),
+}.items():
+    row(
+        "quota",
+        f"no credit, in the words of {_name}",
+        always(_refusal),
+        chat="failure",
+        client="failure",
+        words="no credit left",
+        rules=(2,),
+    )
+row("overload", "498 once, then well", first(error(498, "capacity")), requests=3)
+
 # --- keys -----------------------------------------------------------------------------
 
 row(
     "keys",
     "401 in mid-run",
-    lambda ask: usual(ask) if ask.turn == 0 else error(401, "key revoked"),
+    lambda ask: usual(ask) if ask.number == 0 else error(401, "key revoked"),
     chat="failure",
     client="failure",
     words="key revoked",
@@ -868,7 +1275,7 @@ row(
 row(
     "keys",
     "403 in mid-run",
-    lambda ask: usual(ask) if ask.turn == 0 else error(403, "forbidden for you"),
+    lambda ask: usual(ask) if ask.number == 0 else error(403, "forbidden for you"),
     chat="failure",
     client="failure",
     words="forbidden for you",
@@ -933,6 +1340,30 @@ row(
     words="printable ASCII characters in one line",
     rules=(7,),
 )
+for _key, _words in ((f'"{KEY}"', "quote marks"), (f"\ufeff{KEY}", "printable ASCII")):
+    row(
+        "keys",
+        f"a key in {_words}",
+        env={"OWA_FIELD_KEY": _key},
+        run={"model_key_env": "OWA_FIELD_KEY"},
+        chat="refused",
+        client="refused",
+        words=_words,
+        rules=(7,),
+    )
+row(
+    "keys",
+    "the key in headers, names and escapes of JSON",
+    lambda ask: Response(
+        json.dumps({**reply(ask.turn, content="@"), "model": KEY, "id": KEY}).replace(
+            "@", "".join(f"\\u{ord(sign):04x}" for sign in KEY)
+        ),
+        media_type="application/json",
+        headers={"x-request-id": KEY, "retry-after": KEY},
+    ),
+    env={"OWA_FIELD_KEY": KEY},
+    run={"model_key_env": "OWA_FIELD_KEY"},
+)
 row(
     "keys",
     "a header of another name",
@@ -993,6 +1424,26 @@ row(
     rules=(7,),
 )
 
+row(
+    "addresses",
+    "a signature in the query",
+    usual,
+    address="/v1?sig=s3cr3tpw",
+    chat="refused",
+    client="refused",
+    words="must hold no user, password or key",
+    rules=(7,),
+)
+row(
+    "addresses",
+    "it sends requests on",
+    always(Response("", 308, headers={"location": "https://other.example/v1?k=1"})),
+    chat="refused",
+    client="failure",
+    words="it sends requests on to https://other.example",
+    rules=(4,),
+)
+
 # --- proxies --------------------------------------------------------------------------
 
 DEAD = "http://127.0.0.1:9"
@@ -1032,6 +1483,22 @@ row(
     rules=(2,),
     act_s=8.0,
 )
+
+for _env, _words in (
+    ({"https_proxy": "http://p:port"}, "$https_proxy is no address"),
+    ({"http_proxy": "http://p:1", "all_proxy": "ftp://p:1"}, "$all_proxy must be"),
+    ({"SSL_CERT_FILE": "/nowhere/ca.pem"}, "$SSL_CERT_FILE names /nowhere/ca.pem"),
+):
+    row(
+        "proxies",
+        f"an environment without a way: {_words}",
+        env=_env,
+        run={"model_url": "https://models.invalid/v1"},
+        chat="refused",
+        client="refused",
+        words=_words,
+        rules=(8,),
+    )
 
 # --- slow answers ---------------------------------------------------------------------
 
@@ -1082,11 +1549,10 @@ def short(most: int, refusal: Response, answer: Answer = usual) -> Answer:
     return lambda ask: refusal if ask.characters > most else answer(ask)
 
 
-def _rambling(ask: Ask) -> dict[str, Any]:
+def _rambling(ask: Ask, content: Any = "word " * 1200) -> dict[str, Any]:
     """Make the conversation long: five calls with long texts, then the end."""
     if ask.number < 6:
-        made = call(0, id=f"r{ask.number}")
-        return reply(0, tool_calls=[made], content="word " * 1200)
+        return reply(0, tool_calls=[call(0, id=f"r{ask.number}")], content=content)
     return reply(1)
 
 
@@ -1149,6 +1615,35 @@ row(
         }
     ),
     tokens=None,
+)
+
+for _words in (
+    "The input token count exceeds the maximum number of tokens allowed (9).",
+    "input length and `max_tokens` exceed context limit: 9 + 8 > 9",
+    "Range of input length should be [1, 9]",
+    "This model's maximum prompt length is 9 but the request contains 10 tokens.",
+    "`inputs` tokens + `max_new_tokens` must be <= 9",
+):
+    row(
+        "cut prompts",
+        f"in the words {_words[:20]}",
+        short(16_000, error(400, _words), _rambling),
+        client="mistake",
+        tokens=None,
+        requests=7,
+        rules=(11,),
+    )
+row(
+    "cut prompts",
+    "a default cap that leaves no room",
+    lambda ask: (
+        error(
+            400, "'max_tokens' is too large: this model's maximum context length is 9"
+        )
+        if ask.body.get("max_tokens", 0) > 2000
+        else usual(ask)
+    ),
+    rules=(11,),
 )
 
 # --- the cache ------------------------------------------------------------------------

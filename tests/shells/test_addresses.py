@@ -37,6 +37,9 @@ def test_an_endpoint_below_a_base(base, whole):
         ("http://localhost/v1", True),
         ("http://a.localhost/v1", True),
         ("http://[::1]/v1", True),
+        ("http://0.0.0.0:8000/v1", True),  # where servers say that they listen
+        ("http://[::ffff:127.0.0.1]/v1", True),
+        ("http://localhost.:8/v1", True),
         ("http://10.0.0.1/v1", False),
         ("https://models.example/v1", False),
         ("http://127.0.0.1.example/v1", False),

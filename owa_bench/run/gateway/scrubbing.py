@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from urllib.parse import quote, quote_plus
 
 SHORTEST_SECRET = 8  # a shorter "key" is a placeholder
+_ESCAPES = (b"\\", b"%", b"&#")
 _MARK = b"{secret:api_key}"
 
 
@@ -25,7 +26,7 @@ class Scrubber:
         self._forms = sorted(forms, key=len, reverse=True)
         plain = {value for secret in secrets for value in _values(secret)}
         self._escaped = [
-            re.compile(b"".join(map(_escapes, value)))
+            re.compile(b"".join(map(_signs, value)))
             for value in sorted(plain, key=len, reverse=True)
         ]
 
@@ -34,7 +35,7 @@ class Scrubber:
         for form in self._forms:
             if form in data:
                 data = data.replace(form, _MARK)
-        if b"\\" in data:
+        if any(sign in data for sign in _ESCAPES):
             for pattern in self._escaped:
                 data = pattern.sub(_MARK, data)
         return data
@@ -50,11 +51,15 @@ def _values(secret: str) -> set[str]:
     return {value for value in values if len(value) >= SHORTEST_SECRET}
 
 
-def _escapes(character: str) -> bytes:
-    """Return a pattern of a character in JSON: as it is, or escaped in some way."""
-    before = b"\\\\?" if character in '/"' else b""
+def _signs(character: str) -> bytes:
+    """Return a pattern of one character: as it is, or escaped in some way.
+
+    JSON escapes by code or with a backslash, addresses and pages by code.
+    """
+    code, before = ord(character), b"\\\\?" if character in '/"' else b""
     plain = before + re.escape(character).encode()
-    return b"(?:%s|\\\\u(?i:%04x))" % (plain, ord(character))
+    coded = (b"\\\\u%04x" % code, b"%%%02x" % code, b"&#%d;" % code, b"&#x%x;" % code)
+    return b"(?:%s|(?i:%s))" % (plain, b"|".join(coded))
 
 
 def _forms(secret: str) -> Iterator[bytes]:
@@ -66,7 +71,6 @@ def _forms(secret: str) -> Iterator[bytes]:
             json.dumps(value)[1:-1],
             quote(value),
             quote(value, safe=""),
-            _lower_codes(quote(value, safe="")),
             quote_plus(value),
             html.escape(value),
         ):
@@ -75,11 +79,6 @@ def _forms(secret: str) -> Iterator[bytes]:
             core = _base64_core(data, offset)
             yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
         yield from (data.hex().encode(), data.hex().upper().encode())
-
-
-def _lower_codes(quoted: str) -> str:
-    """Return a quoted text with codes such as %2f in place of %2F."""
-    return re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), quoted)
 
 
 def _base64_core(value: bytes, offset: int) -> bytes:

@@ -50,6 +50,14 @@ RESPONSES = {
             (115, 2, 100),
         ),
         ({"prompt_tokens": 0, "completion_tokens": 0}, None),
+        ({"prompt_tokens": "²", "completion_tokens": 0}, None),
+        ({"prompt_tokens": "9" * 5000, "completion_tokens": 0}, None),
+        # the cache beside the prompt, which the total counts or not
+        ({**CHAT, "cache_read_input_tokens": 90}, (99, 4, 90)),
+        (
+            {**CHAT, "cache_read_input_tokens": 5, "total_tokens": 18},
+            (14, 4, 5),
+        ),
     ],
 )
 def test_usage_in_a_body(usage, expected):
@@ -105,9 +113,10 @@ def test_lines_may_end_in_each_way_of_the_standard(end, size):
     assert stream.usage == (9, 4, 0)
 
 
-def test_a_stream_of_messages_counts_in_two_events():
+@pytest.mark.parametrize("more", [{}, {"input_tokens": 0}])
+def test_a_stream_of_messages_counts_in_two_events(more):
     begun = {"type": "message_start", "message": {"usage": {"input_tokens": 9}}}
-    ended = {"type": "message_delta", "usage": {"output_tokens": 4}}
+    ended = {"type": "message_delta", "usage": {"output_tokens": 4, **more}}
     stream = EventStream(hide_usage=False)
     for event in (begun, ended):
         [*stream.feed(b"data: " + json.dumps(event).encode() + b"\n\n")]
