@@ -25,6 +25,7 @@ from owa_bench.records.token_usage import TokenUsage
 from owa_bench.run.gateway import options as gateway_options
 from owa_bench.run.gateway import server as gateway_server
 from owa_bench.run.gateway import session as gateway_session
+from owa_bench.run.gateway import upstream
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
@@ -225,6 +226,7 @@ def rebuilt(self, reply):
 
 def judge_off(patch):
     patch(gateway_server, "judge", old_judge)
+    patch(upstream, "judge", old_judge)
     patch(gateway_server, "judge_events", lambda *_: ReplyJudgement("completion"))
     patch(endpoint, "judge", old_judge)
 
@@ -252,7 +254,7 @@ def usage_off(patch):
 
 def secrets_off(patch):
     reach = gateway_options.GatewayOptions
-    patch(gateway_server.Scrubber, "clean", lambda _, data: data)
+    patch(upstream.Scrubber, "clean", lambda _, data: data)
     patch(reach, "_check_secrets", lambda _: None)
     patch(reach, "_key", lambda self: os.environ.get(self.key_env, ""))
 
@@ -261,7 +263,9 @@ def cache_off(patch):
     nowhere = property(lambda _: "", lambda *_: None)
     patch(gateway_session.GatewaySession, "scope", nowhere, raising=False)
     patch(gateway_session.GatewaySession, "begin", _begin_without_place)
-    patch(gateway_server, "_is_completion", lambda record: record.status == 200)
+    kept = property(lambda record: record.status == 200)
+    patch(gateway_session.ModelRequest, "is_completion", kept)
+    patch(gateway_server, "judge", lambda *_: ReplyJudgement("completion"))
 
 
 def arguments_off(patch):

@@ -131,6 +131,15 @@ class LanguageModelAgent:
         """
         if self._chat is None:
             raise AgentRaised("act before reset")
+        try:
+            return self._next_move(self._chat, observation, info)
+        except AgentFailure:  # it ends the episode, and in process nobody closes us
+            self._chat.close()
+            raise
+
+    def _next_move(
+        self, chat: ChatEndpoint, observation: Any, info: Mapping[str, Any]
+    ) -> Move:
         text = str(observation["text"])
         if self._played is not None:
             cut, self._cut = ("", self._cut) if self._pending else (self._cut, "")
@@ -141,7 +150,7 @@ class LanguageModelAgent:
             picture = info.get("picture", "")
             if picture and self._options.screenshots:
                 self._conversation.add_picture(picture)
-            self._pending.extend(self._actions(self._chat))
+            self._pending.extend(self._actions(chat))
         self._played = self._pending.popleft()
         self._guard.add(self._played.action, text, malformed=self._played.malformed)
         return Move(action=self._played.action)
