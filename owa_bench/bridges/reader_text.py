@@ -25,7 +25,8 @@ _HOW = """\
 - Write `{act}` only after you have read the answer to your last one. An `{act}` that
   is there before the answer is set aside and not played.
 - You may write a list of up to {calls} calls. They are played in order. After an
-  answer that begins with `error:`, the rest are dropped; an HTTP status is no such answer.
+  answer that begins with `error:`, the rest are dropped; an HTTP status of an error is
+  no such answer.
 - Each call is one step, and a call that is refused is a step too. A file that holds no
   JSON object or list is no step; after {unreadable} of them in a row the episode fails.
 - `{act}` is a plain file of at most {bytes:,} bytes. If you can, write it under another

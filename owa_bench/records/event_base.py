@@ -37,6 +37,12 @@ METERS = (
 )
 # fmt: on
 
+# Bytes. What one action, or all that is declared beside it, may have; a line of a trace
+# may have more, since it holds an action escaped. The reader takes each whole frame
+# of lines that are no longer.
+LARGEST_ACTION = 1 << 20  # [D]
+LARGEST_LINE = 7 << 20
+
 # Meters that differ from machine to machine: they stay out of the replay digest.
 VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
 

@@ -152,6 +152,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
     whose index kappa reads from day to day; none: all of the index but R. `challenger`
     is the public key of the verifier whose challenge enters the seeds, "" for none.
+    `shared_worlds`: the worlds are those of another run; its agents have seen them.
     """
 
     schema: str = SCHEMA
@@ -183,6 +184,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     created: str = ""
     battery_digest: str = ""
     challenger: str = ""
+    shared_worlds: bool = False
 
 
 class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,12 +256,22 @@ def arm_role(arm: Arm) -> str:
     return "learner"
 
 
+# Who plays, when and where, and what has a digest or a check of its own.
+NO_TERMS = frozenset(
+    {"schema", "name", "battery", "suites", "arms", "entries", "commitment", "created"}
+    | {"protocol_digest", "battery_digest", "environment", "public_key", "transcripts"}
+    | {"verifier_nonce", "challenger"}
+)
+
+
 def arm_terms(plan: Plan, arm: Arm) -> str:
     """Return the digest of what a plan asks of one arm.
 
-    It is over suites with their weights (not their sources), the calendar, the axes of
-    the dynamics, the share of help, and the entries of the arm. Entries of one day and
-    kind may stand in any order: attempt sets are shuffled among the arms.
+    It is over suites with their weights (not their sources), the entries of the arm,
+    and each field of the plan that can make a task easier: budgets, deadlines, prices,
+    calendar and so on. A field that is added to the plan is one of these until
+    `NO_TERMS` names it. Entries of one day and kind may stand in any order: attempt
+    sets are shuffled among the arms.
 
     Args:
         plan: The plan.
@@ -272,7 +284,11 @@ def arm_terms(plan: Plan, arm: Arm) -> str:
         msgspec.structs.replace(suite, source_digest="", source_rule=0, groups=())
         for suite in plan.suites
     ]
-    terms = (plan.calendar, plan.dynamics, plan.help_share, plan.underpowered)
+    terms = [
+        (field, getattr(plan, field))
+        for field in Plan.__struct_fields__
+        if field not in NO_TERMS
+    ]
     found = hashlib.sha256(_ENCODER.encode([suites, terms, arm_role(arm)]))
     own = (entry for entry in plan.entries if entry.arm == arm.name)
     for place, group in itertools.groupby(own, key=_place):

@@ -24,7 +24,8 @@ _CHUNK = 1 << 9
 # A frame closes at 256 KiB of events; one giant event may exceed that, this never.
 _FRAME_LIMIT = 1 << 27
 # Events pack to a fifth, thousands of equal lines to a hundredth; one event of equal
-# letters to less. A frame beyond this is there to exhaust its reader.
+# letters to less: of these `LARGEST_LINE` and a frame's own 256 KiB are free. A frame
+# beyond this is there to exhaust its reader.
 _DENSEST, _FREE = 1000, 1 << 23
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _HEAD = b'{"lease":'

@@ -59,7 +59,9 @@ def own_terms(plan: Plan) -> str:
     if plan.battery_digest != _shipped("batteries").get(plan.battery):
         theirs.append(f"battery {plan.battery}")
     elif other := _other_entries(plan, _asked_by_role().get(plan.battery, {})):
-        theirs.append(f"entries under the name of battery {plan.battery}: {other}")
+        theirs.append(
+            f"what is asked under the name of battery {plan.battery}: {other}"
+        )
     return " and ".join(theirs)
 
 
@@ -69,7 +71,11 @@ def _other_entries(plan: Plan, asked: dict[str, str]) -> str:
     for arm in plan.arms:
         role = arm_role(arm)
         if asked.get(role) != arm_terms(plan, arm):
-            return f"arm {arm.name} is asked for other entries than the package's"
+            return (
+                f"arm {arm.name} is asked for other entries, or under other terms "
+                "(budgets, deadlines, prices, worlds of another run), than the "
+                "package's"
+            )
         agents[role][arm.fingerprint] += 1
     for role in ("frozen", "placebo"):
         if role in asked and agents["learner"] != agents[role]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from benchmarks import battery_digests
 from owa_bench.canonical import sha256
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import NO_TERMS, Plan, arm_terms
 from owa_bench.report.terms import own_terms
 from owa_bench.run.plan.draws import battery_names, load_battery
 from owa_bench.run.plan.plan import read_plan
@@ -72,7 +73,46 @@ def test_easy_tasks_under_the_digest_of_a_shipped_battery_give_no_level(owa, pla
     plan = read_plan(RunLayout(place / "x"))
     shipped = sha256((files("owa_bench.batteries") / "demo.toml").read_bytes())
     words = own_terms(replace(plan, battery_digest=shipped))
-    assert words.startswith("entries under the name of battery demo: arm noop")
+    assert words.startswith("what is asked under the name of battery demo: arm noop")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--steps 400",
+        "--act-seconds 86400",
+        "--budget api_calls=100000",
+        "--run-budget tokens_in=1000000",
+        "--price-card cheap.toml",
+    ],
+)
+def test_ceilings_deadlines_and_prices_are_terms(owa, place, flags):
+    """The attack: a shipped battery, played with more time, steps or cheaper calls."""
+    card = (files("owa_bench.protocols") / "price_card.toml").read_text()
+    (place / "cheap.toml").write_text(card.replace("100_000_000", "1"))
+    run = f"run --battery demo --agent noop --out x --plan-only {flags}"
+    assert owa(run).code == 0
+    words = own_terms(read_plan(RunLayout(place / "x")))
+    assert "under other terms (budgets, deadlines, prices" in words
+
+
+def test_worlds_of_another_run_are_terms(owa, place):
+    assert owa("run --battery demo --agent noop --out x --plan-only").code == 0
+    again = "run --battery demo --agent noop --out y --plan-only --worlds-of x"
+    assert owa(again).code == 0
+    assert "worlds of another run" in own_terms(read_plan(RunLayout(place / "y")))
+
+
+def test_each_field_of_a_plan_is_a_term_or_named_as_none(campaign):
+    """A field that is added later is a term by default."""
+    [arm, *_] = campaign.arms
+    asked = arm_terms(campaign, arm)
+    for field in set(Plan.__struct_fields__) - NO_TERMS:
+        changed = replace(campaign, **{field: "something else"})
+        assert arm_terms(changed, arm) != asked, field
+    for field in NO_TERMS - {"suites", "arms", "entries"}:
+        changed = replace(campaign, **{field: "something else"})
+        assert arm_terms(changed, arm) == asked, field
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Each server habit of the table, through the chat agent and the `openai` client."""
 
 import base64
-import gc
 import os
 import re
 from collections import Counter
@@ -24,9 +23,9 @@ from owa_bench.records.model_replies import ReplyJudgement
 from owa_bench.records.plan import Budget
 from owa_bench.records.token_usage import TokenUsage
 from owa_bench.run.gateway import options as gateway_options
-from owa_bench.run.gateway import scrubbing
 from owa_bench.run.gateway import server as gateway_server
 from owa_bench.run.gateway import session as gateway_session
+from owa_bench.run.gateway import upstream
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
@@ -48,12 +47,6 @@ KINDS = (
     *("errors in 200", "refused parameters", "refused schemas", "quota", "overload"),
     *("proxies", "keys", "slow", "cut prompts", "mistakes", "addresses", "cache"),
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def collected():
-    yield
-    gc.collect()  # connections of failed agents, while their warnings are ignored
 
 
 class Seen(NamedTuple):
@@ -233,6 +226,7 @@ def rebuilt(self, reply):
 
 def judge_off(patch):
     patch(gateway_server, "judge", old_judge)
+    patch(upstream, "judge", old_judge)
     patch(gateway_server, "judge_events", lambda *_: ReplyJudgement("completion"))
     patch(endpoint, "judge", old_judge)
 
@@ -260,7 +254,7 @@ def usage_off(patch):
 
 def secrets_off(patch):
     reach = gateway_options.GatewayOptions
-    patch(scrubbing.Scrubber, "clean", lambda _, data: data)
+    patch(upstream.Scrubber, "clean", lambda _, data: data)
     patch(reach, "_check_secrets", lambda _: None)
     patch(reach, "_key", lambda self: os.environ.get(self.key_env, ""))
 
@@ -269,9 +263,9 @@ def cache_off(patch):
     nowhere = property(lambda _: "", lambda *_: None)
     patch(gateway_session.GatewaySession, "scope", nowhere, raising=False)
     patch(gateway_session.GatewaySession, "begin", _begin_without_place)
-    succeeded = property(lambda record: record.status == 200)
-    patch(gateway_session.ModelRequest, "is_completion", succeeded)
-    patch(gateway_server, "judge", old_judge)
+    kept = property(lambda record: record.status == 200)
+    patch(gateway_session.ModelRequest, "is_completion", kept)
+    patch(gateway_server, "judge", lambda *_: ReplyJudgement("completion"))
 
 
 def arguments_off(patch):

@@ -111,7 +111,7 @@ class LanguageModelAgent:
         self._deadline_s = min(given.timeout, _DEADLINE_SHARE * act_s)
         self._pending: deque[_PendingAction] = deque()
         self._played: _PendingAction | None = None
-        self._guard = _LoopGuard(self._schemas)
+        self._guard = _LoopGuard(self._schemas, forced=given.tool_choice is not None)
         self._cut = ""  # a word on calls of the last reply that were not run
         self._room = float(given.context - (given.max_tokens or _REPLY_ROOM))
         self._density = _CHARACTERS_PER_TOKEN
@@ -131,6 +131,15 @@ class LanguageModelAgent:
         """
         if self._chat is None:
             raise AgentRaised("act before reset")
+        try:
+            return self._next_move(self._chat, observation, info)
+        except AgentFailure:  # it ends the episode, and in process nobody closes us
+            self._chat.close()
+            raise
+
+    def _next_move(
+        self, chat: ChatEndpoint, observation: Any, info: Mapping[str, Any]
+    ) -> Move:
         text = str(observation["text"])
         if self._played is not None:
             cut, self._cut = ("", self._cut) if self._pending else (self._cut, "")
@@ -141,7 +150,7 @@ class LanguageModelAgent:
             picture = info.get("picture", "")
             if picture and self._options.screenshots:
                 self._conversation.add_picture(picture)
-            self._pending.extend(self._actions(self._chat))
+            self._pending.extend(self._actions(chat))
         self._played = self._pending.popleft()
         self._guard.add(self._played.action, text, malformed=self._played.malformed)
         return Move(action=self._played.action)
@@ -318,8 +327,9 @@ class LanguageModelAgent:
 class _LoopGuard:
     """Detects a model that repeats itself, from every turn of an episode."""
 
-    def __init__(self, tools: Mapping[str, Any]) -> None:
+    def __init__(self, tools: Mapping[str, Any], *, forced: bool) -> None:
         self._tools = tools
+        self._forced = forced
         self._turns: list[tuple[str, str]] = []
         self._malformed = 0
 
@@ -334,10 +344,11 @@ class _LoopGuard:
         self._turns.append((action, text))
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= MOST_MALFORMED:
-            why = (
-                "does the model (and its server) support tool calls? tool_choice="
-                "required makes a model call one"
-            )
+            why = "does the model (and its server) support tool calls? "
+            if self._forced:
+                why += "A larger max_tokens= may leave room for the call"
+            else:
+                why += "tool_choice=required makes a model call one"
             if is_call_as_text(action, self._tools):
                 why = f"they hold calls written as text, and {PARSER}"
             raise AgentRaised(

@@ -148,6 +148,11 @@ class AgentConnection:
         """
         return self._session.blame(patience_s) if self._session else None
 
+    @property
+    def asked_model(self) -> bool:
+        """Whether the agent asked a model through the gateway."""
+        return self._session is not None and self._session.requests > 0
+
     def take_requests(self) -> list[GatewayRecord]:
         """Return what the agent asked of the gateway since the last call."""
         return self._session.take() if self._session else []

@@ -31,6 +31,7 @@ import numpy as np
 from owa_bench import bounded_json, discovery
 from owa_bench.errors import AgentRaised, error_line
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.records.event_base import LARGEST_ACTION
 from owa_bench.records.events import Message, Meter, ModelCall, Revision
 from owa_bench.run.agents.spec import Origin
 
@@ -154,6 +155,7 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
             declared with it lies outside its bounds.
     """
     _check_declared(reply)
+    _check_texts(reply)
     action = reply.action
     if not isinstance(action, str):
         number = type(action) in (int, float) or isinstance(action, list)
@@ -161,6 +163,10 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
             kinds = "a number or a list of them" if numbers else "text or an object"
             raise AgentRaised(f"an action is {kinds}, got {repr(action)[:80]}")
         action = _ENCODER.encode(action).decode()
+    if (size := len(action.encode())) > LARGEST_ACTION:
+        raise AgentRaised(
+            f"an action has at most {LARGEST_ACTION:,} bytes, got {size:,}"
+        )
     return Move(
         action=action,
         usage=reply.usage,
@@ -189,6 +195,21 @@ def _check_declared(reply: AgentReply) -> None:
     for field, share in shares:
         if not 0.0 <= share <= 1.0:
             raise AgentRaised(f"`{field}` lies in [0, 1], got {share!r}")
+
+
+def _check_texts(reply: AgentReply) -> None:
+    """Refuse more declared text than a record of one step may hold.
+
+    AgentRaised names the bound.
+    """
+    declared = msgspec.structs.replace(reply, action=None)
+    # Only a long reply can hold a long text, and most declare nothing.
+    if declared == AgentReply():
+        return
+    if (size := len(_ENCODER.encode(declared))) > LARGEST_ACTION:
+        raise AgentRaised(
+            f"what a move declares has at most {LARGEST_ACTION:,} bytes, got {size:,}"
+        )
 
 
 # --- the agent's side -----------------------------------------------------------------

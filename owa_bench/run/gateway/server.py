@@ -80,7 +80,7 @@ _NATIVE = {
 }
 _TRANSLATED = "/translated/{ticket}"
 _OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
-_PASSED = ("anthropic-version", "anthropic-beta", "openai-beta")  # of an agent
+_PASSED = ("anthropic-version",)  # of an agent; betas open tools and memories
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness

@@ -180,6 +180,7 @@ def draft_plan(
         entries=(),
         budget=request.budget,
         commitment=escrow.shared_commitment(request.worlds_of),
+        shared_worlds=request.worlds_of is not None,
         protocol_digest=sha256(protocol_file),
         price_digest=sha256(prices_file),
         help_share=rules.frontier.interventions_share,

@@ -83,11 +83,11 @@ class FailureLimit:
             self.provider.setdefault(arm, words)
 
     def _count_idle(self, arm: str, result: AttemptResult) -> None:
-        """Stop an arm all of whose episodes failed before the env took an act."""
+        """Stop an arm whose set-up fails: no episode has come to an accepted act."""
         if arm in self._acted or result.leaf.status != "complete":
             return
         failed = result.end.outcome in ("agent_raised", "agent_timeout")
-        if result.accepted or not failed:
+        if not (result.helpless and failed):
             self._acted.add(arm)
             return
         self._idle[arm].append(f"{result.end.outcome}: {result.end.reason}")

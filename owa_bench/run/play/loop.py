@@ -58,13 +58,14 @@ class RunStopped(BaseException):
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that was closed: its leaf, its last event, and what it used.
 
-    `accepted` are the acts that the env could carry out.
+    `helpless`: the env carried out no act; the agent did not begin, or a model or an
+    address stands behind it. So its set-up may be to blame.
     """
 
     leaf: Leaf
     end: EpisodeEnd
     spent: Mapping[str, float] = {}
-    accepted: int = 0
+    helpless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +124,9 @@ def play_episode(
     if failed:
         status = "provider" if play.provider_failed else "infrastructure"
     leaf = writer.close(status, digest)
-    tally = play.tally
-    return AttemptResult(leaf=leaf, end=end, spent=tally.spent, accepted=tally.accepted)
+    return AttemptResult(
+        leaf=leaf, end=end, spent=play.tally.spent, helpless=play.helpless
+    )
 
 
 class _SeatHost(NamedTuple):
@@ -168,7 +170,15 @@ class _Episode:
         self._hosts: dict[str, _SeatHost] = {}
         self._seat = ""  # that acts
         self._blames: list[ProviderBlame] = []
+        self._began = False
+        self._asked_model = False
         self.provider_failed = False
+
+    @property
+    def helpless(self) -> bool:
+        """Whether the agent's set-up may be why the env carried out no act."""
+        behind = self._asked_model or self._agent.origin.kind == "http"
+        return not self.tally.accepted and (behind or not self._began)
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -242,6 +252,7 @@ class _Episode:
         """Kill every agent; write down what they had asked for until then."""
         self._blames += self._provider_blames()
         for seat, host in self._hosts.items():
+            self._asked_model |= host.connection.asked_model
             host.connection.end()
             self._record_end(host.connection, env.steps, seat)
 
@@ -329,6 +340,7 @@ class _Episode:
             options=self._agent.of(seat).options,
         )
         connection.reset(terms, self._deadline_s())
+        self._began = True
         return connection
 
     def _carry_over(self, env: PlayedEnv, seat: str) -> None:

@@ -130,7 +130,8 @@ def preflight(
                 continue
             if stage is None:
                 server = stack.enter_context(ForkServer())
-                hidden = (str(folder),) if folder else ()
+                # What is not there yet can be hidden by no mount.
+                hidden = (str(folder),) if folder and folder.exists() else ()
                 launcher = AgentLauncher(
                     server,
                     hidden=hidden,

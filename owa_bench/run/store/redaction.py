@@ -24,6 +24,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.errors import FieldError, InfrastructureFailure
+from owa_bench.records.event_base import LARGEST_LINE
 from owa_bench.records.events import (
     DECODER,
     ENCODER,
@@ -274,6 +275,11 @@ class LineBuffer:
         if not fits(event):
             event = self._redactor.checked(event)
         line = _encode(event)
+        if len(line) > LARGEST_LINE:
+            raise InfrastructureFailure(
+                f"The event {kind.__name__} has {len(line):,} bytes, a line of a trace "
+                f"at most {LARGEST_LINE:,}: no reader takes more."
+            )
         lines = self.lines
         if varies:
             self._varying.append((len(lines), event))

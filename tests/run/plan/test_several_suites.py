@@ -170,6 +170,55 @@ def test_a_lane_goes_on_while_copies_of_its_states_are_played():
     assert set(second.states.values()) == {EMPTY, "one"}  # snapshots that stay
 
 
+def test_a_lane_stops_where_a_provider_failed_and_nothing_of_it_is_skipped():
+    """What follows rests on the memory of the attempt that is missing."""
+    plan = planned(once=(), control=False)
+    queue = WorkQueue(pending(plan, (), b"m" * 32), lanes_first=True)
+    first = queue.pop()
+    lost = msgspec.structs.replace(leaf(first.attempts[0].index), status="provider")
+    again = first.after(lost)
+    assert [a.number for a in again.attempts] == [1, 0]  # behind the others, then again
+    queue.put_back(again)
+    second = queue.pop()
+    assert second.attempts[0].refused == 1
+    gone = second.after(lost)
+    assert gone.abandoned
+    assert not gone.attempts
+    queue.put_back(gone)
+    assert queue.pop() is None
+    assert not len(queue)
+
+
+def test_failures_of_a_provider_are_not_counted_as_the_harness():
+    plan = planned(once=(), control=False)
+    [first, *_] = pending(plan, (), b"m" * 32)
+    index = first.attempts[0].index
+    lost = [
+        msgspec.structs.replace(
+            leaf(index), attempt_id=f"{index:06d}.{n}", attempt=n, status="provider"
+        )
+        for n in range(5)
+    ]
+    [resumed, *_] = pending(plan, lost, b"m" * 32)
+    attempt = resumed.attempts[0]
+    assert (attempt.index, attempt.number, attempt.failures) == (index, 5, 0)
+
+
+def test_nothing_of_a_stopped_arm_is_played():
+    plan = planned(once=(), control=False)
+    arms = {entry.arm for entry in plan.entries}
+    stopped = set()
+    queue = WorkQueue(
+        pending(plan, (), b"m" * 32),
+        lanes_first=False,
+        stopped=lambda index: plan.entries[index].arm in stopped,
+    )
+    assert len(queue)
+    stopped |= arms
+    assert queue.pop() is None
+    assert not len(queue)
+
+
 def test_in_plan_order_every_copy_comes_before_the_next_day():
     plan = planned()
     queue = WorkQueue(pending(plan, (), b"m" * 32), lanes_first=False)

@@ -21,7 +21,7 @@ from tests.builders.stub_server import completion, error, serving
 RULE = Stopping(failure_share=0.25, failures_min=3)
 
 
-def attempt(status="complete", reason="", outcome="infrastructure", accepted=1):
+def attempt(status="complete", reason="", outcome="infrastructure", helpless=False):
     leaf = Leaf(
         attempt_id="0.0",
         index=0,
@@ -34,7 +34,7 @@ def attempt(status="complete", reason="", outcome="infrastructure", accepted=1):
         frames=(),
     )
     ended = structs.replace(failure_end(reason, 0.0), outcome=outcome)
-    return AttemptResult(leaf=leaf, end=ended, accepted=accepted)
+    return AttemptResult(leaf=leaf, end=ended, helpless=helpless)
 
 
 def test_it_is_a_share_of_each_arm_with_a_least_count():
@@ -66,14 +66,14 @@ def test_three_failures_of_a_provider_in_a_row_stop_one_arm():
 def test_an_arm_whose_episodes_all_fail_before_an_act_is_stopped():
     raised = {"outcome": "agent_raised", "reason": "no such file"}
     limit = FailureLimit(RULE, None, frozenset({"known"}))
-    for arm, accepted in (("typo", 0), ("weak", 1), ("known", 0)):
+    for arm, helpless in (("typo", True), ("weak", False), ("known", True)):
         for _ in range(3):
             assert not limit.is_stopped(arm)
-            limit.add(arm, attempt(**raised, accepted=accepted))
-    limit.add("slow", attempt(**raised | {"outcome": "agent_timeout"}, accepted=0))
-    limit.add("slow", attempt(outcome="finished", accepted=0))
+            limit.add(arm, attempt(**raised, helpless=helpless))
+    limit.add("slow", attempt(**raised | {"outcome": "agent_timeout"}, helpless=True))
+    limit.add("slow", attempt(outcome="finished", helpless=True))
     for _ in range(3):
-        limit.add("slow", attempt(**raised, accepted=0))
+        limit.add("slow", attempt(**raised, helpless=True))
     assert limit.idle == {"typo": "agent_raised: no such file"}
 
 
@@ -87,7 +87,7 @@ def test_a_share_of_one_stops_no_arm_either():
     limit = FailureLimit(RULE, 1.0)
     for _ in range(50):
         limit.add("model", attempt("provider", reason="x"))
-        limit.add("typo", attempt(outcome="agent_raised", accepted=0))
+        limit.add("typo", attempt(outcome="agent_raised", helpless=True))
     assert not limit.is_stopped("model")
     assert not limit.is_stopped("typo")
 

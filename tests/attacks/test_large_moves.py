@@ -1,0 +1,140 @@
+"""Moves that no reader of the trace would take: the writer's bound is the reader's."""
+
+import json
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from owa_bench.records import shards
+from owa_bench.records.event_base import LARGEST_ACTION, LARGEST_LINE
+from owa_bench.records.events import ENCODER, Action
+from owa_bench.records.plan import Budget
+from owa_bench.records.trace import Segment
+from owa_bench.report import statement, verify
+from owa_bench.run.agents import protocol
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import files, keys, redaction
+
+AGENT = """
+class {name}:
+    def reset(self, brief, tools, memory_dir):
+        self.acts = 0
+
+    def act(self, observation, info):
+        self.acts += 1
+        return {move}
+
+    def close(self):
+        pass
+"""
+MOVES = {
+    "Large": "'x' * 15_000_000",
+    "Dense": "'[' * 900_000",
+    "Escaped": "'\\x01' * 900_000",
+    "Deep": "{'tool': 'note', 'arguments': {'text': '[' * 60_000}}",
+}
+
+
+@pytest.fixture
+def beside_honest(tmp_path):
+    """Return a function that plays one of them beside two honest arms."""
+    for name, move in MOVES.items():
+        text = AGENT.format(name=name, move=move)
+        (tmp_path / f"{name.lower()}.py").write_text(text)
+
+    def play(*names):
+        draw = Draw(
+            name="toolquest",
+            families=("reconcile",),
+            tiers=(1,),
+            deltas=(0.0,),
+            interventions=(0,),
+        )
+        hostile = tuple(f"{name.lower()}.py" for name in names)
+        request = Request(
+            agents=("noop", *hostile, "fixed"), draws=(draw,), budget=Budget(steps=5)
+        )
+        options = RunOptions(
+            home=tmp_path / "home", folder=tmp_path, failure_share=1.0, in_process=True
+        )
+        batch.play(request, tmp_path / "run", options)
+        layout = batch.RunLayout(tmp_path / "run")
+        key = keys.load(options.home, options.key)
+        judgement = statement.write(layout.root, key)
+        failed = [check.name for check in verify.verify(layout.root) if not check.ok]
+        traces = [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
+        return judgement, failed, {t.start.arm: t.end for t in traces}
+
+    return play
+
+
+def test_a_hostile_move_costs_its_own_arm_alone(beside_honest):
+    judgement, failed, ends = beside_honest(*MOVES)
+    assert failed == []
+    assert {v.arm for v in judgement.verdicts} >= {"noop", "fixed"}
+    assert ends["fixed"].outcome in ("finished", "truncated", "infeasible")
+    large = ends["large"]
+    assert large.outcome == "agent_raised"
+    assert "an action has at most 1,048,576 bytes, got 15,000,000" in large.reason
+    assert all(end.outcome != "infrastructure" for end in ends.values())
+
+
+def test_it_works_where_the_writer_has_no_bound(beside_honest, monkeypatch):
+    """The control: the run says complete, and no report of it can be made."""
+    monkeypatch.setattr(protocol, "LARGEST_ACTION", 1 << 30)
+    monkeypatch.setattr(redaction, "LARGEST_LINE", 1 << 30)
+    with pytest.raises(Exception, match=r"unpack|damaged|not whole|does not read"):
+        beside_honest("Large")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "\x01", '"', "\\", "é", "[", "x1y2"]),
+            st.integers(0, LARGEST_ACTION // 4),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_what_is_written_reads_back(texts, tmp_path_factory):
+    """Lines of any content up to the bound make frames that the reader takes."""
+    lines = redaction.LineBuffer(redaction.Redactor(b"k" * 32))
+    for place, (letter, count) in enumerate(texts):
+        lines.add(
+            Action(
+                step=place + 1,
+                action=letter * count,
+                verified=False,
+                reward=0.0,
+                terminated=False,
+                truncated=False,
+                observation="0" * 64,
+                at_ms=0,
+            )
+        )
+    frame = lines.take()
+    path = tmp_path_factory.mktemp("shard") / "00000.jsonl.zst"
+    head = ENCODER.encode(Segment(attempt_id="000000.0", part=0))
+    squeeze = zstandard.ZstdCompressor(write_checksum=True).compress
+    path.write_bytes(squeeze(b"\n".join((head, *frame.lines, b""))))
+    [read] = shards.scan(path)
+    assert read.lines == tuple(frame.lines)
+
+
+def test_the_free_part_of_a_frame_holds_the_longest_line():
+    assert LARGEST_LINE + (256 << 10) + LARGEST_ACTION // 2 < shards._FREE
+    # An action escaped letter by letter fits a line.
+    assert 6 * LARGEST_ACTION < LARGEST_LINE
+    assert len(json.dumps("\x01" * LARGEST_ACTION)) < LARGEST_LINE
+
+
+def test_declared_text_is_bounded_too():
+    reply = protocol.AgentReply(action="x", beliefs=(("b" * LARGEST_ACTION, 0.5),))
+    with pytest.raises(protocol.AgentRaised, match="declares has at most 1,048,576"):
+        protocol.as_move(reply)
