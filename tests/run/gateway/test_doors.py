@@ -57,12 +57,12 @@ def opened(answer, **terms):
 )
 def test_a_door_leads_to_the_provider(path, there):
     with opened(usual) as (_, _, client, server):
-        headers = {"anthropic-beta": "tools", "x-other": "no"}
+        headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "memory"}
         client.post(path, json=BODY, headers=headers)
     (ask,) = server.asked
     assert (ask.path, ask.query) == (there, "")
-    assert ask.headers["anthropic-beta"] == "tools"
-    assert "x-other" not in ask.headers
+    assert ask.headers["anthropic-version"] == "2023-06-01"
+    assert "anthropic-beta" not in ask.headers  # it opens tools and memories
 
 
 def test_the_head_of_a_list_is_asked_for():
