@@ -68,7 +68,7 @@ def test_a_run_whose_model_is_gone_stops_with_the_line_that_goes_on(owa, place):
     stopped = owa(f"{run} --no-preflight --failure-share 0.5")
     assert stopped.code == 5
     assert "language-model was stopped after three such episodes" in stopped.err
-    assert "could not be reached, or broke the connection: ConnectError" in stopped.err
+    assert "nothing listens at 127.0.0.1:9 (ConnectError)" in stopped.err
     line = "owa-bench run --out 'a run' --resume "
     again = f"{line}{NOWHERE} --no-preflight --failure-share 0.5"
     assert stopped.err.rstrip().endswith(again)

@@ -202,6 +202,11 @@ def test_a_refusal_writes_nothing_and_a_resumed_run_is_asked_again(
     batch.play(small(MODEL), tmp_path / "run", asking, plan_only=True)
     with pytest.raises(PreflightError):
         batch.resume(tmp_path / "run", asking)
-    assert batch.resume(tmp_path / "run", here).missing == 0
+    lost = batch.resume(tmp_path / "run", here)
+    assert lost.missing == lost.missing_through_provider == 1
     assert said == []
+    with serving(lambda _: completion(("finish", {"p": 0.5}))) as url:
+        well = replace(asking, gateway=GatewayOptions(model_url=url))
+        assert batch.resume(tmp_path / "run", well).missing == 0
+        assert len(said) == 1
     assert batch.resume(tmp_path / "run", asking).missing == 0  # nothing left to play
