@@ -109,6 +109,7 @@ def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
 
 @pytest.mark.part(4)
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # 464 s beside other tests
 def test_revision_of_campaigns_inside_episodes(tmp_path):
     """R of SelfRev, every capability and e-value from the inner attempts."""
     folder = tmp_path / "selfrev"
