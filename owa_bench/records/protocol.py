@@ -249,9 +249,9 @@ class Statistics(TomlRecord, frozen=True, kw_only=True):
 
 
 class Stopping(TomlRecord, frozen=True, kw_only=True):
-    """When a run stops: this share of an agent's attempts failed by no act of its own.
+    """When a run stops: this share of an agent's attempts failed through the harness.
 
-    That is through the harness or a model's provider, `failures_min` times at least.
+    At least `failures_min` attempts must have failed.
     """
 
     failure_share: Share

@@ -2,13 +2,10 @@
 
 import asyncio
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
@@ -19,7 +16,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from tests.builders.stub_server import error
+from tests.builders.stub_server import error, running
 
 MODEL = "qwen3-8b"
 IN_TEXT = '<tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
@@ -201,17 +198,5 @@ def chat_server(habits: Habits) -> _Server:
 @contextmanager
 def listening(habits: Habits) -> Iterator[str]:
     """Yield the base URL of a server on loopback."""
-    config = uvicorn.Config(
-        chat_server(habits).app(), port=0, log_level="error", lifespan="off"
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}{habits.path}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
+    with running(chat_server(habits).app()) as address:
+        yield f"{address}{habits.path}"

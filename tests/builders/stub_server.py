@@ -48,6 +48,23 @@ def error(status: int, message: str, **headers: str) -> JSONResponse:
 
 
 @contextmanager
+def running(app: Starlette) -> Iterator[str]:
+    """Yield the address of a server on loopback that runs an app in a thread."""
+    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join(10)
+
+
+@contextmanager
 def serving(policy: Policy, key: str = "", *, whole: bool = False) -> Iterator[str]:
     """Yield the base URL of a server that asks for `key` and answers by `policy`.
 
@@ -63,16 +80,5 @@ def serving(policy: Policy, key: str = "", *, whole: bool = False) -> Iterator[s
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="error", lifespan="off")
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.should_exit = True
-        thread.join(10)
+    with running(app) as address:
+        yield f"{address}/v1"

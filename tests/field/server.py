@@ -1,19 +1,18 @@
 """A chat server on loopback with one habit: it answers as a row of the table says."""
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+from tests.builders.stub_server import running
 
 USAGE = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
 PLAN = (("vault", {}), ("finish", {"answer": "", "p": 0.25}))
@@ -82,18 +81,8 @@ def serving(answer: Answer) -> Iterator[tuple[str, Server]]:
     app = Starlette(
         routes=[Route("/{path:path}", server.__call__, methods=["GET", "POST"])]
     )
-    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off")
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.005)
-    port = running.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}", server
-    finally:
-        running.should_exit = running.force_exit = True
-        thread.join(10)
+    with running(app) as address:
+        yield address, server
 
 
 # --- replies --------------------------------------------------------------------------

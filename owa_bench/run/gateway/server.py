@@ -52,14 +52,13 @@ from owa_bench.run.gateway.translation import (
     Translator,
     translation_fault,
 )
-from owa_bench.run.gateway.upstream import LATE, WRONG, Upstream
+from owa_bench.run.gateway.upstream import LATE, MOST_REPLY, WRONG, Upstream
 from owa_bench.seeding import fresh_bytes
 from owa_bench.shells import addresses
 from owa_bench.shells.loopback import serve_in_thread
 
 INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
 _STOP_S = 10.0
-_MOST_REPLY = 64 << 20
 _PATHS = {
     "POST": (
         "/chat/completions",
@@ -384,7 +383,7 @@ class ModelGateway:
                 heard = time.monotonic()
                 for event in stream.feed(chunk):
                     clean = self._upstream.scrubber.clean(event)
-                    kept += clean[: _MOST_REPLY - len(kept)]
+                    kept += clean[: MOST_REPLY - len(kept)]
                     yield clean
             rest = self._upstream.scrubber.clean(stream.end())
             kept += rest

@@ -170,7 +170,7 @@ class ModelRequest:
         # A reply that is no completion used nothing that the provider could count.
         counted = verdict in ("mistake", "failure")
         tokens = self.usage or TokenUsage(0, 0)
-        _, parameters = _terms(self.body)
+        parameters = _parameters(self.body)
         yield ModelCall(
             step=step,
             source="harness",
@@ -201,16 +201,15 @@ def _picture_digest(match: re.Match[bytes]) -> bytes:
     return match[1] + b";sha256," + sha256(match[2]).encode()
 
 
-def _terms(body: bytes) -> tuple[str, str]:
-    """Return the model that a request names, and its parameters as JSON."""
+def _parameters(body: bytes) -> str:
+    """Return the parameters of a request as JSON, its texts left out."""
     try:
         terms = bounded_json.decode(body) if body else {}
-        model = str(terms.get("model", ""))
         short = {name: terms[name] for name in terms if name not in _TEXTS}
     except (ValueError, AttributeError):
-        return "", "{}"
+        return "{}"
     text = msgspec.json.encode(short, order="sorted").decode()
-    return model[:_SHOWN], text if len(text) <= _SHOWN else "{}"
+    return text if len(text) <= _SHOWN else "{}"
 
 
 def _characters(body: bytes) -> int:

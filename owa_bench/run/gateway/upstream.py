@@ -21,7 +21,7 @@ from owa_bench.shells import addresses
 LATE = (httpx.TimeoutException, TimeoutError)
 WRONG = 400
 _GET = ("/models",)
-_MOST_REPLY = 64 << 20
+MOST_REPLY = 64 << 20
 _ANTHROPIC_VERSION = "2023-06-01"
 _PASSED = ("content-type", "retry-after", "x-request-id")
 _WORDS = 600  # characters of a library's words in a record
@@ -112,7 +112,7 @@ class Upstream:
         try:
             async for chunk in reply.aiter_bytes():
                 data += chunk
-                if len(data) > _MOST_REPLY:
+                if len(data) > MOST_REPLY:
                     raise httpx.DecodingError("the reply is too long")
         finally:
             await reply.aclose()

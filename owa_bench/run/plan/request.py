@@ -103,7 +103,7 @@ class RunOptions:
     "local" is this process, or `workers` processes; "ray" is the cluster at
     `ray_address`, or one started on this machine. `preflight` is told what answered
     before anything is signed or played; None: nothing is asked. The run stops when
-    more than `failure_share` of an agent's attempts failed through harness or provider;
+    more than `failure_share` of an agent's attempts failed through the harness;
     None: the protocol's share, 1: it never does.
     """
 

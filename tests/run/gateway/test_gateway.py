@@ -15,6 +15,7 @@ from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
+from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.server import ModelGateway
 from owa_bench.run.gateway.translation import ModelProvider
@@ -221,6 +222,17 @@ def test_a_request_that_the_agent_alone_writes_wrongly_is_the_agents(calls):
 
     _, [refused] = calls(policy, "AsksModel")
     assert (refused.leaf.status, refused.end.outcome) == ("complete", "agent_raised")
+
+
+def test_without_the_plain_question_the_agent_voids_its_episode(calls, monkeypatch):
+    """The control: what the agent wrote wrongly is then laid to the provider."""
+    monkeypatch.setattr(AgentLauncher, "model_answers", lambda *_: False)
+
+    def policy(messages):
+        return REPLY if messages else error(400, "no messages")
+
+    _, traces = calls(policy, "AsksModel")
+    assert {trace.leaf.status for trace in traces} == {"provider"}
 
 
 def test_a_server_that_refuses_a_plain_request_too_is_not_well(calls):
