@@ -1,6 +1,5 @@
 """`owa-bench doctor --model-url`: what a chat server can do."""
 
-import os
 from collections.abc import Sequence
 
 import msgspec
@@ -8,9 +7,8 @@ import typer
 from rich.text import Text
 
 from owa_bench.cli.console import OUT, as_json
-from owa_bench.errors import FieldError, UsageError
+from owa_bench.errors import UsageError
 
-_KEY = "OPENAI_API_KEY"
 _NO_CALL = "No tool call came, so there is no command: see the advice above."
 _STYLES = {"yes": "green", "no": "yellow", "refused": "yellow"}
 
@@ -35,20 +33,22 @@ def ask_server(
         json: Print the record.
 
     Raises:
-        UsageError: Address or model is missing.
+        UsageError: Address or model is missing, or cannot be used.
         Exit: With 1, the model makes no tool calls.
     """
+    from owa_bench.run.gateway.options import GatewayOptions
     from owa_bench.run.gateway.probe import probe_server
     from owa_bench.run.gateway.probe_advice import command_of
 
     if not (url and model):
         missing = "--model" if url else "--model-url"
         raise UsageError(f"{missing} is missing: doctor --model-url URL --model NAME")
-    found = probe_server(
-        url, model, headers=_headers(key_env, headers), seconds=seconds
+    options = GatewayOptions(
+        model_url=url, model_key_env=key_env, model_header=tuple(headers)
     )
+    found = probe_server(options, model, seconds=seconds)
     flags = dict(found.flags)
-    if key_env and key_env != _KEY:
+    if key_env:
         flags["--model-key-env"] = key_env
     command = command_of(found.options, flags, headers) if found.can_play else ""
     if json:
@@ -66,21 +66,3 @@ def ask_server(
         OUT.print(f"\n{command}" if command else f"\n{_NO_CALL}")
     if not command:
         raise typer.Exit(1)
-
-
-def _headers(key_env: str, pairs: Sequence[str]) -> dict[str, str]:
-    """Return the headers of every request, the key's among them."""
-    from owa_bench.run.gateway.probe_client import secret_of
-
-    headers = {}
-    name = key_env or (_KEY if os.environ.get(_KEY, "").strip() else "")
-    if name:
-        key = secret_of(name, os.environ, "--model-key-env")
-        headers["authorization"] = f"Bearer {key}"
-    for pair in pairs:
-        header, _, variable = pair.partition("=")
-        if not (header and variable):
-            rule = "must read NAME=ENV_VARIABLE, such as api-key=MY_KEY"
-            raise FieldError("--model-header", header, rule)
-        headers[header] = secret_of(variable, os.environ, "--model-header")
-    return headers

@@ -7,7 +7,7 @@ from typing import Any
 PARSER = (
     "the server does not read the model's tool calls: start it with the tool parser of "
     "this model (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; SGLang: "
-    "--tool-call-parser NAME; llama.cpp: --jinja)"
+    "--tool-call-parser NAME; llama.cpp: --jinja; Ollama: take a model marked `tools`)"
 )
 _MARKS = re.compile(
     r"<[|｜]?/?(\w+:)?tool[_▁]?calls?|\[TOOL_CALLS\]|<function[=_ ]|<\|python_tag\|>|"

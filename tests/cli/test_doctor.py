@@ -51,7 +51,7 @@ def test_a_server_without_calls_exits_1_and_gives_no_command(owa):
     with listening(Habits(tools="text", required="ignored")) as url:
         said = owa(f"doctor --model-url {url} --model {MODEL}")
     assert said.code == 1
-    assert "llama.cpp --jinja" in said.out
+    assert "llama.cpp: --jinja" in said.out
     assert "owa-bench run" not in said.out
 
 
@@ -59,14 +59,14 @@ def test_what_is_left_out_is_named(owa):
     for arguments, words in (
         (f"--model {MODEL}", "--model-url is missing"),
         ("--model-url http://127.0.0.1:9/v1", "--model is missing"),
-        (f"--model-url x --model {MODEL}", "must be an address"),
+        (f"--model-url x --model {MODEL}", "must begin with http://"),
         (
             f"--model-url http://h/v1 --model {MODEL} --model-key-env {KEY}",
-            "must name a variable that is set",
+            "must name a variable that is set and not empty",
         ),
         (
             f"--model-url http://h/v1 --model {MODEL} --model-header api-key",
-            "NAME=ENV_VARIABLE",
+            "must read HEADER=VARIABLE",
         ),
     ):
         said = owa(f"doctor {arguments}")

@@ -23,6 +23,7 @@ from owa_bench.shells import addresses
 _URL = "OPENAI_BASE_URL"
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _VARIABLE = re.compile(r"\w+", re.ASCII)
+_USUAL_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,60}")
 _LOOPBACK = "127.0.0.1,localhost,::1"
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,80})=(\w{1,200})", re.ASCII)
 _KEY = re.compile(r"[!-~]+( [!-~]+)*")  # what a header may hold; "Bearer .." too
@@ -86,7 +87,8 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise FieldError(option, "..", f"must be an address: {error}") from None
         if parts.scheme not in ("http", "https") or not parts.host:
             rule = "must begin with http:// or https:// and name a host"
-            raise FieldError(option, url.partition("?")[0], rule)
+            shown = ".." if "@" in url else url.partition("?")[0]
+            raise FieldError(option, shown, rule)
         if addresses.holds_secret(url):
             rule = (
                 "must hold no user, password or key: put it into a variable, which "
@@ -110,11 +112,11 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise FieldError("--model-header", f"{name}=..", rule)
             if match[2] not in os.environ:
                 rule = "must name a variable that is set"
-                raise FieldError("--model-header", match[2], rule)
+                raise FieldError("--model-header", _shown(match[2]), rule)
         key = os.environ.get(self.model_key_env, "").strip()
         if self.model_key_env and self.address and not key:
             rule = "must name a variable that is set and not empty"
-            raise FieldError("--model-key-env", self.model_key_env, rule)
+            raise FieldError("--model-key-env", _shown(self.model_key_env), rule)
         named = [self.key_env, *(h.partition("=")[2] for h in self.model_header)]
         for name in named:
             value = os.environ.get(name, "").strip()
@@ -176,18 +178,30 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         Returns:
             The gateway, running.
         """
-        url = self.address
-        if not (url or self.model_cache or self.allow_host):
+        if not (self.address or self.model_cache or self.allow_host):
             return None
-        provider = ModelProvider(
-            url=url,
+        provider = self.provider(_ACT_SHARE * act_s)
+        return ModelGateway(provider, frozenset(self.allow_host))
+
+    def provider(self, timeout_s: float) -> ModelProvider:
+        """Return the provider behind the gateway, with the keys of the environment.
+
+        Args:
+            timeout_s: Seconds that it has for one request.
+        """
+        return ModelProvider(
+            url=self.address,
             api=self.model_api,
             key=self._key(),
-            timeout_s=_ACT_SHARE * act_s,
+            timeout_s=timeout_s,
             cache=self.model_cache,
             headers=self._headers(),
         )
-        return ModelGateway(provider, frozenset(self.allow_host))
+
+
+def _shown(variable: str) -> str:
+    """Return what an error shows of a variable's name, which may be the key itself."""
+    return variable if _USUAL_NAME.fullmatch(variable) else "..(not shown)"
 
 
 def environment_secrets(

@@ -7,21 +7,22 @@ Source: docs/model-doctor.md.
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import get_args
 
 import httpx
 import msgspec
 
 from owa_bench.errors import FieldError
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.probe_advice import flags_of, options_of
 from owa_bench.run.gateway.probe_checks import ServerProbe
-from owa_bench.run.gateway.probe_client import ProbeClient, base_url
+from owa_bench.run.gateway.probe_client import ProbeClient
 from owa_bench.run.gateway.probe_requests import FindingName, ProbeState, ProbeVerdict
 from owa_bench.shells import addresses
 
 _AT_ONCE = 3
 _NO_TIME = "no time left"
+_LONGEST_S = 600.0  # of one request; the probe has a deadline for all of them
 
 
 class ServerFinding(msgspec.Struct, frozen=True):
@@ -66,19 +67,17 @@ class ServerFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probe_server(
-    url: str,
+    options: GatewayOptions,
     model: str,
     *,
-    headers: Mapping[str, str] | None = None,
     seconds: float = 10.0,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> ServerFindings:
     """Ask a server what it can do.
 
     Args:
-        url: Its address, such as http://127.0.0.1:8000/v1.
+        options: Its address, such as http://127.0.0.1:8000/v1, and its keys.
         model: Name of the model.
-        headers: Sent with each request; they hold the key.
         seconds: Budget of all checks together.
         transport: For tests.
 
@@ -86,35 +85,21 @@ def probe_server(
         The findings.
 
     Raises:
-        FieldError: The address, the model or the proxy of the environment cannot be
-            used.
+        FieldError: The address, a key or the model cannot be used.
+        UsageError: The environment names a proxy that cannot be used.
     """
     if not model.strip():
         raise FieldError("--model", model, "must be the model's name at the server")
-    return asyncio.run(_probe(base_url(url), model, headers or {}, seconds, transport))
+    options.check()
+    client = ProbeClient(options.provider(_LONGEST_S), transport)
+    return asyncio.run(_probe(client, model, seconds))
 
 
-async def _probe(
-    base: httpx.URL,
-    model: str,
-    headers: Mapping[str, str],
-    seconds: float,
-    transport: httpx.AsyncBaseTransport | None,
-) -> ServerFindings:
-    try:
-        client = ProbeClient(base, headers, transport)
-    except (ImportError, ValueError):
-        rule = (
-            "must be http://, https:// or socks5://, the last with pip install "
-            "'httpx[socks]'; unset it, or name the server's host in NO_PROXY"
-        )
-        names = "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"
-        raise FieldError(names, "the environment's", rule) from None
+async def _probe(client: ProbeClient, model: str, seconds: float) -> ServerFindings:
     begun = time.perf_counter()
+    at_once = 1 if addresses.is_loopback(client.base) else _AT_ONCE
     async with client:
-        probe = ServerProbe(
-            client, model, 1 if addresses.is_loopback(str(base)) else _AT_ONCE
-        )
+        probe = ServerProbe(client, model, at_once)
         await probe.run(seconds)
     return _findings(probe.state, time.perf_counter() - begun)
 
@@ -131,7 +116,7 @@ def _findings(state: ProbeState, seconds: float) -> ServerFindings:
         rows.append(ServerFinding(name, *state.rows.get(name, rest)))
     verdicts: dict[str, str] = {row.name: row.verdict for row in rows}
     return ServerFindings(
-        url=str(state.client.base),
+        url=state.client.base,
         model=state.model,
         seconds=round(seconds, 1),
         findings=tuple(rows),

@@ -49,7 +49,7 @@ def options_of(state: ProbeState, verdicts: Mapping[str, str]) -> dict[str, str]
 
 def flags_of(state: ProbeState) -> dict[str, str]:
     """Return the flags of `run` for a server, those of its key apart."""
-    flags = {"--model-url": str(state.client.base)}
+    flags = {"--model-url": state.client.base}
     if (seconds := _act_seconds(state)) > _ACT_S:
         flags["--act-seconds"] = f"{seconds:.0f}"
     return flags

@@ -6,28 +6,21 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 
+from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
 from owa_bench.run.gateway import probe_requests as requests
 from owa_bench.run.gateway.probe_client import ProbeClient, ServerReply, dig
 from owa_bench.run.gateway.probe_context import probe_context, probe_told_context
 from owa_bench.run.gateway.probe_requests import (
     CAPS,
-    REFUSALS,
     FindingName,
     ProbeState,
     ProbeVerdict,
     calls_in,
-    count_of,
-    has_call_in_text,
     reasoning_in,
 )
+from owa_bench.shells import addresses
 
-_KEY_REFUSED = frozenset({401, 403})
 _LONGER_CAP = 2_048  # for a model that thinks before it calls
-_PARSER = (
-    "start the server with its tool parser: vLLM --enable-auto-tool-choice "
-    "--tool-call-parser NAME, llama.cpp --jinja, SGLang --tool-call-parser NAME; "
-    "Ollama: take a model marked `tools`"
-)
 
 
 class ServerProbe:
@@ -83,18 +76,18 @@ class ServerProbe:
         state, reply = self.state, ServerReply(0, "")
         for state.cap in CAPS:
             reply = await state.ask(requests.ONE_CALL, tools=True)
-            refused_cap = reply.status in REFUSALS and state.cap in reply.text
+            refused_cap = reply.is_refusal and state.cap in reply.words
             if not (state.cap and refused_cap):
                 break
-            state.refused_caps.append(f"{state.cap}: {reply.cause}")
+            state.refused_caps.append(f"{state.cap}: {reply.words}")
         if not reply.is_completion:
             plain = ServerReply(0, "")
-            if reply.status in REFUSALS and "tool" in reply.text:
+            if reply.is_refusal and "tool" in reply.words:
                 plain = await state.ask(requests.ONE_CALL)
             if not plain.is_completion:
                 await self._say_unreachable(reply)
                 return False
-            state.put("tools", "refused", reply.cause, _PARSER)
+            state.put("tools", "refused", reply.words, PARSER)
             self._say_answer(plain)
         else:
             self._say_answer(reply)
@@ -123,54 +116,50 @@ class ServerProbe:
             faults = [fault for call in calls for fault in call.faults]
             said = f"calls {calls[0].name}"
             self.state.put("tools", "yes", "; ".join([said, *faults]))
-        elif has_call_in_text(reply.message):
+        elif is_call_as_text(said_in(reply.message), requests.TOOL_NAMES):
             detail = "the call is written into the text, tool_calls is empty"
-            self.state.put("tools", "no", detail, _PARSER)
+            self.state.put("tools", "no", detail, PARSER)
         elif requests.is_cut(reply):
             detail = "the reply ended at its cap of tokens before a call"
             fix = "a model that thinks for long: max_tokens=8192 and --act-seconds 300"
             self.state.put("tools", "no", detail, fix)
         else:
             detail = "it answers in prose, though asked for a call"
-            fix = f"try tool_choice=required, see below; else {_PARSER}"
+            fix = f"try tool_choice=required, see below; perhaps {PARSER}"
             self.state.put("tools", "no", detail, fix)
 
     async def _say_unreachable(self, reply: ServerReply) -> None:
         """Record why no chat reply came, with the way out."""
         state = self.state
         state.stopped = "no chat reply to go by"
-        detail, fix = reply.cause, "is the server running, is --model-url right?"
+        detail, fix = reply.words, "is the server running, is --model-url right?"
         listing = await state.client.models()
-        names = requests.names_in(listing.body)
-        told = state.model in reply.text or "model" in reply.words.lower()
-        if reply.status in _KEY_REFUSED:
+        names = requests.names_in(listing)
+        told = state.model in reply.words or "model" in reply.words.lower()
+        if reply.cause == "key":
             fix = (
                 "--model-key-env names the variable of the key; another header than "
                 "Authorization: --model-header NAME=ENV_VARIABLE"
             )
-        elif names and state.model not in names and (told or reply.status in REFUSALS):
+        elif names and state.model not in names and (told or reply.is_refusal):
             near = difflib.get_close_matches(state.model, names, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}? " if near else ""
             fix = f"{hint}the server lists {', '.join(names[:8])}"
-        elif reply.is_page or reply.status in {404, 405}:
-            below = await state.client.models("/v1")
-            fix = "the address must end where /chat/completions follows, often in /v1"
-            if requests.names_in(below.body):
-                good = state.client.base.copy_with(
-                    path=state.client.base.path.rstrip("/") + "/v1"
-                )
-                fix = f"--model-url {good}"
-            elif reply.is_page:
-                fix += "; a sign-in page: a key, VPN or cookie is missing"
         elif reply.status == httpx.codes.SERVICE_UNAVAILABLE:
             fix = "it may still be loading the model: ask again in a minute"
-        elif reply.status == httpx.codes.OK:
-            detail = f"HTTP 200 without a chat completion: {reply.words}"
+        elif reply.cause == "no completion" or (reply.cause == "model" and not names):
+            detail = f"no chat completion: {reply.words}"
+            fix = "the address must end where /chat/completions follows, often in /v1"
+            below = await state.client.models("/v1")
+            if requests.names_in(below):
+                fix = f"--model-url {addresses.endpoint_of(state.client.base, '/v1')}"
+            elif reply.body is None:
+                fix += "; for a sign-in page: a key, VPN or cookie is missing"
         state.put("chat", "refused" if reply.status else "no", detail, fix)
 
     def _say_cap(self) -> None:
         state = self.state
-        written = count_of(state.first, "completion_tokens") or 0
+        written = state.first.usage.tokens_out if state.first.usage else 0
         if state.cap and written > requests.CAP and not state.thinks:
             detail = f"{state.cap} is accepted and ignored: {written} tokens"
             state.put("reply cap", "no", detail, "cap replies at the server")
@@ -185,15 +174,13 @@ class ServerProbe:
 
     def _say_usage(self, reply: ServerReply) -> None:
         state = self.state
-        sent, written = (
-            count_of(reply, name) for name in ("prompt_tokens", "completion_tokens")
-        )
-        if sent is None or written is None:
+        if reply.usage is None:
             detail = "replies count no tokens: cost and axis $ will be unknown"
             state.put("usage", "no", detail)
         else:
+            sent, written, _ = reply.usage
             state.put("usage", "yes", f"{sent} tokens read, {written} written")
-            state.measure_first(reply.seconds, written)
+            state.measure_speed(reply, least=True)
         fields = reasoning_in(reply.message)
         thought = dig(
             reply.body, "usage", "completion_tokens_details", "reasoning_tokens"
@@ -259,7 +246,7 @@ class ServerProbe:
             state.put("reasoning echoed", "not tried", "a reply did not come")
             return
         verdict: ProbeVerdict = "yes" if reply.is_completion else "refused"
-        missing = "accepted too" if without.is_completion else f"is {without.cause}"
+        missing = "accepted too" if without.is_completion else f"is {without.words}"
         detail = f"as it came: {verdict}; a turn without it {missing}"
         state.put("reasoning echoed", verdict, detail)
 
@@ -273,14 +260,12 @@ class ServerProbe:
         if not reply.is_completion:
             state.put_refusal("usage in streams", reply)
             reply = await state.ask(requests.COUNT, cap=64, stream=True)
-            state.measure_speed(reply, None)
-            return
-        written = count_of(reply, "completion_tokens")
-        if written is None:
+        elif reply.usage is None:
             state.put("usage in streams", "no", "streams count no tokens")
         else:
+            written = reply.usage.tokens_out
             state.put("usage in streams", "yes", f"{written} tokens written")
-        state.measure_speed(reply, written)
+        state.measure_speed(reply)
 
     async def _check_temperature(self) -> None:
         reply = await self.state.ask(requests.SHORT, cap=16, temperature=0)
@@ -309,7 +294,7 @@ class ServerProbe:
             if not reply.is_completion:
                 state.put_refusal("seed", reply, "seed=none")
                 return
-            texts.append(requests.said_in(reply.message))
+            texts.append(said_in(reply.message))
         if not any(texts):
             state.put("seed", "yes", "accepted; whether it counts: both replies empty")
         elif texts[0] == texts[1]:

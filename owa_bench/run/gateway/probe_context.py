@@ -3,7 +3,7 @@
 from typing import Any
 
 from owa_bench.run.gateway.probe_client import ServerReply, dig
-from owa_bench.run.gateway.probe_requests import ProbeState, count_of
+from owa_bench.run.gateway.probe_requests import ProbeState
 
 _FIRST_LINES = 120  # some 1,500 tokens: enough for caches of prompts
 _MOST_TOKENS = 70_000  # of one prompt, so that a hosted server stays cheap
@@ -18,22 +18,21 @@ _FIELDS = (
     ("meta", "n_ctx"),
 )
 _PROPS = (("default_generation_settings", "n_ctx"), ("n_ctx",))
-_CACHED = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",))
 _OLLAMA = "OLLAMA_CONTEXT_LENGTH=32768 ollama serve, or num_ctx in a Modelfile"
 
 
 async def probe_told_context(state: ProbeState) -> None:
     """Record the context length that the server tells of."""
-    listing = dig((await state.client.models()).body, "data")
+    listing = dig(await state.client.models(), "data")
     entries = listing if isinstance(listing, list) else []
     named = [entry for entry in entries if dig(entry, "id") == state.model]
     for entry in named or (entries if len(entries) == 1 else []):
         if _say_told(state, _number(entry, _FIELDS), "/models"):
             return
-    props = (await state.client.at_root("/props")).body
+    props = await state.client.at_root("/props")
     if _say_told(state, _number(props, _PROPS), "/props"):
         return
-    shown = (await state.client.at_root("/api/show", {"model": state.model})).body
+    shown = await state.client.at_root("/api/show", {"model": state.model})
     if (model_info := dig(shown, "model_info")) is not None:
         _say_ollama(state, model_info, dig(shown, "parameters"))
         return
@@ -80,11 +79,11 @@ async def probe_context(state: ProbeState) -> None:
         return
     _say_cached(state, await _long(state, lines))
     while True:
-        tokens = count_of(reply, "prompt_tokens")
-        if tokens is None:
+        if reply.usage is None:
             detail = "it accepts the prompt, but counts no tokens: cannot be told"
             state.put("context reached", "not tried", detail)
             return
+        tokens = reply.usage.tokens_in
         if before and tokens < _GROWTH * before:
             _say_cut(state, before, tokens)
             return
@@ -96,7 +95,7 @@ async def probe_context(state: ProbeState) -> None:
         reply = await _long(state, lines)
         if not reply.is_completion:
             state.context_limit = 2 * tokens if state.context_told is None else None
-            detail = f"at least {tokens:,} tokens; {2 * tokens:,} give {reply.cause}"
+            detail = f"at least {tokens:,} tokens; {2 * tokens:,} give {reply.words}"
             state.put("context reached", "yes", detail)
             return
 
@@ -111,16 +110,14 @@ async def _long(state: ProbeState, lines: int) -> ServerReply:
 def _say_cached(state: ProbeState, second: ServerReply) -> None:
     """Record whether an equal second request counts what was cached."""
     if not second.is_completion:
-        state.put("cached counts", "not tried", second.cause)
-        return
-    counts = [dig(second.body, "usage", *path) for path in _CACHED]
-    cached = [count for count in counts if type(count) is int]
-    sent = count_of(second, "prompt_tokens")
-    if cached:
-        detail = f"{max(cached):,} of {sent:,} tokens in an equal second request"
-        state.put("cached counts", "yes", detail if sent else f"{max(cached):,}")
+        state.put("cached counts", "not tried", second.words)
+    elif second.usage and second.usage.tokens_cached:
+        sent, _, cached = second.usage
+        detail = f"{cached:,} of {sent:,} tokens in an equal second request"
+        state.put("cached counts", "yes", detail)
     else:
-        state.put("cached counts", "no", "usage says nothing of cached tokens")
+        detail = "usage counts no cached tokens in an equal second request"
+        state.put("cached counts", "no", detail)
 
 
 def _say_cut(state: ProbeState, before: int, tokens: int) -> None:

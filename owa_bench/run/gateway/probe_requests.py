@@ -1,10 +1,9 @@
 """Requests of the model probe, and how its checks read replies."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from owa_bench.records import model_replies
 from owa_bench.run.gateway.probe_client import ProbeClient, ServerReply, dig
 
 FindingName = Literal[
@@ -29,15 +28,9 @@ FindingName = Literal[
 ProbeVerdict = Literal["yes", "no", "refused", "not tried"]
 
 CAPS = ("max_tokens", "max_completion_tokens", "")  # fields that cap a reply
-REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})  # of a field, in some form
 CAP = 256
-TOOL, OTHER = "add", "note"
+TOOL, OTHER = TOOL_NAMES = ("add", "note")
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
-_FEW_CHUNKS = 3
-_MARKS = re.compile(
-    r"<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function[=_]|<\|tool|functools\["
-    rf'|"(name|function)"\s*:\s*"({TOOL}|{OTHER})"|\b{TOOL}\(\s*(a\s*=|\d)'
-)
 
 
 def _tool(name: str, about: str, **parameters: str) -> dict[str, Any]:
@@ -131,10 +124,10 @@ class ProbeState:
             reply: The reply.
             advice: What to do about a refusal.
         """
-        if reply.status in REFUSALS:
-            self.put(name, "refused", reply.cause, advice)
+        if reply.is_refusal:
+            self.put(name, "refused", reply.words, advice)
         else:
-            self.put(name, "not tried", f"no reply to go by: {reply.cause}")
+            self.put(name, "not tried", f"no reply to go by: {reply.words}")
 
     async def ask(
         self,
@@ -162,72 +155,44 @@ class ProbeState:
             body[self.cap] = cap
         return await self.client.chat(body)
 
-    def measure_first(self, seconds: float, written: int) -> None:
-        """Record the least speed that a whole reply shows.
+    def measure_speed(self, reply: ServerReply, *, least: bool = False) -> None:
+        """Record tokens per second of a reply.
 
         Args:
-            seconds: That it took, reading the prompt among them.
-            written: Its tokens.
+            reply: The reply; where it counts no tokens, pieces of text are counted.
+            least: Whether the time of a long prompt may stand in it.
         """
-        if seconds > 0 and written:
-            self.tokens_per_second = round(written / seconds, 1)
-            detail = f"at least {self.tokens_per_second:g}, by the first reply"
-            self.put("tokens per second", "yes", detail)
-
-    def measure_speed(self, reply: ServerReply, written: int | None) -> None:
-        """Record tokens per second of a streamed reply.
-
-        Args:
-            reply: The reply.
-            written: Its tokens by usage; None counts pieces of text.
-        """
-        pieces = dig(reply.body, "pieces") or 0
-        tokens, source = (written, "usage") if written else (pieces, "pieces of text")
-        moments = reply.chunks
-        span = moments[-1] - moments[0] if moments else 0.0
-        if len(moments) <= _FEW_CHUNKS or not tokens or span <= 0:
-            span = reply.seconds
-        if not tokens or span <= 0:
+        usage = reply.usage
+        tokens = (usage and usage.tokens_out) or reply.pieces
+        if not tokens or reply.seconds <= 0:
             if self.tokens_per_second is None:
                 self.put("tokens per second", "not tried", "nothing to count")
             return
-        self.tokens_per_second = round(tokens / span, 1)
-        detail = f"{self.tokens_per_second:g}, by {source}"
+        self.tokens_per_second = speed = round(tokens / reply.seconds, 1)
+        source = "usage" if usage else "pieces of text"
+        words = f"at least {speed:g}, by the first reply"
+        detail = words if least else f"{speed:g}, by {source}"
         self.put("tokens per second", "yes", detail)
 
 
 def calls_in(message: Any) -> list[ProbeCall]:
     """Return the tool calls of a message."""
-    listing = dig(message, "tool_calls")
+    read = model_replies.calls_in(message) if isinstance(message, dict) else None
     calls = []
-    for call in listing if isinstance(listing, list) else ():
-        name = str(dig(call, "function", "name") or "")
-        arguments = dig(call, "function", "arguments")
-        id_ = dig(call, "id")
+    for call in read or ():
+        name = str(call["function"].get("name") or "")
+        arguments = call["function"].get("arguments")
         faults = []
-        if name not in {TOOL, OTHER}:
+        if name not in TOOL_NAMES:
             faults.append(f"calls an unknown tool {name[:40]!r}")
-        if not id_:
+        if not call.get("id"):
             faults.append("calls have no id")
         if not isinstance(arguments, str):
             faults.append("arguments are no text but an object")
-        elif not _is_object(arguments):
+        elif not isinstance(model_replies.decoded(arguments), dict):
             faults.append("arguments are no JSON object")
-        calls.append(ProbeCall(name, str(id_ or ""), tuple(faults)))
+        calls.append(ProbeCall(name, str(call.get("id") or ""), tuple(faults)))
     return calls
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def has_call_in_text(message: Any) -> bool:
-    """Return whether a message's text holds what reads like a tool call."""
-    texts = (dig(message, name) for name in ("content", *_REASONING))
-    return any(isinstance(text, str) and _MARKS.search(text) for text in texts)
 
 
 def is_cut(reply: ServerReply) -> bool:
@@ -238,28 +203,6 @@ def is_cut(reply: ServerReply) -> bool:
 def reasoning_in(message: Any) -> list[str]:
     """Return the fields of reasoning that a message holds."""
     return [name for name in _REASONING if dig(message, name)]
-
-
-def said_in(message: Any) -> str:
-    """Return all text of a message, reasoning too."""
-    texts = (dig(message, name) for name in ("content", *_REASONING))
-    return "\n".join(str(text) for text in texts if text)
-
-
-def count_of(reply: ServerReply, name: str) -> int | None:
-    """Return a count of a reply's usage, None where it has none.
-
-    Args:
-        reply: The reply.
-        name: Of the count.
-
-    Returns:
-        The count.
-    """
-    count = dig(reply.body, "usage", name)
-    if isinstance(count, float) and count.is_integer():
-        return int(count)
-    return count if type(count) is int else None
 
 
 def names_in(listing: Any) -> list[str]:

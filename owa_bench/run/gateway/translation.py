@@ -24,6 +24,7 @@ _PARAMETERS = frozenset(
 )
 _IGNORED = frozenset({"model", "stream", "stream_options", "user"})
 _LIBRARY = "litellm"
+_ANTHROPIC_VERSION = "2023-06-01"
 
 
 class ProviderApi(NamedTuple):
@@ -69,6 +70,22 @@ class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> tuple[str, ...]:
         """What no reply and no record may hold."""
         return (self.key, *(value for _, value in self.headers))
+
+    def signed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers of a request with the provider's own and its key.
+
+        Args:
+            headers: Of the request; a header with a key stands in place of the key.
+        """
+        signed = {**headers, **dict(self.headers)}
+        own = {name.lower() for name in signed}
+        if self.api == "anthropic":
+            signed.setdefault("anthropic-version", _ANTHROPIC_VERSION)
+            if self.key:
+                signed.setdefault("x-api-key", self.key)
+        elif self.key and not own & {"authorization", "api-key", "x-api-key"}:
+            signed["authorization"] = f"Bearer {self.key}"
+        return signed
 
 
 def require_library() -> None:

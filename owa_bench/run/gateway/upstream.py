@@ -22,7 +22,6 @@ LATE = (httpx.TimeoutException, TimeoutError)
 WRONG = 400
 _GET = ("/models",)
 MOST_REPLY = 64 << 20
-_ANTHROPIC_VERSION = "2023-06-01"
 _PASSED = ("content-type", "retry-after", "x-request-id")
 _WORDS = 600  # characters of a library's words in a record
 
@@ -32,15 +31,20 @@ class Upstream:
 
     Args:
         provider: Where requests go.
+        transport: For tests.
 
     Raises:
         UsageError: The environment names a proxy that cannot be used.
     """
 
-    def __init__(self, provider: ModelProvider) -> None:
+    def __init__(
+        self,
+        provider: ModelProvider,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self.provider = provider
         self.scrubber = Scrubber(provider.secrets)
-        self.client = _client_of(provider)
+        self.client = _client_of(provider, transport)
 
     async def send(
         self, record: ModelRequest, changed: Mapping[str, Any] | None = None
@@ -81,18 +85,10 @@ class Upstream:
         return reply
 
     def _request(self, record: ModelRequest, content: bytes) -> httpx.Request:
-        provider, path = self.provider, record.path
+        path = f"/v1{record.path}" if self.provider.api == "anthropic" else record.path
         headers = {"content-type": "application/json"} if content else {}
-        headers |= record.headers | dict(provider.headers)
-        own = {name.lower() for name in headers}
-        if provider.api == "anthropic":
-            headers.setdefault("anthropic-version", _ANTHROPIC_VERSION)
-            path = f"/v1{path}"
-            if provider.key:
-                headers.setdefault("x-api-key", provider.key)
-        elif provider.key and not own & {"authorization", "api-key", "x-api-key"}:
-            headers["authorization"] = f"Bearer {provider.key}"
-        url = addresses.endpoint_of(provider.url, path)
+        headers = self.provider.signed(headers | record.headers)
+        url = addresses.endpoint_of(self.provider.url, path)
         method = "GET" if path.removeprefix("/v1").startswith(_GET) else "POST"
         return self.client.build_request(
             method, url, content=content or None, headers=headers
@@ -196,7 +192,9 @@ def _target(reply: httpx.Response) -> str:
     return f"{url.scheme}://{url.host}" if url.host else "another path"
 
 
-def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
+def _client_of(
+    provider: ModelProvider, transport: httpx.AsyncBaseTransport | None
+) -> httpx.AsyncClient:
     """Return the client of a provider; UsageError for a proxy that it cannot use."""
     url = provider.url or "http://127.0.0.1"
     proxied = addresses.uses_proxy(url)
@@ -205,7 +203,10 @@ def _client_of(provider: ModelProvider) -> httpx.AsyncClient:
         verify = addresses.certificates(os.environ)
     try:
         return httpx.AsyncClient(
-            timeout=provider.timeout_s, trust_env=proxied, verify=verify
+            timeout=provider.timeout_s,
+            trust_env=proxied,
+            verify=verify,
+            transport=transport,
         )
     except (ValueError, ImportError, httpx.InvalidURL) as error:
         kind = type(error).__name__

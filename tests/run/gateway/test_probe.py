@@ -7,10 +7,11 @@ import httpx
 import msgspec
 import pytest
 
-from owa_bench.errors import FieldError
+from owa_bench.errors import FieldError, UsageError
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.probe import probe_server
 from owa_bench.run.gateway.probe_advice import command_of, flags_of, options_of
-from owa_bench.run.gateway.probe_client import ProbeClient, base_url, secret_of
+from owa_bench.run.gateway.probe_client import ProbeClient
 from owa_bench.run.gateway.probe_requests import FindingName, ProbeState
 from tests.builders.chat_server import MODEL, Habits, chat_server
 
@@ -19,13 +20,16 @@ ADDRESS = "http://model.example/v1"
 VERDICTS = dict.fromkeys(get_args(FindingName), "yes")
 
 
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("MY_KEY", f" {KEY}\r\n")
+
+
 def probe(habits, *, url=ADDRESS, model=MODEL, key="", seconds=30.0):
     """Return what the probe finds at a server of these habits."""
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+    options = GatewayOptions(model_url=url, model_key_env=key)
     transport = httpx.ASGITransport(chat_server(habits).app())
-    return probe_server(
-        url, model, headers=headers, seconds=seconds, transport=transport
-    )
+    return probe_server(options, model, seconds=seconds, transport=transport)
 
 
 # habits, finding, verdict, words in its detail or advice, options beside the model
@@ -80,7 +84,7 @@ ROWS = {
         {"tools": "text", "required": "ignored"},
         "tools",
         "no",
-        "llama.cpp --jinja",
+        "llama.cpp: --jinja",
         {},
     ),
     "required is refused": (
@@ -175,7 +179,7 @@ ROWS = {
         {"cached": False},
         "cached counts",
         "no",
-        "nothing of cached",
+        "no cached tokens",
         {},
     ),
     "one call at a time": ({"parallel": False}, "parallel calls", "no", "1 calls", {}),
@@ -269,9 +273,9 @@ def test_a_server_without_calls_cannot_play():
 @pytest.mark.parametrize(
     ("habits", "arguments", "words"),
     [
-        (Habits(key="other"), {"key": KEY}, "--model-key-env"),
+        (Habits(key="other"), {"key": "MY_KEY"}, "--model-key-env"),
         (Habits(), {"model": "qwen3-8"}, f"did you mean {MODEL}?"),
-        (Habits(page=True, path="/else"), {}, "a web page"),
+        (Habits(page=True, path="/else"), {}, "a page"),
         (
             Habits(),
             {"url": "http://model.example"},
@@ -295,14 +299,14 @@ def test_a_server_that_does_not_answer_is_named_with_the_way_out(
 
 
 def test_nothing_listens():
-    found = probe_server("http://127.0.0.1:9/v1", MODEL)
+    found = probe_server(GatewayOptions(model_url="http://127.0.0.1:9/v1"), MODEL)
     assert "nothing listens at 127.0.0.1:9" in found.finding("chat").detail
 
 
 @pytest.mark.parametrize("habits", [Habits(key="other"), Habits(echo_key=True)])
 def test_no_key_is_shown(habits):
-    found = probe(habits, key=KEY)
-    assert "{key}" in found.finding("chat").detail
+    found = probe(habits, key="MY_KEY")
+    assert "{secret:api_key}" in found.finding("chat").detail
     assert KEY not in str(msgspec.json.encode(found))
 
 
@@ -324,29 +328,45 @@ def test_a_slow_server_leaves_questions_untried():
         ("http://h/v1/", "http://h/v1"),
         ("https://h/v1/chat/completions", "https://h/v1"),
         ("https://h/openai/d?api-version=1", "https://h/openai/d?api-version=1"),
-        (" http://h:8000/v1#x ", "http://h:8000/v1"),
+        (" http://h:8000/v1 ", "http://h:8000/v1"),
     ],
 )
 def test_addresses_are_read_as_they_are_pasted(address, base):
-    assert str(base_url(address)) == base
+    provider = GatewayOptions(model_url=address).provider(1)
+    assert ProbeClient(provider).base == base
 
 
 @pytest.mark.parametrize(
     "address",
-    ["h:8000", "ftp://h/v1", f"http://me:{KEY}@h/v1", f"https://h/?key={KEY}"],
+    [
+        "h:8000",
+        "ftp://h/v1",
+        f"http://me:{KEY}@h/v1",
+        f"https://h/?key={KEY}",
+        f"me:{KEY}@h:8000",
+        f"ftp://me:{KEY}@h/v1",
+    ],
 )
 def test_other_addresses_are_refused(address):
     with pytest.raises(FieldError, match="--model-url") as refused:
-        base_url(address)
+        probe_server(GatewayOptions(model_url=address), MODEL)
     assert KEY not in str(refused.value)
 
 
-def test_a_key_is_trimmed_and_never_in_an_error():
-    assert secret_of("K", {"K": f" {KEY}\r\n"}, "--o") == KEY
-    for name, value in {"K": f"{KEY} {KEY}", KEY: "", "L": f"{KEY}\n{KEY}"}.items():
-        with pytest.raises(FieldError) as refused:
-            secret_of(name, {name: value}, "--o")
-        assert KEY not in str(refused.value)
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"model_key_env": KEY},
+        {"model_key_env": "TWO"},
+        {"model_header": (f"api-key={KEY.replace('-', '_')}",)},
+        {"model_header": ("api-key=TWO",)},
+    ],
+)
+def test_no_key_is_in_an_error(monkeypatch, terms):
+    monkeypatch.setenv("TWO", f"{KEY}\n{KEY}")
+    with pytest.raises(UsageError) as refused:
+        probe_server(GatewayOptions(model_url=ADDRESS, **terms), MODEL)
+    assert KEY not in str(refused.value).replace("_", "-")
 
 
 def test_the_query_of_an_address_stays_in_every_request():
@@ -357,7 +377,8 @@ def test_the_query_of_an_address_stays_in_every_request():
         seen.append(request.url)
         return await httpx.ASGITransport(server.app()).handle_async_request(request)
 
-    probe_server(f"{ADDRESS}?api-version=1", MODEL, transport=httpx.MockTransport(note))
+    options = GatewayOptions(model_url=f"{ADDRESS}?api-version=1")
+    probe_server(options, MODEL, transport=httpx.MockTransport(note))
     assert {url.query for url in seen} == {b"api-version=1"}
 
 
@@ -371,7 +392,9 @@ def test_the_query_of_an_address_stays_in_every_request():
     ],
 )
 def test_a_slow_model_gets_time_for_one_act(speed, thinks, seconds):
-    state = ProbeState(ProbeClient(base_url(ADDRESS), {}), MODEL)
+    state = ProbeState(
+        ProbeClient(GatewayOptions(model_url=ADDRESS).provider(1)), MODEL
+    )
     state.tokens_per_second, state.thinks = speed, thinks
     assert flags_of(state).get("--act-seconds") == seconds
     assert ("timeout" in options_of(state, VERDICTS)) == bool(seconds)
