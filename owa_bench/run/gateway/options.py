@@ -112,11 +112,11 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise FieldError("--model-header", f"{name}=..", rule)
             if match[2] not in os.environ:
                 rule = "must name a variable that is set"
-                raise FieldError("--model-header", _shown(match[2]), rule)
+                raise FieldError("--model-header", _name_text(match[2]), rule)
         key = os.environ.get(self.model_key_env, "").strip()
         if self.model_key_env and self.address and not key:
             rule = "must name a variable that is set and not empty"
-            raise FieldError("--model-key-env", _shown(self.model_key_env), rule)
+            raise FieldError("--model-key-env", _name_text(self.model_key_env), rule)
         named = [self.key_env, *(h.partition("=")[2] for h in self.model_header)]
         for name in named:
             value = os.environ.get(name, "").strip()
@@ -199,7 +199,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _shown(variable: str) -> str:
+def _name_text(variable: str) -> str:
     """Return what an error shows of a variable's name, which may be the key itself."""
     return variable if _USUAL_NAME.fullmatch(variable) else "..(not shown)"
 

@@ -143,7 +143,7 @@ class ProbeClient:
     async def _look(self, url: str, body: Mapping[str, Any] | None = None) -> Any:
         upstream = self._upstream
         method = "GET" if body is None else "POST"
-        headers = upstream.provider.signed({})
+        headers = upstream.provider.sign({})
         try:
             reply = await upstream.client.request(
                 method, url, headers=headers, json=body

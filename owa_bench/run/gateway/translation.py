@@ -71,7 +71,7 @@ class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
         """What no reply and no record may hold."""
         return (self.key, *(value for _, value in self.headers))
 
-    def signed(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def sign(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers of a request with the provider's own and its key.
 
         Args:

@@ -87,7 +87,7 @@ class Upstream:
     def _request(self, record: ModelRequest, content: bytes) -> httpx.Request:
         path = f"/v1{record.path}" if self.provider.api == "anthropic" else record.path
         headers = {"content-type": "application/json"} if content else {}
-        headers = self.provider.signed(headers | record.headers)
+        headers = self.provider.sign(headers | record.headers)
         url = addresses.endpoint_of(self.provider.url, path)
         method = "GET" if path.removeprefix("/v1").startswith(_GET) else "POST"
         return self.client.build_request(
