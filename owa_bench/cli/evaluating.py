@@ -13,7 +13,7 @@ from owa_bench.cli.options import AsJson, option
 from owa_bench.cli.playing import play_shown
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.agents.archives import unpack
+from owa_bench.run.agents.bundles import unpack
 from owa_bench.run.agents.hosting import Isolation
 from owa_bench.run.agents.images import is_image
 from owa_bench.run.laboratory.own_subject import (
@@ -42,7 +42,9 @@ def evaluate(
 ) -> None:
     """Play a submitted agent under your seeds, your key and your sandbox (V5).
 
-    The digest of bundle or image stands in the plan's nonce. Where a reader's registry
+    `agent` in the manifest is a file, an object, a trained model or a command of the
+    bundle; nothing else is played. The arm is called by the manifest's `name` and the
+    digest of the bundle, which stands in the plan. Where a reader's registry
     names your key as an evaluator, the run is V5 for them. The same command goes on
     with a run that was stopped.
 
@@ -59,8 +61,8 @@ def evaluate(
     home = keys.data_folder()
     folder, submitted = None, f"image {agent}"
     if not is_image(agent):
-        folder, agent, digest = unpack(Path(agent), home)
-        submitted = f"bundle {digest}"
+        bundle = unpack(Path(agent), home)
+        folder, agent, submitted = bundle.folder, bundle.spec, f"bundle {bundle.digest}"
     run_options = requests.RunOptions(
         home=home, folder=folder, key=key, workers=workers
     )

@@ -18,6 +18,7 @@ MAX_FAILURES = 3  # `Plan.attempt_rule`: attempts of an entry that the harness f
 MAX_PROVIDER_FAILURES = 2  # attempts of an entry that a provider failed, a call of run
 PERSON = "person:"  # before the name of a person in an arm's agent
 SCRIPTED_PERSON = "scripted-person:"  # a program in a person's place
+HARNESS = "harness"  # hosting of a control policy, which the harness itself plays
 READER = "reader:"  # a person or program that sees text files alone
 # The assurance of a run is at most this, by the hosting of any of its agents.
 WEAK_HOSTINGS: Mapping[str, int] = {
@@ -249,7 +250,14 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def arm_role(arm: Arm) -> str:
-    """Return what an arm is in its run: learner, frozen, placebo or baseline."""
+    """Return what an arm is in its run.
+
+    Returns:
+        reference (a control policy, which knows the world), frozen, placebo, baseline,
+        or learner.
+    """
+    if arm.hosting == HARNESS:
+        return "reference"
     for role in ("frozen", "placebo", "baseline"):
         if getattr(arm, role):
             return role

@@ -70,6 +70,8 @@ def _other_entries(plan: Plan, asked: dict[str, str]) -> str:
     agents: dict[str, Counter[str]] = defaultdict(Counter)
     for arm in plan.arms:
         role = arm_role(arm)
+        if role == "reference":  # no level is given for it, whatever it is asked
+            continue
         if asked.get(role) != arm_terms(plan, arm):
             return (
                 f"arm {arm.name} is asked for other entries, or under other terms "

@@ -8,7 +8,7 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.records.observables import Observables
 from owa_bench.records.people import HumanNorms
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Arm, Plan, arm_role
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
@@ -187,7 +187,7 @@ def _judged(
         estimates = estimate(sample, context.axes)
     findings, dynamics = gather_findings(context, sample, estimates, episodes)
     gates = _gates(sample, findings, dynamics)
-    placement = _placement(context, gates, findings)
+    placement = _placement(context, arm, gates, findings)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
     doses = _dose_response(context, table)
     verdict = AgentVerdict(
@@ -258,11 +258,16 @@ def _gates(
 
 
 def _placement(
-    context: JudgingContext, gates: tuple[GateResult, ...], findings: gate.Findings
+    context: JudgingContext,
+    arm: Arm,
+    gates: tuple[GateResult, ...],
+    findings: gate.Findings,
 ) -> gate.LevelPlacement:
-    """Return the level; none without an admissible battery."""
+    """Return the level; none without an admissible battery, or for a control policy."""
     if context.plan.battery is None:
         return gate.no_level("no battery that gives a level was played")
+    if arm_role(arm) == "reference":
+        return gate.no_level("a control policy, which knows the world")
     if context.faults:
         return _INADMISSIBLE
     automation = gate.is_fixed_automation(findings.axes, context.protocol)

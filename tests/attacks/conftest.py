@@ -6,7 +6,10 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
 from tests.attacks import attack_table, tampering
 from tests.builders.run_directory import KEY, make_plan, make_run
+from tests.cli.conftest import owa, place
 from tests.conftest import draw_nothing
+
+__all__ = ["owa", "place"]  # fixtures of the command line
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,15 @@ def test_the_first_agent_outside_a_sandbox_is_named(plan, monkeypatch):
     assert found == "agent out was client, not in a sandbox"
 
 
+def test_a_control_policy_beside_an_agent_gives_no_row_and_takes_none():
+    asked = Request(
+        agents=("agentic", "policy:oracle"), battery="toolquest", sandbox="namespaces"
+    )
+    plan = replace(draft_plan(asked).plan, challenger=KEY)
+    assert boards._unfit(plan, REGISTRY, None) == ""
+    assert [boards.arm_role(arm) for arm in plan.arms] == ["learner", "reference"]
+
+
 def test_a_battery_that_is_underpowered_gives_no_row():
     asked = Request(agents=("agentic",), battery="demo", sandbox="namespaces")
     small = replace(draft_plan(asked).plan, challenger=KEY)

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from owa_bench.records.plan import HARNESS, Arm
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import pipeline
@@ -420,6 +421,26 @@ def test_a_level_needs_a_battery_without_faults_on_published_terms(
     context = SimpleNamespace(
         plan=plan, faults=faults, own_terms=own_terms, protocol=PROTOCOL
     )
-    found = pipeline._placement(context, (), SimpleNamespace(axes={}))  # type: ignore[arg-type]
+    arm = Arm(name="a", agent="a", fingerprint="", hosting="sandboxed")
+    judged = (context, arm, (), SimpleNamespace(axes={}))
+    found = pipeline._placement(*judged)  # type: ignore[arg-type]
     assert found.level == level
     assert text in found.text
+
+
+def test_a_control_policy_has_no_level_and_its_learner_keeps_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The attack: the suite's own oracle as an arm; the control: not by the harness."""
+    placed = LevelPlacement(1, "AAI-1", False, ())
+    monkeypatch.setattr(pipeline.gate, "place", lambda *_, **__: placed)
+    monkeypatch.setattr(pipeline.gate, "is_fixed_automation", lambda *_: False)
+    plan = SimpleNamespace(battery="b", underpowered=False)
+    context = SimpleNamespace(plan=plan, faults=(), own_terms="", protocol=PROTOCOL)
+    arm = Arm(name="our-model", agent="policy:oracle", fingerprint="", hosting=HARNESS)
+    levels = {}
+    for hosting in (HARNESS, "sandboxed"):
+        one = msgspec.structs.replace(arm, hosting=hosting)
+        judged = (context, one, (), SimpleNamespace(axes={}))
+        levels[hosting] = pipeline._placement(*judged).level  # type: ignore[arg-type]
+    assert levels == {HARNESS: None, "sandboxed": 1}

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from owa_bench.errors import UsageError
+from owa_bench.records.plan import HARNESS
 from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.images import image_fault, is_image
 from owa_bench.run.agents.spec import Origin
@@ -33,7 +34,7 @@ HOSTINGS: Mapping[str, str] = {
     "client": "outside, through `owa-bench serve`, unsandboxed",
     "person": "a person at this machine, through `owa-bench play`",
     "reader": "outside, through the files of `owa-bench play --folder`, unsandboxed",
-    "harness": "a control policy, part of the harness",
+    HARNESS: "a control policy, part of the harness",
 }
 # Of agents that the harness neither starts nor ends.
 OUTLASTING: Final = frozenset({"local address", REMOTE, "client"})
@@ -56,7 +57,7 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
         UsageError: What is asked for cannot be had here.
     """
     if origin.kind == "policy":
-        return "harness"
+        return HARNESS
     if origin.outside:
         return origin.kind
     if origin.kind == "http":

@@ -5,8 +5,9 @@ The fingerprint is the digest of the code that can be seen from outside.
 
 `seats:ROLE=SPEC;..;*=SPEC` seats an agent in each role that is named, `*` in others.
 Options stand after a registered agent's name (`spec_options.py`). `clone:COMMAND` is a
-command that works in a git clone of its project, under a driver. A spec stands in the
-plan, which is public: a password has no place in it.
+command that works in a git clone of its project, under a driver. `bundle:DIGEST` is
+what a submitted bundle holds (`bundles.py`). A spec stands in the plan, which is
+public: a password has no place in it.
 """
 
 import importlib.machinery
@@ -15,7 +16,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, Needs, View
 from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON
+from owa_bench.run.agents.bundles import BUNDLE, is_object, read_bundle
 from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
 
@@ -57,7 +59,6 @@ _OUTSIDE_KINDS: Mapping[str, OriginKind] = {
 OUTSIDE = tuple(_OUTSIDE_KINDS)
 MODEL = "sb3:"
 _POLICY = "policy:"
-_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OUTSIDE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
@@ -137,6 +138,8 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     """
     place = folder or Path.cwd()
     spec = text.strip()
+    if spec.startswith(BUNDLE):
+        return _bundled(spec, place)
     if spec.startswith(("http://", "https://")) or is_image(spec):
         return _service(spec)
     name, _, options = spec.partition(":")
@@ -148,12 +151,10 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
         return _policy(spec)
     if spec.startswith((CLONE, SEATS, *OUTSIDE)):
         return _prefixed(spec, place)
-    if _OBJECT.fullmatch(spec):
+    if is_object(spec):
         return _object(spec, place)
     if spec.endswith(".py") and (place / spec).is_file():
-        path = (place / spec).resolve()
-        origin = Origin(kind="file", target=str(path), folders=(str(path.parent),))
-        return _handle(spec, path.stem, origin, _digest(path.name, path))
+        return _file(spec, place)
     if " " in spec or "/" in spec:
         return _command(spec, place)
     raise _unplayable(spec)
@@ -241,6 +242,27 @@ def _object(spec: str, place: Path) -> AgentHandle:
         )
     origin = Origin(kind="object", target=spec, folders=(str(place), *sys.path))
     return _handle(spec, name, origin, _digest(spec, source))
+
+
+def _file(spec: str, place: Path) -> AgentHandle:
+    path = (place / spec).resolve()
+    origin = Origin(kind="file", target=str(path), folders=(str(path.parent),))
+    return _handle(spec, path.stem, origin, _digest(path.name, path))
+
+
+def _bundled(spec: str, place: Path) -> AgentHandle:
+    """Return the agent that lies in a bundle, whatever any registry holds."""
+    bundle = read_bundle(place, spec)
+    agent = bundle.manifest.agent
+    if agent.endswith(".zip") and " " not in agent:
+        handle = _model(agent, place)
+    elif agent.endswith(".py") and " " not in agent:
+        handle = _file(agent, place)
+    elif is_object(agent):
+        handle = _object(agent, place)
+    else:
+        handle = _command(agent, place)
+    return replace(handle, spec=spec, name=bundle.arm, fingerprint=bundle.digest)
 
 
 def _model(spec: str, place: Path) -> AgentHandle:

@@ -118,6 +118,7 @@ def play(
     if not layout.plan.exists():
         check_agents(request, options.folder)
         if not plan_only:
+            _refuse_unplayable(draft.plan, options)
             _preflight(draft.plan, options)
             options = replace(options, preflight=None)
         keys.ensure(options.home, options.key)
@@ -192,19 +193,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     """Play what is left of the run in `layout`."""
     plan = read_plan(layout)
     directory.refuse_other_terms(layout, plan)
-    if any(arm.agent.startswith(OUTSIDE) for arm in plan.arms) and (
-        options.client is None
-        or options.workers * options.concurrency > 1
-        or options.executor == "ray"
-    ):
-        raise UsageError(
-            "An agent `client:NAME` plays through `owa-bench serve`, a person through "
-            "`owa-bench play`, one at a time."
-        )
-    _refuse_shared_process(plan)
-    for arm in plan.arms:
-        for member in load_agent(arm.agent, folder=options.folder).members:
-            require_hosting(member.origin, arm.hosting)
+    _refuse_unplayable(plan, options)
     secret = escrow.find(options.home, plan.commitment).master
     root = escrow.seed_root(layout, plan, secret)
     lease = RunLease(layout)
@@ -233,6 +222,23 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     lease.close()
     limit = watch.limit
     return summary(layout)._replace(stopped=limit.provider, never_acted=limit.idle)
+
+
+def _refuse_unplayable(plan: Plan, options: RunOptions) -> None:
+    """Refuse a plan whose agents cannot be played here, before one is signed."""
+    if any(arm.agent.startswith(OUTSIDE) for arm in plan.arms) and (
+        options.client is None
+        or options.workers * options.concurrency > 1
+        or options.executor == "ray"
+    ):
+        raise UsageError(
+            "An agent `client:NAME` plays through `owa-bench serve`, a person through "
+            "`owa-bench play`, one at a time."
+        )
+    _refuse_shared_process(plan)
+    for arm in plan.arms:
+        for member in load_agent(arm.agent, folder=options.folder).members:
+            require_hosting(member.origin, arm.hosting)
 
 
 def _preflight(plan: Plan, options: RunOptions) -> None:
