@@ -75,6 +75,7 @@ COMMANDS = {
     "doctor": "listing:doctor",
     "play": "people:play",
     "readers": "reading:readers",
+    "attend": "people:attend",
     "norms": "people:norms",
     "judge": "people:judge",
     "serve": "serving:serve",

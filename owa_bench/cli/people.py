@@ -141,8 +141,9 @@ def norms(
     """Make norms of several people's runs; `report --norms` reads them.
 
     Every run is verified, played by one person to its end, and of the same terms. A
-    threshold needs as many persons as the protocol says. With --check the figures are
-    made again and compared with a file that somebody gave you.
+    threshold needs as many persons as the protocol says, each watched by somebody who
+    signed (`owa-bench attend`) and whom the reader's registry names. With --check the
+    figures are made again and compared with a file that somebody gave you.
 
       owa-bench norms runs/ada runs/ben runs/cy runs/di runs/ed --out norms.dsse.json
     """
@@ -170,6 +171,22 @@ def norms(
         table(found.title, found.columns, found.rows)
     if made.synthetic:
         note("programs played: reports print (synthetic norms)")
+
+
+def attend(run_dir: Path = options.RunDir, key: str = KeyName) -> None:
+    """Sign that you watched the person of a run play it, alone, to its end.
+
+    Norms enter a gate only if a watcher that the reader's registry names signed for
+    each person. Use a key of yours: the one that signed the run's plan is refused.
+
+      owa-bench keygen invigilator
+
+      owa-bench attend runs/ada --key invigilator
+    """
+    from owa_bench.report.norms import sign_attendance
+
+    path = sign_attendance(run_dir, keys.load(keys.data_folder(), key))
+    ERR.print(f"signed: {path}")
 
 
 def judge(

@@ -12,6 +12,7 @@ from owa_bench.errors import CheckFailure
 PLAN_TYPE = "application/vnd.owa-bench.plan+json"
 STATEMENT_TYPE = "application/vnd.in-toto+json"
 RECEIPT_TYPE = "application/vnd.owa-bench.receipt+json"
+ATTENDANCE_TYPE = "application/vnd.owa-bench.attendance+json"
 NORMS_TYPE = "application/vnd.owa-bench.norms+json"
 RATINGS_TYPE = "application/vnd.owa-bench.ratings+json"
 CHECKPOINT_TYPE = "application/vnd.owa-bench.checkpoint+json"

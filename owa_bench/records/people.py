@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from owa_bench.canonical import peek, unseal
+from owa_bench.canonical import key_id, peek, unseal
 from owa_bench.errors import CheckFailure, UsageError
-from owa_bench.records.layout import NORMS_TYPE, RATINGS_TYPE
+from owa_bench.records.layout import ATTENDANCE_TYPE, NORMS_TYPE, RATINGS_TYPE
 from owa_bench.records.plan import Plan
+from owa_bench.records.registry import Registry
 
 # --- norms ----------------------------------------------------------------------------
 
@@ -42,10 +43,21 @@ class NormFigure(msgspec.Struct, frozen=True, kw_only=True):
     coverage: float
 
 
+class Attendance(msgspec.Struct, frozen=True, kw_only=True):
+    """The word of somebody who watched: this person played this run, alone."""
+
+    schema: Literal["owa-attendance-1"] = "owa-attendance-1"
+    person: str
+    plan_digest: str
+    evidence_root: str
+    public_key: str
+
+
 class PersonRun(msgspec.Struct, frozen=True, kw_only=True):
     """A verified run of one person.
 
-    `step_s` is the median over episodes of seconds an action, as the harness measured.
+    `step_s` is the median over episodes of seconds an action, as the harness measured;
+    `attendances` are the signed envelopes of those who say that they watched.
     """
 
     person: str
@@ -55,6 +67,7 @@ class PersonRun(msgspec.Struct, frozen=True, kw_only=True):
     scripted: bool
     episodes: int
     step_s: float
+    attendances: tuple[str, ...] = ()
 
 
 class NormTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +104,53 @@ class HumanNorms(msgspec.Struct, frozen=True, kw_only=True):
     def synthetic(self) -> bool:
         """Whether a program played for any of the persons."""
         return any(run.scripted for run in self.runs)
+
+
+def watchers_of(run: PersonRun, registry: Registry | None) -> tuple[str, ...]:
+    """Return who of a registry watched a person play.
+
+    Args:
+        run: The person's run.
+        registry: Whose watchers count; None: nobody's.
+
+    Returns:
+        Their names; the word of the key that signed the run itself is none.
+    """
+    if registry is None:
+        return ()
+    words = (read_attendance(envelope.encode()) for envelope in run.attendances)
+    keys = [word.public_key for word in words if word and _is_of(word, run)]
+    return tuple(dict.fromkeys(filter(None, map(registry.watcher_of, keys))))
+
+
+def _is_of(word: Attendance, run: PersonRun) -> bool:
+    """Return whether somebody else than its submitter says that they watched a run."""
+    said = (word.person, word.plan_digest, word.evidence_root)
+    asked = (run.person, run.plan_digest, run.evidence_root)
+    return said == asked and key_id(bytes.fromhex(word.public_key)) != run.key_id
+
+
+def read_attendance(envelope: bytes) -> Attendance | None:
+    """Return what somebody who watched has signed, None if the signature fails."""
+    try:
+        word = msgspec.json.decode(peek(envelope), type=Attendance)
+        unseal(envelope, bytes.fromhex(word.public_key), ATTENDANCE_TYPE)
+    except (msgspec.DecodeError, ValueError, CheckFailure):
+        return None
+    return word
+
+
+def unattended(norms: HumanNorms, registry: Registry | None) -> tuple[str, ...]:
+    """Return the persons of norms whom nobody of a registry watched.
+
+    Args:
+        norms: The norms.
+        registry: Whose watchers count; None: nobody's.
+
+    Returns:
+        Their names; with one of them the norms enter no gate.
+    """
+    return tuple(run.person for run in norms.runs if not watchers_of(run, registry))
 
 
 def read_norms(envelope: bytes, name: str) -> HumanNorms:

@@ -14,6 +14,10 @@ or the root of its time-stamping service, stands in a registry that the reader n
     name = "another lab"
     key = "HEX"
 
+    [[watcher]]                    # sat beside the persons whose runs make norms
+    name = "an invigilator"
+    key = "HEX"
+
     [[time_service]]
     name = "a service"
     root = "-----BEGIN CERTIFICATE-----..."
@@ -57,11 +61,12 @@ class TimeService(TomlRecord, frozen=True):
 
 
 class Registry(TomlRecord, frozen=True):
-    """The verifiers, evaluators and time-stamping services that a reader trusts."""
+    """The verifiers, evaluators, watchers and services that a reader trusts."""
 
     name: str
     verifier: tuple[VerifierKey, ...] = ()
     evaluator: tuple[VerifierKey, ...] = ()
+    watcher: tuple[VerifierKey, ...] = ()
     time_service: tuple[TimeService, ...] = ()
 
     def verifier_of(self, key: str) -> str:
@@ -71,6 +76,10 @@ class Registry(TomlRecord, frozen=True):
     def evaluator_of(self, key: str) -> str:
         """Return the name of the evaluator with this key in hex, "" for none."""
         return next((one.name for one in self.evaluator if one.key == key), "")
+
+    def watcher_of(self, key: str) -> str:
+        """Return the name of the watcher with this key in hex, "" for none."""
+        return next((one.name for one in self.watcher if one.key == key), "")
 
     def service_of(self, reply: bytes, digest: str) -> str:
         """Return the name of the service whose root a time stamp's signature leads to.

@@ -19,7 +19,12 @@ from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records import trace
 from owa_bench.records.layout import Reveal, RunLayout, refuse_hostile_files
-from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms
+from owa_bench.records.people import (
+    HumanNorms,
+    read_norms,
+    refuse_other_terms,
+    unattended,
+)
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices
@@ -77,6 +82,11 @@ class Bundle:
         norms = read_norms(_bytes(path), path.name)
         refuse_other_terms(norms, self.plan)
         return norms
+
+    @cached_property
+    def unattended(self) -> tuple[str, ...]:
+        """The persons of the norms whom nobody of the run's registry watched."""
+        return () if self.norms is None else unattended(self.norms, self.registry)
 
     @cached_property
     def leaves(self) -> tuple[trace.Leaf, ...]:

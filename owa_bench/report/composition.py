@@ -209,6 +209,7 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
         assurance=assurance,
         lost=bundle.lost_costs(bundle.prices),
         norms=bundle.norms,
+        unattended=bundle.unattended,
         own_terms=own_terms(bundle.plan),
     )
 
@@ -251,7 +252,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
         key_id=key_id(bytes.fromhex(plan.public_key)) if plan.public_key else "",
         tables=(
             CellTable("suites", _SUITES, suites),
-            *(norm_tables(bundle.norms) if bundle.norms else ()),
+            *(norm_tables(bundle.norms, bundle.registry) if bundle.norms else ()),
             *rating_tables(bundle),
             *((checklist_table(*terms),) if plan.battery else ()),
         ),

@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.canonical import canonical_json, key_id, public_bytes, seal
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.events import Action
-from owa_bench.records.layout import NORMS_TYPE
+from owa_bench.records.layout import ATTENDANCE_TYPE, NORMS_TYPE
 from owa_bench.records.people import (
+    Attendance,
     Group,
     HumanNorms,
     NormFigure,
@@ -25,8 +26,11 @@ from owa_bench.records.people import (
 )
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.statement import write_atomically
 from owa_bench.report.verify import verify
 from owa_bench.scoring.norms import arm_figures, norm_figure
+
+_MOST_WATCHERS = 8  # of one run
 
 
 def make_norms(
@@ -163,7 +167,48 @@ def _person(bundle: Bundle) -> PersonRun:
         scripted=scripted,
         episodes=len(ends),
         step_s=pace,
+        attendances=_attendances(bundle),
     )
+
+
+def sign_attendance(run_dir: Path, key: Ed25519PrivateKey) -> Path:
+    """Sign that one watched the person of a run play it, alone, to its end.
+
+    Args:
+        run_dir: The run directory, complete.
+        key: Of who watched.
+
+    Returns:
+        The file, `receipts/attendance-KEY.dsse.json`.
+
+    Raises:
+        CheckFailure: The evidence of the run does not hold.
+        UsageError: No one person played all of it, or the key signed its plan.
+    """
+    bundle = _verified(run_dir)
+    run = _person(bundle)
+    public = public_bytes(key.public_key())
+    if key_id(public) == run.key_id:
+        raise UsageError(
+            "`--key` must be another key than the one that signed the run's plan: "
+            "nobody vouches for a run of their own."
+        )
+    word = Attendance(
+        person=run.person,
+        plan_digest=run.plan_digest,
+        evidence_root=run.evidence_root,
+        public_key=public.hex(),
+    )
+    path = bundle.layout.receipts / f"attendance-{key_id(public)}.dsse.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, seal(ATTENDANCE_TYPE, canonical_json(word), key))
+    return path
+
+
+def _attendances(bundle: Bundle) -> tuple[str, ...]:
+    """Return the signed words of those who watched a run, at most a few."""
+    paths = sorted(bundle.layout.receipts.glob("attendance-*.dsse.json"))
+    return tuple(path.read_text() for path in paths[:_MOST_WATCHERS])
 
 
 def _fastest_pace(bundle: Bundle) -> float:

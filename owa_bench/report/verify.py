@@ -15,6 +15,7 @@ from owa_bench.canonical import canonical_json, key_id, peek, sha256, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.packs import read_pruned
+from owa_bench.records.people import unattended
 from owa_bench.records.price_card import episode_cost
 from owa_bench.records.registry import Registry
 from owa_bench.report import assurance
@@ -155,6 +156,7 @@ def _report_checks(
         yield from _inputs(bundle, signed)
         yield _page(bundle, signed)
     yield _witness(bundle, registry)
+    yield from _attendance(bundle, registry)
     claimed = None if signed is None else signed.report.assurance
     is_signed = claimed is not None and claimed.level > 1
     now = assurance.assess(
@@ -303,6 +305,25 @@ def _witness(bundle: Bundle, registry: Registry | None) -> CheckResult:
     texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in attestations]
     faults = [f"{one.file} {one.fault}" for one in attestations if one.fault]
     return check_result("witness", faults, "; ".join(texts))
+
+
+def _attendance(bundle: Bundle, registry: Registry | None) -> Iterator[CheckResult]:
+    """Yield whether norms that enter gates were watched; nothing without norms."""
+    if bundle.norms is None:
+        return
+    if bundle.unattended:
+        words = f"unattended ({', '.join(bundle.unattended)}): they enter no gate"
+        yield CheckResult("norms", True, words)
+    elif registry is None:
+        words = "watched, by a registry that the run names: --registry names your own"
+        yield CheckResult("norms", True, words)
+    else:
+        alone = unattended(bundle.norms, registry)
+        faults = [
+            f"gates read norms, and nobody that {registry.name!r} names watched {who}"
+            for who in alone
+        ]
+        yield check_result("norms", faults, f"watched, by {registry.name!r}")
 
 
 def _assurance_claim(claimed: Assurance, now: Assurance) -> CheckResult:

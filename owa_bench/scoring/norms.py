@@ -12,10 +12,11 @@ from scipy import special
 
 from owa_bench.canonical import key_id
 from owa_bench.errors import ScoringError
-from owa_bench.records.people import HumanNorms, NormFigure
+from owa_bench.records.people import HumanNorms, NormFigure, unattended, watchers_of
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
+from owa_bench.records.registry import Registry
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import all_axes
@@ -180,9 +181,21 @@ def with_norms(protocol: Protocol, norms: HumanNorms | None) -> Protocol:
     return msgspec.structs.replace(protocol, norms=section)
 
 
-def norm_tables(norms: HumanNorms) -> tuple[CellTable, ...]:
-    """Return the norms for reading: who played, and every figure."""
-    mark = "synthetic norms: programs played" if norms.synthetic else norms.group
+def norm_tables(
+    norms: HumanNorms, registry: Registry | None = None
+) -> tuple[CellTable, ...]:
+    """Return the norms for reading: who played, who watched, and every figure.
+
+    Args:
+        norms: The norms.
+        registry: Whose watchers count; None: nobody's.
+    """
+    mark = "synthetic norms: programs played" if norms.synthetic else f"{norms.group}"
+    if unattended(norms, registry):
+        mark += (
+            "; unattended: they enter no gate until a watcher of the registry has "
+            "signed for each person (`owa-bench attend`)"
+        )
     signer = key_id(bytes.fromhex(norms.public_key)) if norms.public_key else "nobody"
     rows = [
         (name, *(figure(v) if isinstance(v, float) else v for v in _row(found)))
@@ -193,10 +206,14 @@ def norm_tables(norms: HumanNorms) -> tuple[CellTable, ...]:
         (
             *(run.person, "program" if run.scripted else "person", run.episodes),
             *(figure(run.step_s), run.evidence_root[:16], run.key_id),
+            ", ".join(watchers_of(run, registry)) or "nobody",
         )
         for run in norms.runs
     ]
-    columns = ("person", "played by", "episodes", "s a step", "evidence root", "key")
+    columns = (
+        *("person", "played by", "episodes", "s a step", "evidence root", "key"),
+        "watched by",
+    )
     return (
         CellTable(
             "norms",

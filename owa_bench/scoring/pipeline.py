@@ -71,6 +71,7 @@ def judge(
     assurance: int | None = None,
     lost: Mapping[int, float] = {},
     norms: HumanNorms | None = None,
+    unattended: tuple[str, ...] = (),
     own_terms: str = "",
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; a pure function.
@@ -87,6 +88,8 @@ def judge(
         assurance: Rung of the assurance ladder (3: plan witnessed before episode 0).
         lost: Micro-USD that agents used in attempts that do not count, by plan index.
         norms: Figures of persons under the run's terms; they replace thresholds.
+        unattended: Persons of the norms whom nobody watched; with one of them the
+            norms replace nothing.
         own_terms: What of the terms is the submitter's own: then no level is given.
 
     Returns:
@@ -95,7 +98,8 @@ def judge(
     Raises:
         ScoringError: A trace has a number out of its range.
     """
-    protocol = _with_dynamics(with_norms(protocol, norms), plan)
+    counted = None if unattended else norms
+    protocol = _with_dynamics(with_norms(protocol, counted), plan)
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
     campaigns: list[CampaignEvidence] = []

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from owa_bench.bridges import person, person_terminal
+from owa_bench.report import bundle
+from owa_bench.run.store import keys
 from owa_bench.skills.recall.induction import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.stores import FadingStore
@@ -77,7 +79,9 @@ def programs(monkeypatch):
 
 @pytest.mark.part(4)
 @pytest.mark.slow
-def test_the_mark_on_a_level_says_whose_norms_it_rests_on(owa, place, programs):
+def test_the_mark_on_a_level_says_whose_norms_it_rests_on(
+    owa, place, programs, monkeypatch
+):
     recall_battery.write_terms(
         place,
         deltas=DELTAS,
@@ -94,6 +98,7 @@ def test_the_mark_on_a_level_says_whose_norms_it_rests_on(owa, place, programs):
     assert level(place) == "AAI-1 (provisional norms)"
     draw = f"--suite recall --family {','.join(FAMILIES)} --tier 1"
     draw += f" --delta {','.join(map(str, DELTAS))} --protocol protocol.toml"
+    write_registries(place, owa)
     for flag, mark in (("--scripted", " (synthetic norms)"), ("", "")):
         runs = [f"{who}{flag}" for who in PEOPLE]
         for who, out in zip(PEOPLE, runs, strict=True):
@@ -101,13 +106,37 @@ def test_the_mark_on_a_level_says_whose_norms_it_rests_on(owa, place, programs):
             assert found.code == 0, found.err
         made = owa(f"norms {' '.join(runs)} --out n{flag}.json")
         assert made.code == 0, made.err
-        assert owa(f"report r --norms n{flag}.json").code == 0
+        # The attack: five programs that nobody watched. The control: the old rule.
+        report = f"report r --norms n{flag}.json --registry trusted.toml"
+        assert owa(report).code == 0
+        assert level(place) == "AAI-1 (provisional norms)"
+        assert "unattended (ada, ben" in owa("verify r").out
+        with monkeypatch.context() as patch:
+            patch.setattr(bundle, "unattended", lambda *_: ())
+            assert owa(report).code == 0
+            assert level(place) == f"AAI-1{mark}"
+        for run in runs:
+            assert owa(f"attend {run} --key invigilator").code == 0
+        assert owa(f"norms {' '.join(runs)} --out n{flag}.json").code == 0
+        assert owa(report).code == 0
         assert level(place) == f"AAI-1{mark}"
         assert owa("verify r").code == owa("recompute r").code == 0
+        other = owa("verify r --registry other.toml")
+        assert other.code == 1
+        assert "nobody that 'other' names watched ada" in other.out
         (place / "r" / "norms.dsse.json").unlink()
     few = owa(f"norms {' '.join(runs[:4])} --out few.json")
     assert few.code == owa("report r --norms few.json").code == 0
     assert level(place) == "AAI-1 (provisional norms)"
+
+
+def write_registries(place, owa):
+    """Write one registry that names the invigilator, and one that names nobody."""
+    assert owa("keygen invigilator").code == 0
+    key = keys.public_hex(keys.load(keys.data_folder(), "invigilator"))
+    watcher = f'[[watcher]]\nname = "a lab"\nkey = "{key}"\n'
+    (place / "trusted.toml").write_text(f'name = "lab"\n{watcher}')
+    (place / "other.toml").write_text('name = "other"\n')
 
 
 def level(place):

@@ -124,6 +124,7 @@ def facts(monkeypatch, plan, **changes):
         "plan": plan,
         "protocol": None,
         "norms": None,
+        "registry": None,
         "leaves": leaves,
         "counting_leaves": (leaves[0], None),
         "missing": (7, 8, 9),
@@ -155,7 +156,7 @@ def test_the_head_of_the_page_names_what_the_plan_has(monkeypatch):
     battery = facts(monkeypatch, make_plan(1, battery="toolquest"))
     assert [table.title for table in battery.tables] == ["suites", "checklist"]
     norms = CellTable("norms", (), (), "")
-    monkeypatch.setattr(composition, "norm_tables", lambda _: (norms,))
+    monkeypatch.setattr(composition, "norm_tables", lambda *_: (norms,))
     with_norms = facts(monkeypatch, make_plan(1), norms="norms")
     assert with_norms.tables[1:] == (norms,)
 

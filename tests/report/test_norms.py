@@ -1,5 +1,6 @@
 """Norms of people: which runs are let in, what follows from them, how it is forged."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -265,7 +266,7 @@ def played(*episodes, agent="person:ada", fastest=0.5, attempts=(), counted=None
     norms = SimpleNamespace(step_s_min=fastest)
     return SimpleNamespace(
         plan=SimpleNamespace(arms=[arm], public_key="ab" * 32),
-        layout=SimpleNamespace(root="run"),
+        layout=RunLayout(Path("run")),
         counting_leaves=leaves if counted is None else counted,
         attempts=lambda: iter(attempts),
         traces=lambda: iter(SimpleNamespace(end=end) for end in ends),

@@ -189,6 +189,6 @@ def test_norms_are_shown_with_who_played() -> None:
     table, people = norm_tables(given)
     assert [row[0] for row in table.rows] == ["s/f", "A"]
     assert dict(zip(table.columns, table.rows[0], strict=True))["mean"] == 0.3
-    assert table.note.startswith("adults; signed by nobody")
-    assert people.rows[0] == ("ann", "person", 3, 1.234568, "e" * 16, "k")
+    assert table.note.startswith("adults; unattended: they enter no gate")
+    assert people.rows[0] == ("ann", "person", 3, 1.234568, "e" * 16, "k", "nobody")
     assert people.rows[1][1] == "program"
