@@ -189,6 +189,9 @@ def norm_tables(
     Args:
         norms: The norms.
         registry: Whose watchers count; None: nobody's.
+
+    Returns:
+        The table of figures, and that of persons.
     """
     mark = "synthetic norms: programs played" if norms.synthetic else f"{norms.group}"
     if unattended(norms, registry):
