@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import EpisodeEnd, Intervention, ModelCall
+from owa_bench.records.events import EpisodeEnd, EpisodeStart, Intervention, ModelCall
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle
-from owa_bench.scoring.distributions import wilson_interval
+from owa_bench.report.success import pooled_words, success_over_tasks
 
 BROKEN_SHARE = 0.05  # of planned episodes: above it the page says so first [D]
 _NAMES = {
@@ -72,6 +72,7 @@ class LostEpisodes(msgspec.Struct, frozen=True):
 class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
+    Its interval is over tasks, and `pools` says which episodes it is a share of.
     `cost_micro_usd` is the cost of a success by agent and human stream, None where
     there is no success or no known cost. `helped` counts the counted episodes in which
     the supervisor helped or a person stepped in. `again` counts attempts of its
@@ -93,6 +94,7 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     commonest: OutcomeCount | None = None
     lost: LostEpisodes | msgspec.UnsetType = msgspec.UNSET
     answering: tuple[AnsweringModel, ...] | msgspec.UnsetType = msgspec.UNSET
+    pools: str = ""
 
     @property
     def missing(self) -> int:
@@ -130,6 +132,12 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
         return self.broken_share > BROKEN_SHARE
 
 
+class _CountedEpisode(NamedTuple):
+    start: EpisodeStart
+    success: bool
+    helped: bool
+
+
 class _Ending(NamedTuple):
     attempt: str
     kind: str
@@ -160,8 +168,12 @@ def arm_outcomes(
                 kind = PROVIDER
             ending = _Ending(attempt.attempt_id, kind, reason)
             failed[attempt.leaf.index].append(ending)
-    won = {t.leaf.index for t in bundle.traces() if t.end.success}
-    helped = {t.leaf.index for t in bundle.traces() if _was_helped(t)}
+    counted = {
+        trace.leaf.index: _CountedEpisode(
+            trace.start, trace.end.success, _was_helped(trace)
+        )
+        for trace in bundle.traces()
+    }
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
     for entry in bundle.plan.entries:
         indices[entry.arm].append(entry.index)
@@ -171,9 +183,7 @@ def arm_outcomes(
             arm,
             _endings_of(planned, endings, failed),
             models=models.get(arm, ()),
-            counted=sum(i in endings for i in planned),
-            successes=sum(i in won for i in planned),
-            helped=sum(i in helped for i in planned),
+            counted=[counted[i] for i in planned if i in counted],
             cost=costs.get(arm),
             again=sum(len(failed.get(i, ())) for i in planned),
         )
@@ -251,9 +261,7 @@ def _of_arm(
     arm: str,
     endings: list[_Ending],
     *,
-    counted: int,
-    successes: int,
-    helped: int,
+    counted: Sequence[_CountedEpisode],
     cost: int | None,
     again: int,
     models: tuple[AnsweringModel, ...] = (),
@@ -274,26 +282,20 @@ def _of_arm(
         OutcomeCount(kind, len(group), group[0].attempt, group[0].reason)
         for kind, group in sorted(by_kind.items(), key=lambda it: (-len(it[1]), it[0]))
     )
+    starts, won = [one.start for one in counted], [one.success for one in counted]
+    successes = sum(won)
     return ArmOutcomes(
         arm=arm,
         planned=len(endings),
-        counted=counted,
+        counted=len(counted),
         successes=successes,
-        success=_share(successes, counted),
+        success=success_over_tasks([start.pair for start in starts], won),
+        pools=pooled_words(starts),
         cost_micro_usd=None if cost is None or not successes else cost // successes,
         kinds=kinds,
-        helped=helped,
+        helped=sum(one.helped for one in counted),
         again=again,
         commonest=commonest,
         lost=LostEpisodes(len(lost), lost[0].reason) if lost else msgspec.UNSET,
         answering=models or msgspec.UNSET,
     )
-
-
-def _share(successes: int, counted: int) -> Interval:
-    """Return Wilson's 95 percent interval of a share."""
-    method = "Wilson, over episodes"
-    if not counted:
-        return Interval(method=method, reason="no counted episode")
-    low, high = wilson_interval(successes, counted)
-    return Interval(method=method, low=round(low, 6), high=round(high, 6))

@@ -19,8 +19,9 @@ from owa_bench.records.plan import READER, PlanEntry
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.success import success_over_tasks
 from owa_bench.report.verify import verify
-from owa_bench.scoring.distributions import wilson_interval
+from owa_bench.scoring.task_means import task_of
 
 TOKEN_CHARACTERS = 4.0  # characters of a token [D]
 _MICRO = 1e6
@@ -30,7 +31,7 @@ class ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
     """What one reader did in the episodes of one suite and tier of a run.
 
     `attempts` are all that were begun for the `planned` episodes; figures are of the
-    `episodes` that count. `low` and `high` are Wilson's interval of success over
+    `episodes` that count. `low` and `high` are the interval of success over
     tasks, None for fewer than two. `quality` is the mean of q_state, `p` the mean of
     the stated probabilities of success and `brier` their Brier score, over the
     `stated` episodes that have one. `usd` prices each character once: a lower bound.
@@ -126,20 +127,15 @@ def _rows(bundle: Bundle) -> list[ReaderRow]:
 
 
 def _success(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return success and quality; a task with several episodes counts once."""
-    tasks: dict[tuple[str, int], list[bool]] = defaultdict(list)
-    for trace in traces:
-        instance = trace.start.instance
-        tasks[instance.family, instance.seed].append(trace.end.success)
-    low = high = None
-    if len(tasks) > 1:
-        whole = math.fsum(sum(won) / len(won) for won in tasks.values())
-        low, high = wilson_interval(whole, len(tasks))
+    """Return success over tasks, and quality."""
+    pairs = [trace.start.pair for trace in traces]
+    won = [trace.end.success for trace in traces]
+    interval = success_over_tasks(pairs, won)
     return {
-        "tasks": len(tasks),
-        "successes": sum(trace.end.success for trace in traces),
-        "low": low,
-        "high": high,
+        "tasks": len(set(map(task_of, pairs))),
+        "successes": sum(won),
+        "low": interval.low,
+        "high": interval.high,
         "quality": _mean([trace.end.q_state for trace in traces]),
     }
 

@@ -1,7 +1,7 @@
 """Descriptive tables and curves of episodes.
 
-Intervals in tables are the jackknife over tasks, 95 percent; bands of curves are
-Wilson's over episodes as if these were independent. No gate reads either.
+Intervals of tables and bands of curves are the jackknife over tasks, 95 percent: an
+episode under another drift, help or repeat is no other task. No gate reads them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,6 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.score import CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.distributions import wilson_interval
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
@@ -32,7 +31,7 @@ _SHARES = 3  # of them lie in [0, 1]; the others are amounts
 _OVER_TASKS = "in brackets 95 percent, jackknife over tasks; none where one was played"
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _TENTHS = tuple(i / 10 for i in range(11))
-_WILSON = "band: Wilson, over episodes"
+_BAND = "band: 95 percent, jackknife over tasks; none where one was played"
 _DECLARED = "tokens are what the agent declares; the harness meters the rest"
 TableCell = str | float | int | None
 
@@ -171,17 +170,19 @@ def pass_powers(table: Observables) -> CellTable:
     """Return pass^k over instances with at least k repeats."""
     settings = (x.tolist() for x in (table.pair, table.day, table.interventions))
     keys = zip(map(repr, table.delta.tolist()), *settings, strict=True)
-    tries: dict[tuple[object, ...], list[bool]] = {}
+    tries: dict[tuple[str, ...], list[bool]] = {}
     for key, won in zip(keys, table.u.tolist(), strict=True):
         tries.setdefault(key, []).append(bool(won))
     most = max((len(won) for won in tries.values()), default=0)
     rows: list[tuple[TableCell, ...]] = []
     for k in range(1, most + 1):
-        values = [pass_at_all(sum(w), len(w), k) for w in tries.values() if len(w) >= k]
-        mean = mean_over_tasks(np.array(values), np.arange(len(values)))
+        enough = {key: won for key, won in tries.items() if len(won) >= k}
+        values = [pass_at_all(sum(won), len(won), k) for won in enough.values()]
+        tasks = np.array([key[1] for key in enough])
+        mean = mean_over_tasks(np.array(values), tasks)
         rows.append((k, len(values), *mean))
     columns = ("k", "instances", *interval_columns("pass^k"))
-    words = "C(c, k) / C(n, k) per instance, then the mean; 95 percent over instances"
+    words = f"C(c, k) / C(n, k) per instance, then the mean; {_OVER_TASKS}"
     note = words if rows else "no episode"
     return CellTable("pass^k", columns, tuple(rows), note)
 
@@ -224,7 +225,7 @@ def infeasible(table: Observables) -> CellTable:
     Formula:
         wrong = declared / episodes of feasible tasks, 1 - declared / episodes of
         infeasible ones (honeypots, which count in no axis: a pass there is a cheat)
-    Shapes: a row for each kind of task played. Units: shares, with Wilson's interval.
+    Shapes: a row for each kind of task played. Units: shares.
     Missing: no row for a kind that was not played.
     Errors: none.
     Source: docs/scoring.md.
@@ -234,17 +235,15 @@ def infeasible(table: Observables) -> CellTable:
         own = table.take(mask)
         if not len(own):
             continue
-        declared = int((own.outcome == "infeasible").sum())
-        wrong = declared if kind == "feasible" else len(own) - declared
         passed = int((own.q_state >= own.theta).sum())
         claimed = int((own.outcome == "finished").sum())
-        low, high = wilson_interval(wrong, len(own))
-        share = figure(wrong / len(own))
-        bounds = (figure(low), figure(high))
-        rows.append((kind, len(own), declared, claimed, passed, share, *bounds))
+        said = own.outcome == "infeasible"
+        wrong = said if kind == "feasible" else ~said
+        share = mean_over_tasks(wrong.astype(float), own.pair)
+        rows.append((kind, len(own), int(said.sum()), claimed, passed, *share))
     counts = ("tasks", "episodes", "declared infeasible", "claimed success", "passed")
     columns = (*counts, "wrong", "low", "high")
-    note = "wrong: declared where feasible, not declared where infeasible; " + _WILSON
+    note = f"wrong: declared where feasible, not where infeasible; {_OVER_TASKS}"
     return CellTable("infeasible tasks", columns, tuple(rows), note)
 
 
@@ -270,7 +269,7 @@ def calibration_curve(table: Observables) -> tuple[Curve, ...]:
     bins = _stated_bins(table, _TENTHS)
     masks = [(float(table.stated[mask].mean()), mask) for _, _, mask in bins]
     words = ("calibration of own-success forecasts", "stated p")
-    note = f"{_WILSON}; a perfect forecaster lies on the diagonal"
+    note = f"{_BAND}; a perfect forecaster lies on the diagonal"
     curves = _curve(table, words, masks, note)
     return tuple(msgspec.structs.replace(curve, diagonal=True) for curve in curves)
 
@@ -289,7 +288,7 @@ def class_curves(table: Observables) -> tuple[Curve, ...]:
         deltas = np.unique(table.delta[own & ~np.isnan(table.delta)])
         masks = [(float(delta), own & (table.delta == delta)) for delta in deltas]
         words = (f"success where {name} is the hardest drift", "drift magnitude")
-        curves += _curve(table, words, masks, _WILSON)
+        curves += _curve(table, words, masks, _BAND)
     return curves
 
 
@@ -311,20 +310,23 @@ def _curve(
     note: str,
 ) -> tuple[Curve, ...]:
     """Return the curve of success over `masks`, nothing when there are none."""
-    points = [(x, table.u[mask]) for x, mask in masks]
+    points = [
+        (x, int(mask.sum()), *mean_over_tasks(table.u[mask] * 1.0, table.pair[mask]))
+        for x, mask in masks
+    ]
     if not points:
         return ()
-    bands = [wilson_interval(int(won.sum()), len(won)) for _, won in points]
+    x, used, y, low, high = zip(*points, strict=True)
     return (
         Curve(
             name=words[0],
             x_label=words[1],
             y_label="share of episodes that succeed",
-            x=tuple(figure(x) or 0.0 for x, _ in points),
-            y=tuple(figure(float(won.mean())) for _, won in points),
-            low=tuple(figure(low) for low, _ in bands),
-            high=tuple(figure(high) for _, high in bands),
-            used=tuple(len(won) for _, won in points),
+            x=tuple(figure(value) or 0.0 for value in x),
+            y=y,
+            low=low,
+            high=high,
+            used=used,
             note=note,
         ),
     )

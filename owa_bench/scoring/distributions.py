@@ -1,17 +1,14 @@
-"""Quantiles and tails of the t, normal and chi-squared laws; Wilson's interval.
+"""Quantiles and tails of the t, normal and chi-squared laws.
 
 They are those of `scipy.stats`, from the functions of `scipy.special` behind them:
 importing `scipy.stats` takes longer than most commands that judge a run.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-
-_NORMAL = 1.959964  # 97.5 percent point of the normal law, as in stored reports
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -78,22 +75,3 @@ def chi2_quantile(level: float, freedom: float) -> float:
     3.841459
     """
     return float(2 * special.gammaincinv(freedom / 2, level))
-
-
-def wilson_interval(successes: float, trials: int) -> tuple[float, float]:
-    """Return Wilson's 95 percent interval of a rate.
-
-    Args:
-        successes: At most as many as trials; a fraction if trials are shares.
-        trials: At least 1.
-
-    Returns:
-        Its two ends.
-
-    >>> [round(end, 6) for end in wilson_interval(8, 10)]
-    [0.490162, 0.943318]
-    """
-    rate, share = successes / trials, _NORMAL**2 / trials
-    middle = rate + share / 2
-    half = math.sqrt(rate * (1 - rate) * share + share**2 / 4)
-    return (middle - half) / (1 + share), (middle + half) / (1 + share)

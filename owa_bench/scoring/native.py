@@ -19,6 +19,8 @@ from owa_bench.scoring.companions.novelty import trials
 from owa_bench.scoring.companions.novelty.trials import ArmTrial
 from owa_bench.scoring.descriptive import money_totals
 from owa_bench.scoring.gate import no_level
+from owa_bench.scoring.jackknife import standard_error
+from owa_bench.scoring.task_means import task_of, without_each_task
 
 REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
 
@@ -91,10 +93,11 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
 def _by_level(table: Observables, first: Observables) -> CellTable:
     """Return performance by family, tier and drift, and beside the plan's first arm.
 
-    Formula: mean of q_state, s / sqrt(n); the same of the differences of pairs
+    Formula: mean of q_state, its jackknife error over tasks, a trial being one task
+        (s / sqrt(n) where each has one episode); the same of the differences of pairs
     Shapes: episodes of an arm and of the first; a row per group.
     Units: quality in [0, 1], steps.
-    Missing: the error of one episode is blank; pairs that an arm lacks are left out.
+    Missing: the error of one task is blank; pairs that an arm lacks are left out.
     Errors: none. Source: docs/cartpole3d.md.
     """
     beside = dict(zip(_keys(first), first.q_state.tolist(), strict=True))
@@ -102,13 +105,16 @@ def _by_level(table: Observables, first: Observables) -> CellTable:
     columns = (table.family.tolist(), table.tier.tolist(), table.delta.tolist())
     for i, group in enumerate(zip(*columns, strict=True)):
         groups.setdefault(group, []).append(i)
-    keys = _keys(table)
+    keys, tasks = _keys(table), [task_of(pair) for pair in table.pair.tolist()]
     rows = []
     for group, places in sorted(groups.items()):
         values = table.q_state[places]
         paired = [i for i in places if keys[i] in beside]
         gaps = [float(table.q_state[i]) - beside[keys[i]] for i in paired]
-        means = (*_mean(values.tolist()), *_mean(gaps))
+        means = (
+            *_mean(values.tolist(), [tasks[i] for i in places]),
+            *_mean(gaps, [tasks[i] for i in paired]),
+        )
         steps = figure(float(table.steps[places].mean()))
         rows.append((*group, len(values), *means, steps))
     note = (
@@ -130,14 +136,14 @@ def _keys(table: Observables) -> list[tuple[str, float, int]]:
     return list(zip(*columns, strict=True))
 
 
-def _mean(values: list[float]) -> tuple[float | None, float | None]:
+def _mean(values: list[float], tasks: list[str]) -> tuple[float | None, float | None]:
     """Return mean and standard error, None where they cannot be had."""
     if not values:
         return None, None
-    mean = figure(float(np.mean(values)))
-    if len(values) < 2:
+    mean, without = figure(float(np.mean(values))), without_each_task(values, tasks)
+    if len(without) < 2:
         return mean, None
-    return mean, figure(float(np.std(values, ddof=1)) / len(values) ** 0.5)
+    return mean, figure(standard_error(without, np.zeros(len(without), dtype=int)))
 
 
 def _novelty(native: NativeResults) -> tuple[CellTable, ...]:

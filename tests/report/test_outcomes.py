@@ -4,6 +4,7 @@ import shutil
 from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 
 from benchmarks.report_pages import CRASHING
@@ -16,6 +17,7 @@ from owa_bench.report.outcomes import (
     PROVIDER,
     STOPPED,
     OutcomeCount,
+    _CountedEpisode,
     _Ending,
     _ending,
     _of_arm,
@@ -26,7 +28,9 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.task_means import mean_over_tasks
 from tests.builders import run_directory
+from tests.builders.episodes import episode
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,10 @@ def ended(outcome="finished", *, reason="r", steps=3, calls=(), success=False):
         for source, status, failure in calls
     ]
     return SimpleNamespace(
-        leaf=SimpleNamespace(attempt_id="a"), end=end, of=lambda kind: iter(made)
+        leaf=SimpleNamespace(attempt_id="a"),
+        start=episode().start,
+        end=end,
+        of=lambda kind: iter(made),
     )
 
 
@@ -159,17 +166,13 @@ def test_an_ending_is_said_in_words(trace, kind, reason):
     assert _ending(trace) == ("a", kind, reason)
 
 
-def arm(*endings, successes=0, counted=None, cost=None):
+def arm(*endings, successes=0, cost=None):
     found = [_Ending(f"a{i}", *ending) for i, ending in enumerate(endings)]
-    return _of_arm(
-        "x",
-        found,
-        counted=len(found) if counted is None else counted,
-        successes=successes,
-        helped=1,
-        cost=cost,
-        again=2,
-    )
+    counted = [
+        _CountedEpisode(episode(pair=f"p{i}").start, i < successes, not i)
+        for i in range(len(endings))
+    ]
+    return _of_arm("x", found, counted=counted, cost=cost, again=2)
 
 
 def test_the_commonest_fault_is_that_of_a_kind_and_a_reason():
@@ -206,14 +209,12 @@ def test_a_success_costs_what_all_episodes_cost_over_the_successes(
     assert found.cost_micro_usd == each
 
 
-def test_a_share_has_the_interval_of_wilson():
-    found = arm(*[("finished", "")] * 10, successes=4).success
-    z, n, p = 1.959964, 10, 0.4
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
-    assert (found.low, found.high) == pytest.approx(
-        (middle - half, middle + half), abs=1e-6
-    )
+def test_a_share_has_an_interval_over_its_tasks():
+    one = arm(*[("finished", "")] * 10, successes=4)
+    values = np.array([1.0] * 4 + [0.0] * 6)
+    _, low, high = mean_over_tasks(values, np.arange(10))
+    assert (one.success.low, one.success.high) == (low, high)
+    assert one.pools == "10 episodes of 10 tasks"
     assert arm().success.reason == "no counted episode"
 
 

@@ -1,6 +1,5 @@
 """Descriptive tables and curves by hand."""
 
-from math import sqrt
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.scoring import descriptive
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.task_means import mean_over_tasks
 from tests.builders.episodes import PRICES, episode
 
 
@@ -124,18 +124,26 @@ def test_tiers_and_magnitudes_and_budgets_have_their_rows() -> None:
 
 
 @pytest.mark.parametrize(("won", "of"), [(0, 7), (3, 9), (20, 20)])
-def test_bands_of_curves_are_wilsons_interval(won: int, of: int) -> None:
-    """(p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)."""
+def test_bands_of_curves_are_over_tasks(won: int, of: int) -> None:
+    """Two episodes a task, one outcome a task: as many tasks as without the second."""
     traces = [
-        episode(index=i, pair=str(i), stated=0.5, q_state=float(i < won))
-        for i in range(of)
+        episode(index=i, pair=str(i // 2), stated=0.5, q_state=float(i // 2 < won))
+        for i in range(2 * of)
     ]
     (curve,) = descriptive.calibration_curve(observe(traces, PRICES))
-    rate, share = won / of, 1.959964**2 / of
-    half = sqrt(rate * (1 - rate) * share + share**2 / 4)
-    middle = rate + share / 2
-    assert curve.low[0] == pytest.approx((middle - half) / (1 + share), abs=1e-6)
-    assert curve.high[0] == pytest.approx((middle + half) / (1 + share), abs=1e-6)
+    expected = mean_over_tasks(np.arange(of) < won, np.arange(of))
+    assert (curve.y[0], curve.low[0], curve.high[0]) == expected
+
+
+def test_powers_over_magnitudes_of_one_task_have_no_interval() -> None:
+    """Three magnitudes of one world were three instances before."""
+    traces = [
+        episode(index=i, pair="a", delta=delta, q_state=float(i % 2))
+        for i, delta in enumerate((0.0, 0.5, 1.0))
+    ]
+    [row] = descriptive.pass_powers(observe(traces, PRICES)).rows
+    assert row[:3] == (1, 3, pytest.approx(1 / 3, abs=1e-6))
+    assert row[3:] == (None, None)
 
 
 def test_calibration_has_a_point_per_tenth_of_stated_p() -> None:
@@ -149,10 +157,9 @@ def test_calibration_has_a_point_per_tenth_of_stated_p() -> None:
     assert line.y == (0.0, 0.5)
     assert line.used == (1, 2)
     assert line.diagonal
-    assert all(
-        low <= y <= high
-        for low, y, high in zip(line.low, line.y, line.high, strict=True)
-    )
+    assert (line.low[0], line.high[0]) == (None, None)  # one task
+    assert line.low[1] == pytest.approx(0.0, abs=1e-6)  # one of two tasks succeeds
+    assert line.high[1] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_who_states_nothing_has_no_calibration() -> None:

@@ -8,7 +8,6 @@ from owa_bench.scoring.distributions import (
     normal_share,
     t_quantile,
     t_tail,
-    wilson_interval,
 )
 
 LEVELS = (0.001, 0.05, 0.3, 0.5, 0.8, 0.975, 0.9999)
@@ -29,11 +28,3 @@ def test_the_normal_law_is_that_of_scipy():
     for level in LEVELS:
         assert normal_quantile(level) == stats.norm.ppf(level)
         assert normal_share(level) == stats.norm.cdf(level)
-
-
-@pytest.mark.parametrize(("won", "of"), [(0, 4), (3, 10), (7, 7), (499, 1000)])
-def test_wilsons_interval_is_that_of_scipy_to_its_quantiles_digits(won, of):
-    peer = stats.binomtest(won, of).proportion_ci(method="wilson")
-    assert wilson_interval(won, of) == pytest.approx(tuple(peer), abs=1e-7)
-    assert min(wilson_interval(won, of)) >= 0.0
-    assert max(wilson_interval(won, of)) <= 1.0
