@@ -5,7 +5,8 @@
 #   sh examples/ceremony.sh /tmp/ceremony [BATTERY]
 #
 # submitter  plans, is challenged, plays, reveals, reports
-# verifier   challenges the signed plan (a service), replays the run and signs that
+# verifier   lists submitters, challenges the signed plan (a service), replays the run
+#            and signs that
 # reader     trusts the verifiers of a registry, and nobody else
 set -eu
 place=$1
@@ -31,6 +32,11 @@ until url=$(sed -n 's/^serving on //p' "$place/service.log") && [ -n "$url" ]; d
   kill -0 $service
   sleep 0.2
 done
+
+echo "== the submitter: a key, and the verifier puts it on the list of submitters"
+as submitter keygen --json > "$place/submitter.json"
+theirs=$(sed -n 's/.*"public_hex": *"\([0-9a-f]*\)".*/\1/p' "$place/submitter.json")
+as verifier verifier register "the submitter" --submitter "$theirs" --key verifier
 
 echo "== the submitter: a signed plan, a challenge, the play, the reveal, the report"
 as submitter run --battery "$battery" --agent agentic --out "$run" \

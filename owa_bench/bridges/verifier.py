@@ -2,17 +2,16 @@
 
     POST /challenge          body plan.dsse.json; answer the witness that a run keeps
     GET  /                   the verifier's public key
-    GET  /submitters/KEY     plans that this key has asked challenges for
+    GET  /submitters/KEY     name on the verifier's list, and plans challenged so far
 
 A plan gets the same challenge however often it asks. Every plan is a line of the
-verifier's log, so that somebody who asks for many and reports the best is seen.
+verifier's log, and the challenge of a submitter on the list says which of their plans
+it is, so that somebody who asks for many and reports the best is seen.
 """
 
-import datetime
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from pathlib import Path
 
 import msgspec
 import uvicorn
@@ -22,25 +21,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from owa_bench.canonical import peek, public_bytes, seal, sha256, unseal
+from owa_bench.canonical import peek, public_bytes, sha256, unseal
 from owa_bench.errors import CheckFailure
-from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE
+from owa_bench.records.layout import PLAN_TYPE
 from owa_bench.records.plan import Plan
-from owa_bench.records.witness import Witness, nonce_document
-from owa_bench.run.plan.witness import challenge_nonce
+from owa_bench.records.witness import Witness
+from owa_bench.run.plan.witness import challenge_nonce, sign_nonce
+from owa_bench.run.store.challenge_log import ChallengeLog
 
 LONGEST_PLAN = 256 << 20  # bytes of a signed plan
-
-
-class ChallengedPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the log: a plan that was challenged, and who signed it."""
-
-    plan_digest: str
-    submitter: str
-    commitment: str
-    battery: str | None
-    episodes: int
-    time: str
 
 
 class Verifier:
@@ -48,17 +37,14 @@ class Verifier:
 
     Args:
         key: Signs the challenges.
-        log: File of JSON lines, read at the start and added to.
+        log: Of the plans, with the verifier's list of submitters.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, log: Path) -> None:
+    def __init__(self, key: Ed25519PrivateKey, log: ChallengeLog) -> None:
         self._key = key
         self._log = log
         self._lock = threading.Lock()
         self.public = public_bytes(key.public_key()).hex()
-        lines = log.read_bytes().splitlines() if log.exists() else []
-        read = [msgspec.json.decode(line, type=ChallengedPlan) for line in lines]
-        self._plans = {plan.plan_digest: plan for plan in read}
 
     def challenge(self, envelope: bytes) -> Witness:
         """Return the challenge of a signed plan.
@@ -67,10 +53,11 @@ class Verifier:
             envelope: The bytes of `plan.dsse.json`.
 
         Returns:
-            The witness; the same nonce and time for the same plan.
+            The witness; the same nonce, time and number for the same plan.
 
         Raises:
-            CheckFailure: It is no signed plan, or names another challenger.
+            CheckFailure: It is no signed plan, names another challenger, or is one too
+                many of a key that is not on the list.
         """
         payload = peek(envelope)
         try:
@@ -85,41 +72,15 @@ class Verifier:
             )
         digest = sha256(payload)
         with self._lock:
-            known = self._plans.get(digest)
-            if known is None:
-                known = self._note(plan, digest)
+            line = self._log.note(plan, digest)
         nonce = challenge_nonce(self._key, digest)
-        document = nonce_document(digest, nonce, known.time)
-        return Witness(
-            kind="nonce",
-            plan_digest=digest,
-            attempts=0,
-            place=self.public,
-            evidence=seal(RECEIPT_TYPE, document, self._key).decode(),
-            claimed=known.time,
-            nonce=nonce,
-        )
+        return sign_nonce(self._key, digest, nonce, line.time, line.name, line.number)
 
-    def plans_of(self, submitter: str) -> int:
-        """Return how many plans of a key were challenged."""
-        return sum(plan.submitter == submitter for plan in self._plans.values())
-
-    def _note(self, plan: Plan, digest: str) -> ChallengedPlan:
-        """Add a plan to the log before its challenge is told."""
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        line = ChallengedPlan(
-            plan_digest=digest,
-            submitter=plan.public_key,
-            commitment=plan.commitment,
-            battery=plan.battery,
-            episodes=len(plan.entries),
-            time=now,
-        )
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
-        self._plans[digest] = line
-        return line
+    def submitter(self, key: str) -> dict[str, str | int]:
+        """Return what is known of a key: its submitter's name and count of plans."""
+        with self._lock:
+            name, plans = self._log.submitters.name_of(key), self._log.plans_of(key)
+        return {"submitter": key, "name": name, "plans": plans}
 
 
 def application(verifier: Verifier) -> Starlette:
@@ -142,8 +103,7 @@ def application(verifier: Verifier) -> Starlette:
         return Response(msgspec.json.encode(made), media_type="application/json")
 
     async def submitter(request: Request) -> Response:
-        key = request.path_params["key"]
-        return JSONResponse({"submitter": key, "plans": verifier.plans_of(key)})
+        return JSONResponse(verifier.submitter(request.path_params["key"]))
 
     return Starlette(
         routes=[

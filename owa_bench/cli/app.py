@@ -52,7 +52,7 @@ docs/companions.md.
 """
 ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is played."
 
-VERIFIER_HELP = "What a verifier runs: a service that challenges signed plans."
+VERIFIER_HELP = "What a verifier runs: who submits, and challenges of signed plans."
 
 
 COMMANDS = {
@@ -85,7 +85,10 @@ COMMANDS = {
     "leaderboard": "viewing:leaderboard",
 }
 ESCROW = {"commit": "evidence:commit", "reveal": "evidence:reveal"}
-VERIFIER = {"serve": "serving:serve_challenges"}
+VERIFIER = {
+    "serve": "serving:serve_challenges",
+    "register": "serving:register_submitter",
+}
 MEASURE = {
     "aiq": "measuring_aiq:measure_aiq",
     "cartpole3d": "measuring_cartpole3d:measure_cartpole3d",

@@ -12,6 +12,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import directory, keys
+from owa_bench.run.store.challenge_log import ChallengeLog
 
 if TYPE_CHECKING:
     from owa_bench.run.replay import RunReplay
@@ -178,11 +179,19 @@ def challenge_plan(
     if url is not None:
         made = witness.ask_challenge(layout, url)
     else:
-        made = witness.challenge(layout, keys.load(keys.data_folder(), key))
+        home = keys.data_folder()
+        made = witness.challenge(layout, keys.load(home, key), ChallengeLog(home, key))
     if json:
         as_json(made)
         return
     OUT.print(f"Plan {made.plan_digest} challenged with {made.nonce[:16]}..")
+    if made.submitter:
+        OUT.print(f"It is plan {made.number} of {made.submitter} at this verifier.")
+    else:
+        note(
+            "the key that signed the plan is not on the verifier's list of submitters: "
+            "no row on a leaderboard (`owa-bench verifier register`)"
+        )
 
 
 def replay(
@@ -222,7 +231,8 @@ def replay(
             layout, episodes, progress=lambda _: bar.advance(task), inner=inner
         )
     if signer is not None:
-        replaying.sign(layout, replays, signer)
+        log = ChallengeLog(keys.data_folder(), key)
+        replaying.sign(layout, replays, signer, log)
     if json:
         as_json({**replays._asdict(), "passed": replays.passed})
     else:

@@ -5,8 +5,8 @@ from pathlib import Path
 import typer
 
 from owa_bench.cli import options
-from owa_bench.cli.console import ERR
-from owa_bench.cli.options import KeyName, option
+from owa_bench.cli.console import ERR, as_json
+from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.request import Request, RunOptions
@@ -84,18 +84,20 @@ def serve_challenges(
     """Serve a verifier: submitters ask it for the challenges of their plans.
 
     It signs with your key, and keeps a line for every plan in your data folder
-    (verifier/KEY.jsonl): GET /submitters/PUBLICKEY says how many somebody asked for.
+    (verifier/KEY.jsonl). A plan of a submitter on your list (verifier register) is
+    numbered; GET /submitters/PUBLICKEY says how many plans somebody had challenged.
 
       owa-bench keygen verifier
 
       owa-bench verifier serve --key verifier
     """
     from owa_bench.bridges import verifier
+    from owa_bench.run.store.challenge_log import ChallengeLog
 
     if not host:
         raise FieldError("--host", host, "must name an address")
     home = keys.data_folder()
-    desk = verifier.Verifier(keys.load(home, key), home / "verifier" / f"{key}.jsonl")
+    desk = verifier.Verifier(keys.load(home, key), ChallengeLog(home, key))
     ERR.print(f"verifier {desk.public}")
     verifier.serve_verifier(
         desk,
@@ -103,6 +105,35 @@ def serve_challenges(
         port and options.port(port),
         lambda url: ERR.print(f"serving on {url}"),
     )
+
+
+def register_submitter(
+    name: str = typer.Argument(..., help="Whose plans are counted together."),
+    submitter: str = option(..., "Public key of theirs, 64 hex digits."),
+    key: str = KeyName,
+    json: bool = AsJson,
+) -> None:
+    """Put a submitter's key on your list, so that their plans are numbered.
+
+    Anybody can sign each plan with a fresh key. You decide who is who: all keys under
+    one name count together (verifier/KEY.submitters.toml in your data folder). A plan
+    that was challenged before its key was on the list stays without a number, and a
+    leaderboard gives it no row.
+
+      owa-bench verifier register 'a lab' --submitter 64-HEX-DIGITS --key verifier
+    """
+    from owa_bench.run.store.challenge_log import ChallengeLog
+
+    home = keys.data_folder()
+    keys.load(home, key)
+    log = ChallengeLog(home, key)
+    known = log.register(name, submitter)
+    if json:
+        as_json(known)
+        return
+    for one in known.submitter:
+        plans = log.plans_of(one.keys[0])
+        ERR.print(f"{one.name}: {len(one.keys)} keys, {plans} plans challenged")
 
 
 def visit(

@@ -34,7 +34,10 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
 
     `attempts` were on record when it was made: 0 means before episode 0. `evidence`
     is the base64 of the RFC 3161 reply, or a DSSE envelope over (plan digest, nonce,
-    time). `place` is the service's address, or the public key that signed. `claimed` is
+    time, and the submitter where one is registered). `submitter` is the name on the
+    verifier's own list of who signed the plan, "" for a key that is not on it, and
+    `number` says how many plans of theirs had been challenged then, with this one.
+    `place` is the service's address, or the public key that signed. `claimed` is
     the time that was signed.
     """
 
@@ -45,10 +48,16 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
     claimed: str = ""
     nonce: str = ""
+    submitter: str = ""
+    number: int = 0
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed replay: which episodes were replayed, and which failed."""
+    """A signed replay: which episodes were replayed, and which failed.
+
+    `submitter` and `plans` are what the verifier's own log said at that time: who
+    signed the plan, and how many plans of theirs had been challenged.
+    """
 
     kind: Literal["replay"] = "replay"
     plan_digest: str
@@ -59,6 +68,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[str, ...] = ()
     exempt: tuple[str, ...] = ()
     public_key: str
+    submitter: str = ""
+    plans: int = 0
 
 
 class DayCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,20 +155,23 @@ def fault(witness: Witness, plan_digest: str) -> str:
         return str(error)
 
 
-def nonce_document(plan_digest: str, nonce: str, time: str) -> bytes:
+def nonce_document(witness: Witness) -> bytes:
     """Return the bytes that are signed when a nonce is returned with a plan.
 
     Args:
-        plan_digest: SHA-256 of the plan, in hex.
-        nonce: The verifier's.
-        time: When the verifier saw the plan, by the verifier's clock (ISO 8601, UTC).
-    Returns: RFC 8785 JSON.
+        witness: Of kind "nonce"; its evidence is not read.
+
+    Returns:
+        RFC 8785 JSON of plan digest, nonce, time and, where the verifier has registered
+        who signed the plan, their name and the number of their plan.
     """
     document: dict[str, Any] = {
-        "nonce": nonce,
-        "plan_digest": plan_digest,
-        "time": time,
+        "nonce": witness.nonce,
+        "plan_digest": witness.plan_digest,
+        "time": witness.claimed,
     }
+    if witness.submitter:
+        document |= {"submitter": witness.submitter, "number": witness.number}
     return canonical_json(document)
 
 
@@ -173,9 +187,10 @@ def _stamp_fault(witness: Witness) -> str:
 def _nonce_fault(witness: Witness) -> str:
     key = bytes.fromhex(witness.place)
     signed = unseal(witness.evidence.encode(), key, RECEIPT_TYPE)
-    asked = nonce_document(witness.plan_digest, witness.nonce, witness.claimed)
-    if signed != asked:
-        return "what was signed is not this nonce and time with this plan"
+    if signed != nonce_document(witness):
+        return "what was signed is not this nonce, time and submitter with this plan"
+    if witness.submitter and witness.number < 1:
+        return "a registered submitter's plan has a number from 1 up"
     return ""
 
 
@@ -205,12 +220,7 @@ def seed_nonce(layout: RunLayout, plan: Plan, plan_digest: str) -> str | None:
     """
     if not plan.challenger:
         return plan.verifier_nonce
-    nonces = {
-        witness.nonce
-        for witness in _witnesses(layout)
-        if (witness.kind, witness.place) == ("nonce", plan.challenger)
-        and not fault(witness, plan_digest)
-    }
+    nonces = {witness.nonce for witness in _challenges(layout, plan, plan_digest)}
     if len(nonces) > 1:
         raise CheckFailure(
             f"{layout.witness} must hold one challenge of key {plan.challenger[:16]}, "
@@ -224,6 +234,33 @@ def seed_nonce(layout: RunLayout, plan: Plan, plan_digest: str) -> str | None:
             f"challenge {layout.root} --key NAME`."
         )
     return nonces.pop()
+
+
+def challenge_of(layout: RunLayout, plan: Plan, plan_digest: str) -> Witness | None:
+    """Return the challenge of a plan, None for a plan that has none.
+
+    Args:
+        layout: The run directory.
+        plan: Its plan.
+        plan_digest: Of the plan, in hex.
+
+    Returns:
+        Of several, one that names no submitter before one that does: whoever puts two
+        there gains nothing.
+    """
+    found = _challenges(layout, plan, plan_digest)
+    return max(found, key=lambda one: (not one.submitter, one.number), default=None)
+
+
+def _challenges(layout: RunLayout, plan: Plan, plan_digest: str) -> list[Witness]:
+    """Return the sound witnesses of a plan's challenger."""
+    return [
+        witness
+        for witness in _witnesses(layout)
+        if plan.challenger
+        and (witness.kind, witness.place) == ("nonce", plan.challenger)
+        and not fault(witness, plan_digest)
+    ]
 
 
 def _witnesses(layout: RunLayout) -> list[Witness]:

@@ -15,7 +15,8 @@ Source: `docs/traces.md#assurance`.
 """
 
 import base64
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
@@ -79,6 +80,14 @@ _TEXTS = (
     ("V4", "replay passed by a second party"),
     ("V5", "executed by the verifier, with the verifier's seeds"),
 )
+
+
+class Submission(NamedTuple):
+    """Who submitted a run, and the count of their plans at its verifier."""
+
+    submitter: str
+    number: int
+    plans: int
 
 
 def assess(
@@ -146,6 +155,47 @@ def hosting_cap(plan: Plan) -> tuple[int, str]:
     return cap, f"agents {shown}: V{cap} at most"
 
 
+def submission(bundle: Bundle) -> Submission:
+    """Return who submitted a run, and how many plans of theirs were challenged.
+
+    Args:
+        bundle: the run directory.
+
+    Returns:
+        The name on the list of the verifier who challenged the plan, "" where none is;
+        `number` as of the challenge, `plans` as of the last replay that says so.
+    """
+    challenge = witness.challenge_of(bundle.layout, bundle.plan, bundle.plan_digest)
+    if challenge is None or not challenge.submitter:
+        return Submission("", 0, 0)
+    plans = max([challenge.number, *_counted_later(bundle, challenge)])
+    return Submission(challenge.submitter, challenge.number, plans)
+
+
+def _counted_later(bundle: Bundle, challenge: Witness) -> Iterator[int]:
+    """Yield the counts of a submitter's plans that the challenger's replays say."""
+    for path in _receipt_paths(bundle):
+        with contextlib.suppress(OSError, CheckFailure, ValueError, TraceError):
+            receipt = _read_receipt(path)
+            said = (receipt.public_key, receipt.submitter)
+            if said == (challenge.place, challenge.submitter):
+                yield 0 if _fault(bundle, receipt) else receipt.plans
+
+
+def submission_words(bundle: Bundle) -> str:
+    """Return in words whose plan it is, as of its challenge, for the head of the page.
+
+    A receipt may come after the report, so it changes no word here.
+    """
+    found = submission(bundle)
+    if found.submitter:
+        return f"plan {found.number} of {found.submitter} at this verifier"
+    return (
+        "who signed it is not on the verifier's list of submitters: it may be the best "
+        "of many plans"
+    )
+
+
 def witnesses(
     bundle: Bundle, registry: Registry | None = None
 ) -> tuple[AttestationCheck, ...]:
@@ -174,8 +224,19 @@ def receipts(
     Returns:
         The checks, by name of file.
     """
-    paths = sorted(bundle.layout.receipts.glob("replay*.dsse.json"))
+    paths = _receipt_paths(bundle)
     return tuple(_check_receipt(bundle, registry, path) for path in paths)
+
+
+def _receipt_paths(bundle: Bundle) -> list[Path]:
+    return sorted(bundle.layout.receipts.glob("replay*.dsse.json"))
+
+
+def _read_receipt(path: Path) -> Receipt:
+    """Return a receipt whose signature holds; CheckFailure, ValueError or OSError."""
+    receipt = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
+    unseal(path.read_bytes(), bytes.fromhex(receipt.public_key), RECEIPT_TYPE)
+    return receipt
 
 
 def _check_witness(
@@ -186,6 +247,8 @@ def _check_witness(
     except (OSError, msgspec.DecodeError) as error:
         return AttestationCheck(path.name, "", f"does not read: {error}")
     text = " ".join(filter(None, (record.kind, record.claimed)))
+    if record.submitter:
+        text += f", plan {record.number} of {record.submitter}"
     if fault := witness.fault(record, bundle.plan_digest):
         return AttestationCheck(path.name, text, fault)
     if _is_before(record.claimed, bundle.plan.created):
@@ -227,12 +290,11 @@ def _check_receipt(
     bundle: Bundle, registry: Registry | None, path: Path
 ) -> AttestationCheck:
     try:
-        receipt = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
-        key = bytes.fromhex(receipt.public_key)
-        unseal(path.read_bytes(), key, RECEIPT_TYPE)
+        receipt = _read_receipt(path)
     except (OSError, CheckFailure, ValueError) as error:
         return AttestationCheck(path.name, "", f"is no signed receipt: {error}")
-    text = f"{len(receipt.episodes)} episodes replayed by key {key_id(key)}"
+    signer = key_id(bytes.fromhex(receipt.public_key))
+    text = f"{len(receipt.episodes)} episodes replayed by key {signer}"
     try:
         fault, shortfall = _fault(bundle, receipt), _shortfall(bundle, receipt)
     except TraceError as error:

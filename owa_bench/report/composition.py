@@ -16,10 +16,9 @@ import msgspec
 
 from owa_bench.canonical import key_id
 from owa_bench.records.events import Drift, Violation
-from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Judgement
 from owa_bench.records.trace import FAILED, Trace
-from owa_bench.report.assurance import Assurance
+from owa_bench.report.assurance import Assurance, submission_words
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.comparison import report_comparison
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
@@ -34,8 +33,9 @@ LIMITS = (
     "Fabricated usage. Tokens, model calls and messages that an agent declares are"
     " marked `source: agent`; if usage and cost are faked together, no check sees it.",
     "The best of several whole runs. Somebody may run the same plan many times, or"
-    " many plans, and publish one. A witness of the plan narrows this; nothing here"
-    " counts the runs that were thrown away.",
+    " many plans, and publish one. A verifier who registers submitters counts the plans"
+    " that each had challenged; two verifiers, or two names of one submitter, count"
+    " apart, and one plan may be played several times.",
     "A human or an oracle inside the agent. The harness sees actions, not who chose"
     " them. A run executed by the verifier (V5) narrows this.",
     "Seed grinding without a challenge. Whoever picks the master secret may pick one"
@@ -214,12 +214,14 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
     )
 
 
-def _given_nonce(plan: Plan) -> str | None:
-    """Return what a verifier gave to the seeds, in words."""
-    if plan.challenger:
-        signer = key_id(bytes.fromhex(plan.challenger))
-        return f"challenge of key {signer}, given after the plan was signed"
-    return plan.verifier_nonce
+def _given_nonce(bundle: Bundle) -> str | None:
+    """Return what a verifier gave to the seeds, and whose plan it is, in words."""
+    plan = bundle.plan
+    if not plan.challenger:
+        return plan.verifier_nonce
+    signer = key_id(bytes.fromhex(plan.challenger))
+    words = f"challenge of key {signer}, given after the plan was signed"
+    return f"{words}; {submission_words(bundle)}"
 
 
 def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
@@ -239,7 +241,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
     )
     return RunFacts(
         **{name: getattr(plan, name) for name in _FROM_PLAN},
-        verifier_nonce=_given_nonce(plan),
+        verifier_nonce=_given_nonce(bundle),
         suites=tuple(f"{s.name} v{s.version}" for s in plan.suites),
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
         planned=len(plan.entries),

@@ -18,7 +18,7 @@ from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
 from owa_bench.records.registry import Registry
 from owa_bench.records.score import AgentVerdict
 from owa_bench.report import verify
-from owa_bench.report.assurance import Assurance, assess
+from owa_bench.report.assurance import Assurance, assess, submission
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.report.statement import write_atomically
@@ -46,6 +46,7 @@ class BoardRow(NamedTuple):
 
     `cost` is USD an episode of agent and human streams, `success` a share of the
     unaided episodes, `axes` the ten by symbol. `rung` is the assurance, "V4" or "V5".
+    `plans` says which plan of the submitter's it is, and of how many.
     """
 
     agent: str
@@ -59,6 +60,7 @@ class BoardRow(NamedTuple):
     cost: Figure
     axes: tuple[tuple[str, Figure], ...]
     submitter: str
+    plans: str
     made: str
 
 
@@ -138,6 +140,11 @@ def _rows(
             f"{assurance.name}, and V{LEAST} is asked for: {short.name} is not met "
             f"({short.evidence})"
         )
+    if assurance.level == LEAST and not submission(bundle).submitter:
+        raise CheckFailure(
+            "who signed its plan is not on the verifier's list of submitters, so it "
+            "may be the best of many plans"
+        )
     signed = verify.read_signed_report(bundle)
     if signed is None:
         raise RunDirectoryError("it holds no report")
@@ -180,7 +187,7 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
     index = next(one for one in verdict.indices if one.name == "AAI")
     interval = index.tasks_like_these
     success, cost = _outcomes(bundle, verdict.arm)
-    plan = bundle.plan
+    plan, whose = bundle.plan, submission(bundle)
     return BoardRow(
         agent=verdict.agent,
         run=bundle.layout.root.name,
@@ -200,7 +207,8 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
             )
             for axis in verdict.axes
         ),
-        submitter=key_id(bytes.fromhex(plan.public_key)),
+        submitter=whose.submitter or f"key {key_id(bytes.fromhex(plan.public_key))}",
+        plans=f"{whose.number} of {whose.plans}" if whose.submitter else "",
         made=plan.created[:10],
     )
 

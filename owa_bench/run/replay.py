@@ -53,6 +53,7 @@ from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
 from owa_bench.run.play.work_items import EntryHistory
+from owa_bench.run.store.challenge_log import ChallengeLog
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,
@@ -193,13 +194,20 @@ def replay_run(
     )
 
 
-def sign(layout: RunLayout, replays: RunReplay, key: Ed25519PrivateKey) -> Receipt:
+def sign(
+    layout: RunLayout,
+    replays: RunReplay,
+    key: Ed25519PrivateKey,
+    log: ChallengeLog | None = None,
+) -> Receipt:
     """Write a signed receipt of a replay into `receipts/`.
 
     Args:
         layout: The run directory.
         replays: What came of the replay.
         key: Signs the receipt.
+        log: The signer's log of challenged plans: the receipt then says how many plans
+            of the submitter there were by now.
 
     Returns:
         The receipt.
@@ -208,7 +216,10 @@ def sign(layout: RunLayout, replays: RunReplay, key: Ed25519PrivateKey) -> Recei
     def ids(outcome: ReplayOutcome) -> tuple[str, ...]:
         return tuple(a.attempt_id for a in replays.attempts if a.outcome == outcome)
 
+    signer = read_plan(layout).public_key
     receipt = Receipt(
+        submitter="" if log is None else log.submitters.name_of(signer),
+        plans=0 if log is None else log.plans_of(signer),
         plan_digest=replays.plan_digest,
         evidence_root=replays.evidence_root,
         replay_root=replays.replay_root,

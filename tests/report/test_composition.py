@@ -152,7 +152,9 @@ def test_the_head_of_the_page_names_what_the_plan_has(monkeypatch):
     assert given.verifier_nonce == "n"
     challenged = make_plan(1, challenger="ab" * 32, verifier_nonce="n")
     words = f"challenge of key {key_id(bytes.fromhex('ab' * 32))}, given after"
+    monkeypatch.setattr(composition, "submission_words", lambda _: "plan 2 of a lab")
     assert facts(monkeypatch, challenged).verifier_nonce.startswith(words)
+    assert facts(monkeypatch, challenged).verifier_nonce.endswith("plan 2 of a lab")
     battery = facts(monkeypatch, make_plan(1, battery="toolquest"))
     assert [table.title for table in battery.tables] == ["suites", "checklist"]
     norms = CellTable("norms", (), (), "")

@@ -12,7 +12,7 @@ from owa_bench.errors import CheckFailure, OwaError
 from owa_bench.records.plan import Arm
 from owa_bench.records.registry import Registry, VerifierKey, read_registry
 from owa_bench.report import leaderboard as boards
-from owa_bench.report.assurance import Assurance, AssuranceLevel
+from owa_bench.report.assurance import Assurance, AssuranceLevel, Submission
 from owa_bench.report.leaderboard import leaderboard, write_board
 from owa_bench.run.plan.request import Request, draft_plan
 from tests.builders.ceremony_run import hold_ceremony
@@ -234,7 +234,15 @@ def test_the_first_check_that_fails_is_named():
 
 
 def rows_of(
-    monkeypatch, *, level=4, words="", missing=(), checks=(), signed=True, lost=0
+    monkeypatch,
+    *,
+    level=4,
+    words="",
+    missing=(),
+    checks=(),
+    signed=True,
+    lost=0,
+    submitter="a lab",
 ):
     """Return the arms that get a row in a run of a learner and three controls.
 
@@ -268,6 +276,7 @@ def rows_of(
     )
     monkeypatch.setattr(boards, "assess", assess)
     monkeypatch.setattr(boards, "_row", lambda _, verdict, found: verdict.arm)
+    monkeypatch.setattr(boards, "submission", lambda _: Submission(submitter, 1, 1))
     bundle = SimpleNamespace(
         plan=SimpleNamespace(arms=arms, public_key=KEY, entries=range(100)),
         layout=SimpleNamespace(root="run"),
@@ -285,6 +294,7 @@ ARM = Arm(name="a", agent="a", fingerprint="f", hosting="sandboxed")
 def test_a_run_from_v4_on_gives_a_row_of_each_learner(monkeypatch):
     assert rows_of(monkeypatch) == ["learner"]
     assert rows_of(monkeypatch, level=5) == ["learner"]
+    assert rows_of(monkeypatch, level=5, submitter="") == ["learner"]
     assert rows_of(monkeypatch, lost=2) == ["learner"]
 
 
@@ -296,6 +306,7 @@ def test_a_run_from_v4_on_gives_a_row_of_each_learner(monkeypatch):
         ({"missing": (3, 4)}, "2 planned episodes were not played"),
         ({"level": 3}, r"V3, and V4 is asked for: V4 is not met \(e4\)"),
         ({"level": 0}, r"V0, and V4 is asked for: V1 is not met \(e1\)"),
+        ({"submitter": ""}, "it may be the best of many plans"),
         ({"signed": False}, "it holds no report"),
         ({"checks": (SimpleNamespace(ok=False, name="n", detail="d"),)}, "n fails: d"),
     ],
@@ -322,11 +333,13 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     )
     plan = SimpleNamespace(battery=None, public_key=KEY, created="2026-01-02T03:04")
     bundle = SimpleNamespace(plan=plan, layout=SimpleNamespace(root=Path("some/run")))
+    monkeypatch.setattr(boards, "submission", lambda _: Submission("a lab", 1, 3))
     found = boards._row(bundle, verdict, SimpleNamespace(name="V4"))
     assert (found.order, found.level, found.battery) == (-1, "not placed", "")
     assert found.composite == boards.Figure(0.4, 0.3, 0.6)
     assert found.axes == (("A", boards.Figure(0.45, 0.3, 0.6)),)
     assert (found.success, found.cost) == (one, other)
     assert (found.run, found.rung, found.made) == ("run", "V4", "2026-01-02")
+    assert (found.submitter, found.plans) == ("a lab", "1 of 3")
     verdict.level = 0
     assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 0

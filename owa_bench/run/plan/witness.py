@@ -12,7 +12,6 @@ import base64
 import datetime
 import itertools
 from pathlib import Path
-from typing import Any
 
 import httpx
 import msgspec
@@ -32,6 +31,7 @@ from owa_bench.records.witness import (
     time_stamp_query,
 )
 from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store.challenge_log import ChallengeLog
 from owa_bench.run.store.files import plan_digest, shard_paths, write_whole
 
 _TIMEOUT_S = 30.0
@@ -65,9 +65,15 @@ def by_rfc3161(
             f"{url} must stamp what it was asked to, got a token for another request."
         )
     evidence = base64.b64encode(reply).decode()
-    return _write(
-        layout, kind="rfc3161", place=url, evidence=evidence, claimed=stamp.time
+    made = Witness(
+        kind="rfc3161",
+        plan_digest=plan_digest(layout),
+        attempts=0,
+        place=url,
+        evidence=evidence,
+        claimed=stamp.time,
     )
+    return keep(layout, made)
 
 
 def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
@@ -87,18 +93,48 @@ def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
     if len(nonce) < 8:
         raise FieldError("nonce", nonce, "must have at least 8 characters")
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    document = nonce_document(plan_digest(layout), nonce, now)
-    return _write(
-        layout,
+    return keep(layout, sign_nonce(key, plan_digest(layout), nonce, now))
+
+
+def sign_nonce(
+    key: Ed25519PrivateKey,
+    digest: str,
+    nonce: str,
+    time: str,
+    submitter: str = "",
+    number: int = 0,
+) -> Witness:
+    """Return the witness of a plan by a nonce, signed.
+
+    Args:
+        key: The verifier's.
+        digest: Of the plan, in hex.
+        nonce: The verifier's.
+        time: When the verifier saw the plan (ISO 8601, UTC).
+        submitter: Name of who signed the plan on the verifier's list, "" for none.
+        number: How many plans of theirs were challenged, with this one.
+
+    Returns:
+        The witness, made before any attempt.
+    """
+    witness = Witness(
         kind="nonce",
+        plan_digest=digest,
+        attempts=0,
         place=public_bytes(key.public_key()).hex(),
-        evidence=seal(RECEIPT_TYPE, document, key).decode(),
+        evidence="",
+        claimed=time,
         nonce=nonce,
-        claimed=now,
+        submitter=submitter,
+        number=number,
     )
+    evidence = seal(RECEIPT_TYPE, nonce_document(witness), key).decode()
+    return msgspec.structs.replace(witness, evidence=evidence)
 
 
-def challenge(layout: RunLayout, key: Ed25519PrivateKey) -> Witness:
+def challenge(
+    layout: RunLayout, key: Ed25519PrivateKey, log: ChallengeLog | None = None
+) -> Witness:
     """Sign the challenge of a plan: the nonce that its seeds wait for.
 
     It follows from key and plan, so asking again gives the same one, and nobody without
@@ -107,6 +143,7 @@ def challenge(layout: RunLayout, key: Ed25519PrivateKey) -> Witness:
     Args:
         layout: The run directory.
         key: The challenger's.
+        log: The challenger's, which counts the plan; None: the plan has no number.
 
     Returns:
         The witness, written to `witness/`.
@@ -120,7 +157,13 @@ def challenge(layout: RunLayout, key: Ed25519PrivateKey) -> Witness:
         named = plan.challenger or "none (run --plan-only --challenger KEY)"
         rule = f"must be the challenger that the plan names: {named}"
         raise FieldError("--key", mine, rule)
-    return by_nonce(layout, challenge_nonce(key, plan_digest(layout)), key)
+    digest = plan_digest(layout)
+    nonce = challenge_nonce(key, digest)
+    if log is None:
+        return by_nonce(layout, nonce, key)
+    line = log.note(plan, digest)
+    made = sign_nonce(key, digest, nonce, line.time, line.name, line.number)
+    return keep(layout, made)
 
 
 def challenge_nonce(key: Ed25519PrivateKey, digest: str) -> str:
@@ -174,24 +217,22 @@ def ask_challenge(
     if wrong or told.place != read_plan(layout).challenger:
         wrong = wrong or "it is of another key than the plan's challenger"
         raise CheckFailure(f"The challenge of {url} does not hold: {wrong}.")
-    return _write(
-        layout,
-        kind=told.kind,
-        place=told.place,
-        evidence=told.evidence,
-        nonce=told.nonce,
-        claimed=told.claimed,
-    )
+    return keep(layout, told)
 
 
-def _write(layout: RunLayout, **fields: Any) -> Witness:
-    """Write a witness of the plan to its file and return it.
+def keep(layout: RunLayout, witness: Witness) -> Witness:
+    """Write a witness of the plan to its file.
 
-    `attempts` are those in the shards: 0 before episode 0.
+    Args:
+        layout: The run directory.
+        witness: The witness.
+
+    Returns:
+        It, with the attempts that are in the shards now: 0 before episode 0.
     """
     frames = itertools.chain.from_iterable(map(scan, shard_paths(layout)))
     attempts = len({frame.segment.attempt_id for frame in frames})
-    witness = Witness(plan_digest=plan_digest(layout), attempts=attempts, **fields)
+    witness = msgspec.structs.replace(witness, attempts=attempts)
     path = free_path(layout.witness, witness.kind, ".json")
     write_whole(path, msgspec.json.format(msgspec.json.encode(witness)) + b"\n")
     return witness

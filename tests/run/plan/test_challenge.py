@@ -17,6 +17,7 @@ from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import draft_plan
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
+from owa_bench.run.store.challenge_log import ChallengeLog
 from owa_bench.seeding import instance_seed
 
 URL = "http://verifier"
@@ -31,7 +32,7 @@ def verifier_key(tmp_path):
 @pytest.fixture
 def service(tmp_path, verifier_key):
     """The verifier's service, without a socket."""
-    desk = Verifier(verifier_key, tmp_path / "theirs" / "log.jsonl")
+    desk = Verifier(verifier_key, ChallengeLog(tmp_path / "theirs", "verifier"))
     return TestClient(application(desk), base_url=URL)
 
 
@@ -179,9 +180,10 @@ def test_a_service_that_was_restarted_counts_on(
     planned, service, verifier_key, tmp_path
 ):
     first = witness.ask_challenge(planned, URL, client=Client(service))
-    later = Verifier(verifier_key, tmp_path / "theirs" / "log.jsonl")
+    log = ChallengeLog(tmp_path / "theirs", "verifier")
+    later = Verifier(verifier_key, log)
     assert later.challenge(planned.plan_envelope.read_bytes()) == first
-    assert later.plans_of(read_plan(planned).public_key) == 1
+    assert log.plans_of(read_plan(planned).public_key) == 1
 
 
 @pytest.mark.parametrize(

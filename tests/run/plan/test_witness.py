@@ -205,7 +205,7 @@ def test_nonce_is_signed_with_the_plan(layout) -> None:
     assert fault(made, digest) == ""
     assert read_back(layout, "nonce.json") == made
     earlier = msgspec.structs.replace(made, claimed="2020-01-01T00:00:00+00:00")
-    assert "not this nonce and time" in fault(earlier, digest)
+    assert "not this nonce, time and submitter" in fault(earlier, digest)
     other = msgspec.structs.replace(made, nonce="verifier nonce 2")
     assert "not this nonce" in fault(other, digest)
     forged = msgspec.structs.replace(made, place="00" * 32)
