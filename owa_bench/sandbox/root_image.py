@@ -201,13 +201,18 @@ _NUMBERS = itertools.count()
 
 
 @functools.cache
-def _keeper() -> tuple[_Keeper, str]:
+def _system_layer() -> tuple[_Keeper, str]:
     """Return this process' keeper and its system layer, which are made once."""
     content = system_content()
     keeper = _Keeper(most_bytes())
     atexit.register(keeper.close)
     order = CopyOrder(_SYSTEM, content.paths, content.left_out, shown=True)
     return keeper, keeper.make_layer(order)
+
+
+def held_image() -> bool:
+    """Return whether this process holds an image."""
+    return _system_layer.cache_info().currsize > 0
 
 
 def make_image(code: Iterable[str], hidden: Iterable[str]) -> ImageReference:
@@ -225,7 +230,7 @@ def make_image(code: Iterable[str], hidden: Iterable[str]) -> ImageReference:
     Raises:
         InfrastructureFailure: It does not fit into memory, or cannot be made.
     """
-    keeper, system = _keeper()
+    keeper, system = _system_layer()
     content = system_content()
     paths = tuple(p for p in dict.fromkeys(code) if not _holds(content, p))
     left_out = (*content.paths, *map(os.path.realpath, hidden))

@@ -1,7 +1,7 @@
 """Agents that pass bits to each other by what a kernel shares between sandboxes.
 
-An observation is an order: {"channel": .., "do": .., "bits" or "bit": ..}; the answer is
-the action. `shared.bin` beside this file is what both see. A channel that the kernel
+An observation is an order: {"channel": .., "do": .., "bits" or "bit": ..}; the answer
+is the action. `shared.bin` beside this file is what both see. A channel that the kernel
 refuses answers with the name of the error.
 """
 
@@ -18,7 +18,8 @@ from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.mmap.restype = ctypes.c_void_p
-LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_NUMBERS = (ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *_NUMBERS]
 STRIDE = 1 << 20  # beyond what the kernel reads ahead, or maps around a fault
 PAGE = mmap.PAGESIZE
 SHARED = Path(__file__).with_name("shared.bin")
@@ -52,7 +53,8 @@ class Residency:
                 os.pread(descriptor, 1, place * STRIDE)
 
     def get(self, count):
-        return [int(self.is_resident(opened(), place * STRIDE)) for place in range(count)]
+        places = range(0, count * STRIDE, STRIDE)
+        return [int(self.is_resident(opened(), place)) for place in places]
 
 
 def mapped(descriptor, offset, length=PAGE):
@@ -177,11 +179,15 @@ class DeviceLock(RecordLock):
     path = "/dev/null"
 
 
-class Lease(Flock):
+class Lease:
     def send(self, bit):
-        self.held = opened()
-        if bit:
-            fcntl.fcntl(self.held, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        self.held = [opened()] * bit
+        for descriptor in self.held:
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+
+    def clear(self):
+        for descriptor in self.held:
+            os.close(descriptor)
 
     def hear(self):
         descriptor = opened()
@@ -299,7 +305,7 @@ class SystemV:
 class FreeMemory:
     """How much memory the machine has left."""
 
-    size = 256 << 20
+    size = 512 << 20
 
     def free(self):
         found = ctypes.create_string_buffer(256)
@@ -310,7 +316,7 @@ class FreeMemory:
         self.before = self.free()
 
     def send(self, bit):
-        self.held = bytearray(b"1" * self.size) if bit else None
+        self.held = b"1" * self.size if bit else None
 
     def clear(self):
         self.held = None
