@@ -245,7 +245,12 @@ def unmount(place: str) -> None:
 
 
 def mount_over(source: str, place: str) -> None:
-    """Show a file or folder at another one's place."""
+    """Show a file or folder at another one's place.
+
+    Args:
+        source: The file or folder.
+        place: The other one.
+    """
     _mount(source, place, "", _BIND)
 
 

@@ -181,7 +181,7 @@ class DeviceLock(RecordLock):
 
 class Lease:
     def send(self, bit):
-        self.held = [opened()] * bit
+        self.held = [opened() for _ in range(bit)]
         for descriptor in self.held:
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
 

@@ -158,6 +158,9 @@ def image_of(origins: Iterable[Origin], hidden: Iterable[str]) -> ImageReference
     Args:
         origins: The agents.
         hidden: Folders that they must not see.
+
+    Returns:
+        The image.
     """
     code = [source for each in origins for source, _ in binds(code_paths(each))]
     return root_image.make_image(code, hidden)
