@@ -302,35 +302,37 @@ class SystemV:
         return int(LIBC.shmget(self.key, 0, 0) != -1)
 
 
-class FreeMemory:
-    """How much memory the machine has left."""
+class Memory:
+    """How much memory the files of all file systems in memory take."""
 
-    size = 512 << 20
+    size = 128 << 20
 
     def free(self):
         found = ctypes.create_string_buffer(256)
         checked(LIBC.sysinfo(found))
-        return struct.unpack_from("q6Q", found)[5]
+        return -struct.unpack_from("q6Q", found)[6]
 
     def prepare(self):
         self.before = self.free()
 
     def send(self, bit):
-        self.held = b"1" * self.size if bit else None
+        self.held = os.memfd_create("room")
+        os.posix_fallocate(self.held, 0, self.size * bit + 1)
 
     def clear(self):
-        self.held = None
+        os.close(self.held)
 
     def hear(self):
         return int(self.before - self.free() > self.size // 2)
 
 
-class FreeMemoryFile(FreeMemory):
+class MemoryFile(Memory):
     def free(self):
-        return int(Path("/proc/meminfo").read_text().split()[4]) << 10
+        words = Path("/proc/meminfo").read_text().split()
+        return -(int(words[words.index("Shmem:") + 1]) << 10)
 
 
-class FreeSpace(FreeMemory):
+class FreeSpace(Memory):
     """How much room the file system of the agents' folders has left."""
 
     size = 200 << 20
@@ -347,7 +349,7 @@ class FreeSpace(FreeMemory):
         Path(self.folder, "room").unlink(missing_ok=True)
 
 
-class Descriptors(FreeMemory):
+class Descriptors(Memory):
     """The kernel's count of open files."""
 
     size = 400
