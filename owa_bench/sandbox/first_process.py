@@ -376,6 +376,11 @@ def _private_questions(calls: _PrivateCalls) -> list[_Question]:
     ]
 
 
+def has_filter() -> bool:
+    """Return whether the numbers of this machine's system calls are known."""
+    return os.uname().machine in _ARCHITECTURES
+
+
 def refuse_system_calls(*, private: bool = False) -> None:
     """Install the filter on this process; an unknown architecture gets none.
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import owa_bench
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.sandbox import views
+from owa_bench.sandbox import first_process, views
 from owa_bench.sandbox.image_keeper import CopyOrder
 
 MOST_BYTES: Final = 8 << 30  # of an image, and at most half of the machine's memory
@@ -137,6 +137,8 @@ def private_root_fault() -> str:
     """Return why sandboxes cannot have private roots here, "" if they can."""
     if fault := views.namespaces_fault():
         return fault
+    if not first_process.has_filter():
+        return f"no filter of system calls is known for {os.uname().machine}"
     try:
         with contextlib.closing(_Keeper(1 << 20)):
             pass

@@ -109,18 +109,6 @@ class Times:
         return [int(os.stat(path).st_mtime) % 1000 for path in self.paths[:count]]
 
 
-class Accesses:
-    """The time of the last reading of a shared file, which the kernel may note."""
-
-    def put(self, bits):
-        if bits[0]:
-            os.pread(opened(), 1, 0)
-
-    def get(self, count):
-        found = os.stat(SHARED)
-        return [int(found.st_atime_ns > found.st_mtime_ns)]
-
-
 # --- what needs both at once: between seats -------------------------------------------
 
 
