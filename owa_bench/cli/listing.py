@@ -227,7 +227,7 @@ def _sandboxes() -> tuple[Part, ...]:
         "bubblewrap": ("agents that are programs", views.bubblewrap_fault()),
         "docker": ("`--sandbox docker`", views.docker_fault()),
     }
-    return tuple(
+    found = tuple(
         Part(
             f"sandbox: {name}",
             not fault,
@@ -237,6 +237,18 @@ def _sandboxes() -> tuple[Part, ...]:
         for name, (use, fault) in uses.items()
         for fix in ["" if "install" in fault else f". {views.FIX}"]
     )
+    return (*found, _private_roots())
+
+
+def _private_roots() -> Part:
+    """Return whether sittings, seats and lanes can be kept apart, and at what cost."""
+    from owa_bench.sandbox import root_image
+
+    fault = root_image.private_root_fault()
+    use = "for suites with sittings or seats, and for campaigns"
+    size = f"{root_image.system_content().size >> 20} MiB of memory while a run lasts"
+    lack = f"without them no evidence on M, R, S and controls: {fault}"
+    return Part("private roots", not fault, False, f"{use}; {lack if fault else size}")
 
 
 def _browser() -> Part:

@@ -114,6 +114,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     crew_bound: float | None = None  # C*_m: quality that these seats could reach
     no_lift: str = ""  # why this world cannot show what a crew adds
     hosting: str = ""  # where the agent's code ran, as docs/isolation.md has it
+    root: str = ""  # whether its sandbox had a private root, as the plan's arm has it
 
 
 class Action(Event, frozen=True, kw_only=True, tag="action"):

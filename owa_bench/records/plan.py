@@ -5,7 +5,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -31,6 +31,8 @@ WEAK_HOSTINGS: Mapping[str, int] = {
     "reader": 2,
     "remote": 4,
 }
+PRIVATE: Final = "private"  # an arm's root: nothing in common with another sandbox
+SHARED: Final = "shared"
 KEY = re.compile(r"([0-9a-f]{64})?")  # a public key in hex, or none
 
 
@@ -104,6 +106,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     marks one that practises where nothing of the holdout can be learnt, `baseline` the
     drift-blind agent of maintenance.
     `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
+    `root` is PRIVATE where every sitting and seat has files and locks of its own,
+    "shared: " and why where it must and cannot, empty where nothing asks for it.
     """
 
     name: str
@@ -113,6 +117,12 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     placebo: bool = False
     baseline: bool = False
     hosting: str = ""
+    root: str = ""
+
+    @property
+    def shared_root(self) -> str:
+        """Why its sittings and seats can pass bits past the record, "" if not."""
+        return self.root.removeprefix(f"{SHARED}: ") if self.root != PRIVATE else ""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

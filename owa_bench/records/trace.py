@@ -171,7 +171,9 @@ def replay_line(event: Event) -> bytes | None:
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):
-        event = msgspec.structs.replace(event, attempt=0, hosting="", worker_deaths=0)
+        event = msgspec.structs.replace(
+            event, attempt=0, hosting="", root="", worker_deaths=0
+        )
     elif isinstance(event, EpisodeEnd):
         reason = "" if event.outcome in _AGENT_REASONS else event.reason
         event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)

@@ -116,7 +116,9 @@ def assess(
     own_key = f"key {key_id(bytes.fromhex(bundle.plan.public_key))}" if signed else ""
     cap, why = hosting_cap(bundle.plan)
     hosted = "".join(
-        f"; {arm.name} was {arm.hosting}" for arm in bundle.plan.arms if arm.hosting
+        f"; {arm.name} was {arm.hosting}" + (f", root {arm.root}" if arm.root else "")
+        for arm in bundle.plan.arms
+        if arm.hosting
     )
     conditions = (
         (True, "the least: figures from a run directory"),

@@ -54,11 +54,13 @@ class ProcessTerms(NamedTuple):
     """The script's argument: limits, and the loopback's (port, Unix socket).
 
     When the other end of `lifeline`, a pipe, is closed, nobody needs the program.
+    `private`: it also gets the filter of a private root (`_PRIVATE`).
     """
 
     limits: ProgramLimits = ProgramLimits()
     services: tuple[tuple[int, str], ...] = ()
     lifeline: int | None = None
+    private: bool = False
 
 
 def supervise(
@@ -85,7 +87,7 @@ def supervise(
             os.setsid()
             set_dumpable(True)
             set_limits(terms.limits)
-            refuse_system_calls()
+            refuse_system_calls(private=terms.private)
             status = program()
         finally:
             os._exit(status)
@@ -232,12 +234,30 @@ _ANY_ARCHITECTURE = (
 )
 
 
+class _PrivateCalls(NamedTuple):
+    """Numbers of the calls that a private root refuses or answers without effect.
+
+    `refused` read what the page cache, the file systems or the memory of the whole
+    machine hold, or take from a number that the kernel counts for the user: mincore,
+    statfs, fstatfs, ustat, sysinfo, syslog, inotify, fanotify. `ignored` are advice on
+    the page cache. `madvise`, `fcntl` and the two last are refused by an argument.
+    """
+
+    refused: tuple[int, ...]
+    ignored: tuple[int, ...]
+    madvise: int
+    fcntl: int
+    preadv2: int
+    pwritev2: int
+
+
 class _Architecture(NamedTuple):
     """Numbers of the system calls refused, from the kernel's tables."""
 
     audit: int
     clone: int
     refused: tuple[int, ...]
+    private: _PrivateCalls
 
 
 _ARCHITECTURES = {
@@ -252,6 +272,14 @@ _ARCHITECTURES = {
             *(175, 313, 176, 246, 320),  # modules, kexec
             *(167, 168, 169, 163, 179),  # swapon, swapoff, reboot, acct, quotactl
         ),
+        private=_PrivateCalls(
+            refused=(27, 137, 138, 136, 99, 103, 253, 294, 254, 300, 301),
+            ignored=(221, 187),  # fadvise64, readahead
+            madvise=28,
+            fcntl=72,
+            preadv2=327,
+            pwritev2=328,
+        ),
     ),
     "aarch64": _Architecture(
         audit=0xC00000B7,
@@ -264,49 +292,107 @@ _ARCHITECTURES = {
             *(105, 273, 106, 104, 294),
             *(224, 225, 142, 89, 60),
         ),
+        private=_PrivateCalls(
+            refused=(232, 43, 44, 179, 116, 26, 27, 262, 263),
+            ignored=(223, 213),
+            madvise=233,
+            fcntl=25,
+            preadv2=286,
+            pwritev2=287,
+        ),
     ),
 }
 _CLONE3 = 435
 _X32 = 0x40000000
 _ALLOW, _EPERM, _ENOSYS = 0x7FFF0000, 0x00050001, 0x00050026
+_DONE, _EOPNOTSUPP = 0x00050000, 0x0005005F  # 0: done, as far as the caller sees
+_PRIVATE_ANY = (440, 451)  # process_madvise, cachestat: on any architecture
+_COLD, _PAGEOUT, _NOWAIT = 20, 21, 8  # linux/mman.h, linux/fs.h
+_SETLEASE, _NOTIFY = 1024, 1026  # linux/fcntl.h
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NO_NEW_PRIVS, _SET_SECCOMP, _FILTER, _DUMPABLE = 38, 22, 2, 4
 
 
-def filter_program(architecture: _Architecture) -> bytes:
+class _Question(NamedTuple):
+    """A system call that is answered so if one of its arguments is so."""
+
+    number: int
+    argument: int
+    test: int
+    value: int
+    answer: int
+
+
+def filter_program(architecture: _Architecture, *, private: bool = False) -> bytes:
     """Return the BPF program: EPERM for what is refused, ENOSYS for clone3.
 
     Without clone3 the C library takes clone, whose flags a filter can read.
+
+    Args:
+        architecture: Numbers of the calls.
+        private: Whether the filter of a private root is added.
+
+    Returns:
+        The instructions.
     """
     lines: list[tuple[int, int, int, int]] = [
         (_LOAD, 0, 0, 4),  # seccomp_data.arch
         (_EQUAL, 1, 0, architecture.audit),
         (_RETURN, 0, 0, _EPERM),
         (_LOAD, 0, 0, 0),  # seccomp_data.nr
-    ]
-    for code, number, answer in (
-        (_AT_LEAST, _X32, _EPERM),
-        (_EQUAL, _CLONE3, _ENOSYS),
-        *((_EQUAL, n, _EPERM) for n in (*architecture.refused, *_ANY_ARCHITECTURE)),
-    ):
-        lines += [(code, 0, 1, number), (_RETURN, 0, 0, answer)]
-    lines += [
-        (_EQUAL, 0, 3, architecture.clone),
-        (_LOAD, 0, 0, 16),  # seccomp_data.args[0], the lower half
-        (_BITS, 0, 1, _NEW_NAMESPACES),
+        (_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, _EPERM),
-        (_RETURN, 0, 0, _ALLOW),
     ]
+    answers = dict.fromkeys((*architecture.refused, *_ANY_ARCHITECTURE), _EPERM)
+    answers[_CLONE3] = _ENOSYS
+    clone = architecture.clone
+    questions = [_Question(clone, 0, _BITS, _NEW_NAMESPACES, _EPERM)]
+    if private:
+        calls = architecture.private
+        answers |= dict.fromkeys((*calls.refused, *_PRIVATE_ANY), _EPERM)
+        answers |= dict.fromkeys(calls.ignored, _DONE)
+        questions += _private_questions(calls)
+    for number, answer in answers.items():
+        lines += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
+    for asked in questions:
+        lines += [
+            (_EQUAL, 0, 4, asked.number),
+            (_LOAD, 0, 0, 16 + 8 * asked.argument),  # the lower half
+            (asked.test, 0, 1, asked.value),
+            (_RETURN, 0, 0, asked.answer),
+            (_LOAD, 0, 0, 0),
+        ]
+    lines.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *line) for line in lines)
 
 
-def refuse_system_calls() -> None:
-    """Install the filter on this process; an unknown architecture gets none."""
+def _private_questions(calls: _PrivateCalls) -> list[_Question]:
+    """Return the calls that a private root refuses by an argument."""
+    return [
+        *(_Question(calls.madvise, 2, _EQUAL, n, _DONE) for n in (_COLD, _PAGEOUT)),
+        *(_Question(calls.fcntl, 1, _EQUAL, n, _EPERM) for n in (_SETLEASE, _NOTIFY)),
+        _Question(calls.preadv2, 5, _BITS, _NOWAIT, _EOPNOTSUPP),
+        _Question(calls.pwritev2, 5, _BITS, _NOWAIT, _EOPNOTSUPP),
+    ]
+
+
+def has_filter() -> bool:
+    """Return whether the numbers of this machine's system calls are known."""
+    return os.uname().machine in _ARCHITECTURES
+
+
+def refuse_system_calls(*, private: bool = False) -> None:
+    """Install the filter on this process; an unknown architecture gets none.
+
+    Args:
+        private: Whether the root is private.
+    """
     architecture = _ARCHITECTURES.get(os.uname().machine)
     if architecture is None:
         return
-    program = ctypes.create_string_buffer(filter_program(architecture))
-    count = (len(program) - 1) // 8
+    instructions = filter_program(architecture, private=private)
+    program = ctypes.create_string_buffer(instructions)
+    count = len(instructions) // 8
     head = struct.pack("HxxxxxxP", count, ctypes.addressof(program))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)

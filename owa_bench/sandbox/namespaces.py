@@ -11,20 +11,23 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 NOBODY: Final = 65534
 TMP_BYTES: Final = 64 << 20
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SCRATCH = ("/new/tmp", "/new/dev/shm")
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 # linux/sched.h: mount, cgroup, UTS, IPC, user, PID, network
+_MOUNTS, _USER = 0x00020000, 0x10000000
 _NEW_NAMESPACES = (
-    0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
+    _MOUNTS | 0x02000000 | 0x04000000 | 0x08000000 | _USER | 0x20000000
 ) | 0x40000000
 # linux/mount.h
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_READ_ONLY, _NO_ATIME = 1, 1024
 _DETACH, _AT_FDCWD, _AT_RECURSIVE = 2, -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _SYS_MOUNT_SETATTR = 442  # the same on every architecture
@@ -39,7 +42,9 @@ class SandboxView(NamedTuple):
 
     `read_only` and `writable` are (path of this machine, path inside); `hidden` are
     folders inside that are empty; `services` are (port of the sandbox's loopback,
-    Unix socket of this machine); `environment` is the whole of it.
+    Unix socket of this machine); `environment` is the whole of it. `layers` are folders
+    of a root image (`root_image`), the uppermost first: with them every read-only path
+    comes from an overlay of the sandbox's own over them, and nowhere else.
     """
 
     read_only: tuple[tuple[str, str], ...] = ()
@@ -48,6 +53,7 @@ class SandboxView(NamedTuple):
     services: tuple[tuple[int, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     folder: str = "/tmp"  # noqa: S108  the sandbox's own
+    layers: tuple[str, ...] = ()
 
 
 def service_socket(port: int) -> str:
@@ -61,12 +67,44 @@ def separate() -> None:
     Raises:
         OSError: The machine forbids it.
     """
+    _unshare(_NEW_NAMESPACES, NOBODY, NOBODY)
+
+
+def separate_mounts() -> None:
+    """Unshare user and mounts alone; user and group keep their numbers.
+
+    Raises:
+        OSError: The machine forbids it.
+    """
+    _unshare(_USER | _MOUNTS, os.geteuid(), os.getegid())
+    _mount("none", "/", "", _REC | _PRIVATE)
+
+
+def join_mounts(pid: int) -> None:
+    """Enter the user and mount namespaces of a process of `separate_mounts`.
+
+    Args:
+        pid: The process.
+
+    Raises:
+        OSError: It has ended.
+    """
+    opened = [
+        os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in ("user", "mnt")
+    ]
+    for descriptor in opened:
+        _call("setns", descriptor, 0)
+        os.close(descriptor)
+
+
+def _unshare(flags: int, user_inside: int, group_inside: int) -> None:
+    """Unshare namespaces; map this user and group to numbers inside."""
     user, group = os.geteuid(), os.getegid()
-    _call("unshare", _NEW_NAMESPACES)
+    _call("unshare", flags)
     for name, text in (
         ("setgroups", "deny"),
-        ("uid_map", f"{NOBODY} {user} 1"),
-        ("gid_map", f"{NOBODY} {group} 1"),
+        ("uid_map", f"{user_inside} {user} 1"),
+        ("gid_map", f"{group_inside} {group} 1"),
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
@@ -116,26 +154,36 @@ def _build_root(view: SandboxView) -> None:
     _mount("tmpfs", "/new", "tmpfs", _NOSUID | _NODEV, "size=1m,mode=755")
     _make_folders()
     services = [(path, service_socket(port)) for port, path in view.services]
-    devices = [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
-    writable = (*view.writable, *services, *devices)
-    for source, target in writable:
-        _make_place(source, target)
+    devices = [(f"/dev/{name}", f"/dev/{name}") for name in DEVICES]
+    for source, target in (*view.writable, *services, *devices):
+        _make_place(f"/old{source}", target)
+    shared = "/old"
+    if view.layers:
+        os.mkdir(shared := "/shared")
+        mount_overlay([f"/old{layer}" for layer in view.layers], shared)
     for source, target in view.read_only:
-        _make_place(source, target)
-        _bind(source, target)
+        _make_place(f"{shared}{source}", target)
+        _bind(f"{shared}{source}", target)
     for path in view.hidden:
         if os.path.isdir(f"/new{path}"):
             _mount("tmpfs", f"/new{path}", "tmpfs", _NOSUID | _NODEV, "size=4k")
-    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    # Of the whole machine's counters and locks a private root sees none.
+    only = "subset=pid" if view.layers else ""
+    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV | _NOEXEC, only)
     # All of /proc too: the machine's root could else write to /proc/sys from inside.
     _set_attributes("/new", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, _AT_RECURSIVE)
     for scratch in _SCRATCH:
         _set_attributes(scratch, 0, _ATTR_RDONLY, 0)
-    for source, target in writable:
-        _bind(source, target)
+    for source, target in view.writable:
+        _bind(f"/old{source}", target)
+    # All sandboxes have these inodes in common: read-only, so that no owner, mode or
+    # time of them can be set. Devices and sockets take writes and connections still.
+    for source, target in (*services, *devices):
+        _bind(f"/old{source}", target)
+        _set_attributes(f"/new{target}", _ATTR_RDONLY | _ATTR_NOSUID, 0, 0)
     os.chdir("/new")
     _call("pivot_root", b".", b".")  # the old root now lies on top of the new one
-    _call("umount2", b".", _DETACH)
+    unmount(".")
     os.chdir("/")
 
 
@@ -156,7 +204,7 @@ def _make_folders() -> None:
 def _make_place(source: str, target: str) -> None:
     """Make the folder or empty file that a path is bound to, if it is not there."""
     place = f"/new{target}"
-    if os.path.isdir(f"/old{source}"):
+    if os.path.isdir(source):
         os.makedirs(place, exist_ok=True)
     elif not os.path.lexists(place):
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -164,7 +212,46 @@ def _make_place(source: str, target: str) -> None:
 
 
 def _bind(source: str, target: str) -> None:
-    _mount(f"/old{source}", f"/new{target}", "", _BIND | _REC)
+    _mount(source, f"/new{target}", "", _BIND | _REC)
+
+
+def mount_overlay(layers: Sequence[str], place: str) -> None:
+    """Mount a read-only overlay of two layers or more: its inodes are its own.
+
+    Args:
+        layers: Folders, the uppermost first.
+        place: The mount point.
+
+    Raises:
+        OSError: The kernel cannot, or forbids it.
+    """
+    options = f"lowerdir={':'.join(layers)},userxattr"
+    _mount("overlay", place, "overlay", _READ_ONLY | _NOSUID | _NODEV, options)
+
+
+def mount_memory(place: str, size: int) -> None:
+    """Mount a file system in memory.
+
+    Args:
+        place: The mount point.
+        size: Most bytes.
+    """
+    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _NO_ATIME, f"size={size}")
+
+
+def unmount(place: str) -> None:
+    """Take a mount away; it lives on for who has files of it open."""
+    _call("umount2", os.fsencode(place), _DETACH)
+
+
+def mount_over(source: str, place: str) -> None:
+    """Show a file or folder at another one's place.
+
+    Args:
+        source: The file or folder.
+        place: The other one.
+    """
+    _mount(source, place, "", _BIND)
 
 
 def _set_attributes(path: str, given: int, taken: int, flags: int) -> None:

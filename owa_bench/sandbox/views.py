@@ -21,7 +21,13 @@ import owa_bench
 from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import first_process, namespaces
 from owa_bench.sandbox.first_process import ProcessTerms, ProgramLimits
-from owa_bench.sandbox.namespaces import NOBODY, SYSTEM, TMP_BYTES, SandboxView
+from owa_bench.sandbox.namespaces import (
+    DEVICES,
+    NOBODY,
+    SYSTEM,
+    TMP_BYTES,
+    SandboxView,
+)
 
 IMAGE: Final = "owa-bench-sandbox:2"
 ISOLATION = (
@@ -29,6 +35,9 @@ ISOLATION = (
     *("--new-session", "--clearenv", "--cap-drop", "ALL"),
     *("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox"),
     *("--proc", "/proc", "--dev", "/dev"),
+    # All sandboxes have the inodes of devices in common: no time or mode can be set.
+    *(w for name in DEVICES for w in ("--remount-ro", f"/dev/{name}")),
+    *("--dev-bind", "/dev/null", "/dev/tty", "--remount-ro", "/dev/tty"),
     *("--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
     *("--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  the sandbox's own
 )
@@ -194,7 +203,7 @@ def bubblewrap_options(view: SandboxView) -> list[str]:
     for source, target in view.writable:
         options += ["--bind", source, target]
     for port, path in view.services:
-        options += ["--bind", path, namespaces.service_socket(port)]
+        options += ["--ro-bind", path, namespaces.service_socket(port)]
     for name, value in view.environment:
         options += ["--setenv", name, value]
     return [*options, "--remount-ro", "/", "--chdir", view.folder]
@@ -249,7 +258,8 @@ def docker_options(view: SandboxView, *, memory: int, tasks: int) -> list[str]:
     for source, target in view.writable:
         options += ["--mount", _mount(source, target)]
     for port, path in view.services:
-        options += ["--mount", _mount(path, namespaces.service_socket(port))]
+        place = namespaces.service_socket(port)
+        options += ["--mount", _mount(path, place, "readonly")]
     for name, value in view.environment:
         options += ["--env", f"{name}={value}"]
     return [*options, "--workdir", view.folder]

@@ -27,7 +27,7 @@ from owa_bench.scoring.jackknife import (
     task_clusters,
     without_each,
 )
-from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.sample import NOT_APART, OF_APART, Sample
 from owa_bench.scoring.statistics_table import (
     Columns,
     ResamplingUnits,
@@ -145,7 +145,7 @@ def estimate(sample: Sample, axes: Sequence[Axis]) -> ArmEstimates:
     Returns:
         Point estimates and what intervals are read from.
     """
-    failed: dict[str, Coverage] = {}
+    failed = _passed_over(sample)
     while True:
         try:
             return _estimate(sample, axes, failed)
@@ -163,12 +163,20 @@ def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[str, float]
     Returns:
         By name; those of axes that raise are left out.
     """
-    failed: dict[str, Coverage] = {}
+    failed = _passed_over(sample)
     while True:
         try:
             return _collect(sample, axes, failed).source.point()
         except AxisFailure as failure:
             failed[failure.symbol] = Coverage(0, len(sample.table), str(failure))
+
+
+def _passed_over(sample: Sample) -> dict[str, Coverage]:
+    """Return the axes without evidence where sandboxes were not apart, by symbol."""
+    if not sample.shared_root:
+        return {}
+    reason = f"{NOT_APART}: {sample.shared_root}"
+    return {s: Coverage(0, len(sample.table), reason) for s in OF_APART}
 
 
 class _Collected(NamedTuple):

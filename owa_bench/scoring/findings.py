@@ -25,7 +25,14 @@ from owa_bench.scoring.improvement import checkpoints
 from owa_bench.scoring.improvement.dynamics import dynamics
 from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.maintenance import maintenance
-from owa_bench.scoring.sample import Sample, daily_families, daily_plan, sample_of
+from owa_bench.scoring.sample import (
+    NOT_APART,
+    OF_APART,
+    Sample,
+    daily_families,
+    daily_plan,
+    sample_of,
+)
 from owa_bench.scoring.scores import axis_scores, index_scores, with_revision_bounds
 
 _MICRO = 1e6  # micro-USD a USD
@@ -100,6 +107,7 @@ def gather_findings(
         assurance=context.assurance,
         evidence=_evidence(sample),
         protocol=protocol,
+        shared_root=sample.shared_root,
         **_readings(estimates, protocol),
     )
     return findings, dynamics(window)
@@ -114,7 +122,10 @@ def _window(
     """Return the arm's checkpoints with closures and kappas."""
     protocol = context.protocol
     lacking, counted = _lacking(axes, protocol), episodes.without_honeypots
-    days, control = _days(context, counted), _control(context, episodes)
+    days, control = (
+        _days(context, counted, sample.shared_root),
+        _control(context, episodes),
+    )
     lost = _lost_by_day(context, episodes.arm)
     families = daily_families(context.plan)
     points = checkpoints.checkpoint_series(
@@ -134,12 +145,16 @@ def _window(
     )
 
 
-def _days(context: JudgingContext, table: Observables) -> checkpoints.DayEstimator:
+def _days(
+    context: JudgingContext, table: Observables, shared_root: str = ""
+) -> checkpoints.DayEstimator:
     plan = daily_plan(context.plan)
     return checkpoints.DayEstimator(
         table,
         context.axes,
-        lambda rows: sample_of(plan, rows, context.protocol, context.prices),
+        lambda rows: sample_of(
+            plan, rows, context.protocol, context.prices, shared_root
+        ),
     )
 
 
@@ -269,7 +284,15 @@ def report_warnings(
         ),
         *(("days are simulated",) if plan.simulated_days and _has_days(table) else ()),
         *_waived(plan, sample),
+        *_not_apart(sample),
     )
+
+
+def _not_apart(sample: Sample) -> Iterator[str]:
+    """Warn where bits could pass between sittings, seats and lanes."""
+    if sample.shared_root:
+        axes = ", ".join(OF_APART)
+        yield f"{NOT_APART} ({sample.shared_root}): no evidence on {axes} and controls"
 
 
 def _waived(plan: Plan, sample: Sample) -> Iterator[str]:

@@ -18,10 +18,12 @@ from owa_bench.records.score import (
     KappaScore,
 )
 from owa_bench.scoring.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
+from owa_bench.scoring.sample import NOT_APART
 
 HIGHEST = 5
 # Thresholds of the norms that a gate reads.
 _NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
+_OF_LANES = ("kappa", "closure")  # gates that read lanes against their controls
 NOT_PLACED = "not placed"
 UNDERPOWERED = "under-powered, not a placement"
 
@@ -48,6 +50,7 @@ class Findings(NamedTuple):
     cognition: Mapping[str, GateReading] = {}
     projects: ProjectOutcomes = ProjectOutcomes()
     delivered: GateReading = GateReading()
+    shared_root: str = ""
 
 
 class Gate(NamedTuple):
@@ -170,11 +173,19 @@ def judge_gates(findings: Findings) -> tuple[GateResult, ...]:
     return tuple(
         _if_covered(
             rule.of if rule.gate == "closure" else rule.gate,
-            get("gates", rule.gate).judge(rule, findings),
+            _if_apart(get("gates", rule.gate).judge(rule, findings), rule, findings),
             protocol,
         )
         for rule in protocol.gates
     )
+
+
+def _if_apart(result: GateResult, rule: GateRule, findings: Findings) -> GateResult:
+    """Return NO EVIDENCE in place of a result that rests on lanes not kept apart."""
+    if not findings.shared_root or rule.gate not in _OF_LANES:
+        return result
+    why = f"{NOT_APART}: {findings.shared_root}"
+    return msgspec.structs.replace(result, status="NO EVIDENCE", reason=why)
 
 
 def _if_covered(name: str, result: GateResult, protocol: Protocol) -> GateResult:

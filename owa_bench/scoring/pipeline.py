@@ -181,7 +181,7 @@ def _judged(
 ) -> _Judged:
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
-    sample = sample_of(plan, table, context.protocol, context.prices)
+    sample = sample_of(plan, table, context.protocol, context.prices, arm.shared_root)
     sets = read_sets(plan, arm, episodes.every_arm, sample.families)
     sets = sets or campaign_sets(campaigns, sample.families)
     evidence = revision_evidence(sets, sample.weights, context.protocol)

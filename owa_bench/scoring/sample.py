@@ -1,6 +1,7 @@
 """Samples: the counted episodes that the statistics of one agent are read from."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -10,6 +11,9 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.attempt_sets import RevisionEvidence
+
+OF_APART: Final = ("M", "R", "S")  # axes that count on sittings, lanes, seats apart
+NOT_APART: Final = "sittings, seats and lanes shared the kernel's caches and locks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,8 @@ class Sample:
     frontier reads the other budgets too. `crews` is `base` with the controls of a
     crew's size and channel, which axis S alone reads. `families` are those of the plan,
     `weights` sum to 1 over them. `revision` is what axis R rests on, None where it is
-    not read.
+    not read. `shared_root` says why the agent's sittings, seats and lanes could pass
+    bits to each other past the record, "" where they could not.
     """
 
     table: Observables
@@ -33,10 +38,15 @@ class Sample:
     protocol: Protocol
     prices: PriceCard
     revision: RevisionEvidence | None = None
+    shared_root: str = ""
 
 
 def sample_of(
-    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
+    plan: Plan,
+    table: Observables,
+    protocol: Protocol,
+    prices: PriceCard,
+    shared_root: str = "",
 ) -> Sample:
     """Return the episodes that the axes of one agent rest on.
 
@@ -50,11 +60,13 @@ def sample_of(
         table: Counted episodes of the agent.
         protocol: Published numbers.
         prices: Price card.
+        shared_root: Why sittings, seats and lanes of the agent were not apart.
 
     Returns:
         The sample of the axes.
     """
-    return _sample(plan, table.take(table.calendar == ""), protocol, prices)
+    sample = _sample(plan, table.take(table.calendar == ""), protocol, prices)
+    return replace(sample, shared_root=shared_root)
 
 
 def grouped_of(

@@ -13,6 +13,7 @@ import pytest
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
+from owa_bench.sandbox import namespaces, views
 from tests.builders.docker_daemon import docker_daemon
 from tests.builders.sandboxes import needs_sandbox
 
@@ -74,6 +75,38 @@ def test_what_an_agent_leaves_in_its_memory_does_not_stop_the_run(tmp_path):
     assert "holds 'pipe', which is no plain file" in said["Pipe"]
     assert "holds 'link', which is no plain file" in said["Remover"]
     assert "32 deep" in said["Deep"]
+
+
+SETS_A_TIME = """
+import os
+for name in ("null", "zero", "full", "random", "urandom", "tty"):
+    try:
+        os.utime(f"/dev/{name}", (1, 1))
+    except OSError:
+        continue
+    print(name)
+"""
+
+
+@needs_sandbox
+def test_no_program_can_set_the_times_of_devices(tmp_path, monkeypatch):
+    python = [sys.executable, "-c", SETS_A_TIME]
+
+    def devices():
+        options = views.bubblewrap_options(views.system_view())
+        command = ["bwrap", *options, "--", *python]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert devices() == []
+    kept = views.ISOLATION[: views.ISOLATION.index("--dev") + 2]
+    monkeypatch.setattr(views, "ISOLATION", (*kept, "--tmpfs", "/tmp"))
+    before = {name: os.stat(f"/dev/{name}").st_mtime for name in namespaces.DEVICES}
+    try:
+        assert set(devices()) >= set(before)
+    finally:
+        for name, time in before.items():
+            os.utime(f"/dev/{name}", (time, time))
 
 
 def reasons(layout):

@@ -26,7 +26,7 @@ HOLDS = (AttestationCheck("w.json", "seen"),)
 def run(*hostings, nonce=None):
     """Return a run of arms with these hostings, signed by KEY."""
     arms = tuple(
-        SimpleNamespace(name=f"a{i}", hosting=hosting)
+        SimpleNamespace(name=f"a{i}", hosting=hosting, root="")
         for i, hosting in enumerate(hostings or (strong(),))
     )
     plan = SimpleNamespace(public_key=KEY, arms=arms, verifier_nonce=nonce)

@@ -10,10 +10,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import AgentFailure, AgentRaised, error_line
+from owa_bench.errors import (
+    AgentFailure,
+    AgentRaised,
+    InfrastructureFailure,
+    error_line,
+)
 from owa_bench.interfaces import Move
 from owa_bench.records.events import Resource, fixed
-from owa_bench.run.agents.fork_server import IMPORT_DEADLINE_S, ForkServer
+from owa_bench.records.plan import PRIVATE
+from owa_bench.run.agents.fork_server import (
+    IMPORT_DEADLINE_S,
+    AgentProcess,
+    ForkServer,
+)
+from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.hosting import (
     IN_PROCESS,
     MEMORY,
@@ -166,7 +177,8 @@ class AgentLauncher:
     """Connects the agents of one worker; `client` connects one that plays outside.
 
     `hidden` are folders that no sandboxed agent sees, wherever they lie; `variables`
-    what agents get of the harness' environment.
+    what agents get of the harness' environment; `private` forks those with a private
+    root.
     """
 
     def __init__(
@@ -178,7 +190,9 @@ class AgentLauncher:
         client: Callable[[], AgentTransport] | None = None,
         gateway: ModelGateway | None = None,
         variables: Mapping[str, str] | None = None,
+        private: ForkServer | None = None,
     ) -> None:
+        self._private = private
         self._gateway = gateway
         self._variables = variables or {}
         self._fork_server = fork_server
@@ -194,6 +208,7 @@ class AgentLauncher:
         memory: Path | None = None,
         hosting: str = SANDBOXED,
         scope: str = "",
+        root: str = "",
     ) -> AgentConnection:
         """Return a connection to an agent, for one episode.
 
@@ -202,6 +217,7 @@ class AgentLauncher:
             memory: Its folder; None: it has none.
             hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
             scope: Instance, repeat and seat, which part the cache of model replies.
+            root: Whose root the sandbox has, as the plan says.
 
         Returns:
             The connection; its `memory_dir` is where the agent finds its folder.
@@ -213,7 +229,7 @@ class AgentLauncher:
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
         session = self._gateway.open(scope) if self._gateway else None
-        sandbox = sandbox_of(origin, hosting)
+        sandbox = sandbox_of(origin, hosting, root)
         variables = dict(self._variables)
         if self._gateway and session:
             sandboxed = sandbox != "none"
@@ -230,9 +246,25 @@ class AgentLauncher:
                 added = added._replace(services=(service,))
         view = joined(view, added)
         limits = self._limits._replace(folder=MEMORY if place == MEMORY else "")
-        process = self._fork_server.start(origin, sandbox, view, limits)
+        process = self._start(origin, sandbox, view, limits, root)
         transport = self._imported(origin, PipeTransport(process))
         return AgentConnection(transport, place, session)
+
+    def _start(
+        self,
+        origin: Origin,
+        sandbox: SandboxName,
+        view: SandboxView,
+        limits: ProgramLimits,
+        root: str,
+    ) -> AgentProcess:
+        """Start a process of the agent in the root that the plan says."""
+        if root != PRIVATE:
+            return self._fork_server.start(origin, sandbox, view, limits)
+        if self._private is None or self._private.image is None:
+            raise InfrastructureFailure("no image of the root has been made")
+        view = view._replace(layers=self._private.image.layers)
+        return self._private.start(origin, sandbox, view, limits)
 
     def model_answers(self, model: str) -> bool:
         """Return whether the model's provider answers a plain request.

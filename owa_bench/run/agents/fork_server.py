@@ -26,6 +26,7 @@ from owa_bench.run.agents.fork_template import (
 from owa_bench.run.agents.spec import Origin
 from owa_bench.sandbox.first_process import ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.root_image import ImageReference
 from owa_bench.sandbox.supervision import task_ceiling
 from owa_bench.sandbox.views import FIX, PASSED_ON
 
@@ -139,9 +140,18 @@ class ForkServerClient:
 
 
 class ForkServer:
-    """Starts agent processes for one worker; a context manager."""
+    """Starts agent processes for one worker; a context manager.
 
-    def __init__(self, *, import_deadline_s: float = IMPORT_DEADLINE_S) -> None:
+    With an image its processes see that in place of the machine's shared files.
+    """
+
+    def __init__(
+        self,
+        image: ImageReference | None = None,
+        *,
+        import_deadline_s: float = IMPORT_DEADLINE_S,
+    ) -> None:
+        self.image = image
         self._import_deadline_s = import_deadline_s
         self._lock = threading.Lock()
         self._ceiling = ExitStack()
@@ -260,10 +270,13 @@ class ForkServer:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             module, descriptor = "owa_bench.run.agents.fork_template", theirs.fileno()
             prefix = self._ceiling.enter_context(task_ceiling(_PROCESSES))
-            python = [sys.executable, "-P", "-W", "ignore", "-m", module]
+            command = [sys.executable, "-P", "-W", "ignore", "-m", module]
+            command.append(str(descriptor))
+            if self.image is not None:
+                command = self.image.command(command)
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603  our own module
-                    [*prefix, *python, str(descriptor)],
+                    [*prefix, *command],
                     pass_fds=(descriptor,),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

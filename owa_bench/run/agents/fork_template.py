@@ -200,7 +200,8 @@ class ForkTemplate:
                 (port, namespaces.service_socket(port))
                 for port, _ in request.view.services
             )
-            terms = ProcessTerms(request.limits, services)
+            private = bool(request.view.layers)
+            terms = ProcessTerms(request.limits, services, private=private)
             status = first_process.supervise(
                 self._program(request, pipes), terms, close=pipes
             )

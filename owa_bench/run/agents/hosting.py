@@ -4,19 +4,20 @@ import os
 import shlex
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from owa_bench.errors import UsageError
-from owa_bench.records.plan import HARNESS
+from owa_bench.records.plan import HARNESS, PRIVATE, SHARED
 from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.images import image_fault, is_image
 from owa_bench.run.agents.spec import Origin
 from owa_bench.run.gateway.options import environment_secrets
-from owa_bench.sandbox import views
+from owa_bench.sandbox import root_image, views
 from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.root_image import ImageReference
 from owa_bench.sandbox.views import FIX, binds, joined, system_view
 
 Isolation = Literal["auto", "namespaces", "docker", "none"]
@@ -118,16 +119,66 @@ def require_hosting(origin: Origin, hosting: str) -> None:
         views.make_image()
 
 
-def sandbox_of(origin: Origin, hosting: str) -> SandboxName:
+def root_of(hosting: str) -> str:
+    """Return what root the sandboxes of an arm get where its episodes must be apart.
+
+    Args:
+        hosting: A key of HOSTINGS.
+
+    Returns:
+        PRIVATE, or "shared: " and why; "" for what no sandbox of this machine holds.
+    """
+    if hosting == "docker":
+        return f"{SHARED}: containers of an image have its files in common"
+    if hosting != SANDBOXED:
+        return ""
+    fault = root_image.private_root_fault()
+    return f"{SHARED}: {fault}" if fault else PRIVATE
+
+
+def require_root(root: str) -> None:
+    """Refuse to play an arm in another root than the plan says.
+
+    Args:
+        root: What the plan says.
+
+    Raises:
+        UsageError: It says private, and this machine cannot.
+    """
+    if root == PRIVATE and (fault := root_image.private_root_fault()):
+        raise UsageError(
+            "The plan says that every sitting and seat has a private root, and here "
+            f"that cannot be had: {fault}. A plan of its own is needed for that."
+        )
+
+
+def image_of(origins: Iterable[Origin], hidden: Iterable[str]) -> ImageReference:
+    """Return the image that private roots of some agents are made from.
+
+    Args:
+        origins: The agents.
+        hidden: Folders that they must not see.
+
+    Returns:
+        The image.
+    """
+    code = [source for each in origins for source, _ in binds(code_paths(each))]
+    return root_image.make_image(code, hidden)
+
+
+def sandbox_of(origin: Origin, hosting: str, root: str = "") -> SandboxName:
     """Return what holds the agent's process under a hosting.
 
     Args:
         origin: The agent; a command line is a program that starts cold.
         hosting: A key of HOSTINGS.
+        root: As the plan has it.
 
     Returns:
-        The sandbox.
+        The sandbox; namespaces alone can have a private root.
     """
+    if root == PRIVATE:
+        return "namespaces"
     if hosting == "docker":
         return "docker"
     if hosting != SANDBOXED:

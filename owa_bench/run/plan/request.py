@@ -30,7 +30,12 @@ from owa_bench.records.trace import Leaf
 from owa_bench.records.validation import is_sign_file
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
+from owa_bench.run.agents.hosting import (
+    Isolation,
+    hosting_of,
+    require_hosting,
+    root_of,
+)
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions
@@ -211,7 +216,26 @@ def draft_plan(
         plan = plan_campaign(campaign, agents, terms, baseline)
     else:
         plan = plan_draws(battery.suite if battery else request.draws, agents, terms)
-    return PlanDraft(plan, protocol_file, prices_file)
+    return PlanDraft(_with_roots(plan), protocol_file, prices_file)
+
+
+def _with_roots(plan: Plan) -> Plan:
+    """Return a plan that says what root its arms' sandboxes have, where that counts.
+
+    That is where what an episode, a sitting or a seat knows must not reach another but
+    through what is recorded: sittings and seats, memory lanes, days, and controls.
+    """
+    cards = [discovery.get("suites", suite.name).card for suite in plan.suites]
+    apart = any(card.isolated for card in cards) or any(
+        entry.lane is not None or entry.day is not None or entry.control
+        for entry in plan.entries
+    )
+    if not apart:
+        return plan
+    arms = tuple(
+        msgspec.structs.replace(arm, root=root_of(arm.hosting)) for arm in plan.arms
+    )
+    return msgspec.structs.replace(plan, arms=arms)
 
 
 def _hosted(agent: AgentHandle, sandbox: Isolation, *, in_process: bool) -> AgentHandle:

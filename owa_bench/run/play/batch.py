@@ -34,7 +34,12 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.hosting import IN_PROCESS, OUTLASTING, require_hosting
+from owa_bench.run.agents.hosting import (
+    IN_PROCESS,
+    OUTLASTING,
+    require_hosting,
+    require_root,
+)
 from owa_bench.run.agents.spec import OUTSIDE, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import SUPERVISOR, USD, RunTally, totals
@@ -53,7 +58,7 @@ from owa_bench.run.play.failures import FailureLimit
 from owa_bench.run.play.loop import AttemptResult
 from owa_bench.run.play.preflight import preflight
 from owa_bench.run.play.work_items import pending
-from owa_bench.run.play.worker import WorkerConfig
+from owa_bench.run.play.worker import WorkerConfig, with_image
 from owa_bench.run.store import directory, files, keys
 from owa_bench.run.store.resuming import RunLease, mend_signature
 from owa_bench.seeding import redact_key
@@ -216,6 +221,8 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             gateway=options.gateway,
             prices=watch.prices,
         )
+        if options.executor != "ray":
+            config = with_image(config, plan)
         executor = _executor(options, lock)
         if executor(items, config, watch.tally, watch.on_done, watch.is_stopped):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
@@ -239,6 +246,7 @@ def _refuse_unplayable(plan: Plan, options: RunOptions) -> None:
     for arm in plan.arms:
         for member in load_agent(arm.agent, folder=options.folder).members:
             require_hosting(member.origin, arm.hosting)
+        require_root(arm.root)
 
 
 def _preflight(plan: Plan, options: RunOptions) -> None:

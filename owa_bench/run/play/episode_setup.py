@@ -278,6 +278,7 @@ def episode_start(
         window=entry.window,
         world_day=entry.world_day,
         hosting=arm.hosting,
+        root=arm.root,
         **opening._asdict(),
     )
 

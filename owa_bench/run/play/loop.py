@@ -359,11 +359,11 @@ class _Episode:
             transport = LocalTransport(lambda _config: policy(env.oracle_access()))
             return AgentConnection(transport, str(self._folder(seat)))
         arms = self._context.plan.arms
-        [hosting] = (arm.hosting for arm in arms if arm.name == self._entry.arm)
+        [arm] = (arm for arm in arms if arm.name == self._entry.arm)
         entry = self._entry
         scope = f"{entry.arm}/{entry.pair}/{entry.repeat}/{entry.session}/{seat}"
         return self._context.launcher.connect(
-            origin, self._folder(seat), hosting, scope
+            origin, self._folder(seat), arm.hosting, scope, arm.root
         )
 
     def _folder(self, seat: str) -> Path:

@@ -22,7 +22,7 @@ from owa_bench.errors import OwaError
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.trace import Leaf
 from owa_bench.run.agents.archives import unpack_agents
-from owa_bench.run.agents.hosting import require_hosting
+from owa_bench.run.agents.hosting import require_hosting, require_root
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.plan import refuse_unready
 from owa_bench.run.play.work_items import WorkItem
@@ -31,6 +31,7 @@ from owa_bench.run.play.worker import (
     WorkerConfig,
     WorkerMessage,
     play_and_tell,
+    with_image,
 )
 from owa_bench.run.store.directory import environment, explained
 from owa_bench.run.store.keys import data_folder
@@ -121,6 +122,7 @@ def _arm_fault(arm: Arm, folder: Path) -> str:
         agent = load_agent(arm.agent, folder=folder)
         for member in agent.members:
             require_hosting(member.origin, arm.hosting)
+        require_root(arm.root)
     except OwaError as error:
         return str(error)
     if agent.fingerprint != arm.fingerprint:
@@ -182,6 +184,7 @@ class NodeWorker:
             hidden = (*config.hidden, os.fspath(data_folder()))
             config = msgspec.structs.replace(config, folder=folder, hidden=hidden)
             store = NodeStore(self._plan, self._order, self._messages)
+            config = with_image(config, store.plan)
             worker = stack.enter_context(Worker(config, store))
             threads = stack.enter_context(ThreadPoolExecutor(config.concurrency))
             self._tell(WorkerMessage())

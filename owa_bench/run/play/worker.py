@@ -24,10 +24,11 @@ from typing import Protocol, Self
 import msgspec
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.plan import PRIVATE, Plan, PlanEntry
 from owa_bench.records.price_card import PriceCard
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
+from owa_bench.run.agents.hosting import image_of
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
@@ -46,6 +47,7 @@ from owa_bench.run.store.memory import (
 from owa_bench.run.store.memory_folder import RevertedWindow
 from owa_bench.run.store.output import ShardFiles, ShardOutput
 from owa_bench.run.store.recorder import Recorder
+from owa_bench.sandbox.root_image import ImageReference
 
 END = b""
 
@@ -56,7 +58,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     `run` is the run directory and `shard` the number of the shard it writes there
     under `lease`. `redact_key` marks what stands in a secret's place. `folder` is where
     relative agents are found; no sandboxed agent sees `hidden`. `prices` are the
-    plan's price card.
+    plan's price card, `image` what private roots are made from.
     """
 
     run: str
@@ -69,6 +71,33 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     gateway: GatewayOptions = GatewayOptions()
     prices: PriceCard | None = None
+    image: ImageReference | None = None
+
+
+def with_image(config: WorkerConfig, plan: Plan) -> WorkerConfig:
+    """Return a configuration with the root image that a plan's arms need.
+
+    Args:
+        config: How a worker of this machine plays.
+        plan: The plan.
+
+    Returns:
+        The configuration itself where no arm needs one.
+
+    Raises:
+        InfrastructureFailure: It does not fit into memory.
+    """
+    folder = Path(config.folder)
+    origins = [
+        member.origin
+        for arm in plan.arms
+        if arm.root == PRIVATE
+        for member in load_agent(arm.agent, folder=folder).members
+    ]
+    if not origins:
+        return config
+    image = image_of(origins, config.hidden)
+    return msgspec.structs.replace(config, image=image)
 
 
 class WorkerStore(Protocol):
@@ -122,6 +151,7 @@ class Worker:
         plan = store.plan
         folder = Path(config.folder)
         self._fork_server = self._open.enter_context(ForkServer())
+        self._private = self._open.enter_context(ForkServer(config.image))
         recorder = Recorder(
             store.output(),
             store.plan_digest,
@@ -147,6 +177,7 @@ class Worker:
                 client=client,
                 gateway=gateway,
                 variables=config.gateway.agent_variables(),
+                private=self._private,
             ),
             recorder=recorder,
             envs=envs,
@@ -183,6 +214,7 @@ class Worker:
         """Stop from another thread: open attempts stay unfinished."""
         self.context.stopping.set()
         self._fork_server.close()
+        self._private.close()
 
     def __enter__(self) -> Self:
         return self

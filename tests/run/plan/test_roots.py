@@ -1,0 +1,54 @@
+"""Plans say whose root a sandbox has, by what their suites and entries declare."""
+
+import pytest
+
+from owa_bench.errors import UsageError
+from owa_bench.run.agents import hosting
+from owa_bench.run.agents.hosting import require_root, root_of
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.sandbox import root_image
+
+FAULT = "no memory"
+
+
+@pytest.fixture(params=["", FAULT])
+def fault(request, monkeypatch):
+    monkeypatch.setattr(root_image, "private_root_fault", lambda: request.param)
+    monkeypatch.setattr(hosting, "hosting_fault", lambda *_: "")
+    return request.param
+
+
+def roots(suite, family, **options):
+    draw = Draw(name=suite, tiers=(1,), families=(family,))
+    request = Request(agents=("noop",), draws=(draw,))
+    return {arm.root for arm in draft_plan(request, **options).plan.arms}
+
+
+@pytest.mark.parametrize(
+    ("suite", "family", "apart"),
+    [
+        ("recall", "counterfactual", True),  # sittings
+        ("multicrew", "contract", True),  # seats
+        ("toolquest", "reconcile", False),
+    ],
+)
+def test_a_plan_says_what_its_suites_need(suite, family, apart, fault):
+    expected = f"shared: {fault}" if fault else "private"
+    assert roots(suite, family) == {expected if apart else ""}
+
+
+def test_containers_share_and_what_is_in_no_sandbox_says_nothing(fault):
+    assert root_of("docker").startswith("shared: ")
+    for name in ("unsandboxed", "in-process", "remote", "client", "harness"):
+        assert root_of(name) == ""
+
+
+def test_a_private_root_that_cannot_be_had_is_refused(fault):
+    if fault:
+        with pytest.raises(UsageError, match=FAULT):
+            require_root("private")
+    else:
+        require_root("private")
+    require_root("shared: anything")
+    require_root("")
