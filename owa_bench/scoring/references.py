@@ -57,7 +57,9 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
         (episodes,): the mean of the cell; NaN outside `rows`, and where no reference
         played every cell of the suite. The best has the greatest mean over the cells.
     """
-    table, found = sample.table, np.full(len(sample.table), np.nan)
+    table, found = sample.table, np.full(len(rows), np.nan)
+    if sample.references is None or not len(sample.references):
+        return found
     cells = list(_cells(table))
     by_arm = _means_by_arm(sample.references, column)
     for suite in np.unique(table.suite[rows]).tolist():
@@ -72,12 +74,8 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
     return found
 
 
-def _means_by_arm(
-    references: Observables | None, column: str
-) -> list[dict[_Cell, float]]:
+def _means_by_arm(references: Observables, column: str) -> list[dict[_Cell, float]]:
     """Return the mean of each cell that a reference arm played, an item an arm."""
-    if references is None:
-        return []
     read: dict[str, dict[_Cell, list[float]]] = {}
     values = np.asarray(getattr(references, column), dtype=np.float64).tolist()
     rows = zip(references.arm.tolist(), _cells(references), values, strict=True)
