@@ -21,14 +21,13 @@ from owa_bench.scoring import composites
 from owa_bench.scoring.attempt_sets import RevisionEvidence
 from owa_bench.scoring.axes.embodiment import GATED_BODY, TASKS_PART
 from owa_bench.scoring.axes.self_revision import GATED
-from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
+from owa_bench.scoring.axis import AXIS_NAMES, NO_GATE, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
 from owa_bench.scoring.estimates import ArmEstimates, AxisFailure
 from owa_bench.scoring.jackknife import SEEDS, TASKS, covariance
 from owa_bench.scoring.robotics import weighted_rate
 from owa_bench.scoring.sample import Sample
 
-NO_GATE = "gates have no evidence"  # key of the reason among an axis' details
 _PER = 100.0  # hours to which weights of incidents refer
 
 

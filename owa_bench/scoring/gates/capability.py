@@ -3,7 +3,7 @@
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus, Interval
 from owa_bench.scoring import gate
-from owa_bench.scoring.scores import NO_GATE
+from owa_bench.scoring.axis import NO_GATE
 
 
 def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
