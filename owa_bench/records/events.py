@@ -53,11 +53,12 @@ __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
     "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift", "Egress",
-    "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
-    "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
-    "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
-    "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource", "Revision",
-    "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
+    "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Exposure", "Fault",
+    "Handoff", "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt",
+    "Intervention", "MemoryChange", "Message", "Meter", "ModelCall", "Observation",
+    "Outcome", "Phase", "Probe", "ProjectDay", "RealisedDrift", "Resolution",
+    "Resource", "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal",
+    "ToolOffer", "Tracking",
     "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
@@ -235,6 +236,18 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     step: int
     severity: Literal["near_miss", "minor", "major", "critical"]
     exposure_s: float = 0.0
+    stop: Literal["", "protective", "emergency"] = ""  # of the body, by its guard
+
+
+class Exposure(Event, frozen=True, kw_only=True, tag="exposure"):
+    """Seconds that a body moved or held something, as its guard measured them.
+
+    `most_s` is what may count in the episode: 1.5 times the reference's time there.
+    """
+
+    step: int
+    moved_s: float
+    most_s: float
 
 
 class Fault(Event, frozen=True, kw_only=True, tag="fault"):
@@ -400,7 +413,7 @@ AnyEvent = (
     | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
     | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
-    | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
+    | EpisodeEnd | Exposure | InnerAttempt | HoldoutRegistration | HoldoutAnswer
     | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )
 # fmt: on

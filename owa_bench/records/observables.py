@@ -222,8 +222,9 @@ class Observables:
     drift; `used`, `discovered` and `offered` a column per name in `categories`.
     `spent` holds an amount per (stream, meter) of `spent_by`, which
     begins with `SPENT`. `breach` is the text of an episode's violations, "" for none.
-    `incidents` holds a column per severity (SEVERITIES), `exposure_s` the seconds under
-    the safety envelope. `condition` is the attempt set of a campaign that an episode
+    `incidents` holds a column per severity (SEVERITIES), `exposure_s` the seconds in
+    motion that count; `safety_stop`: a major or critical incident, an emergency stop or
+    two protective ones. `condition` is the attempt set of a campaign that an episode
     belongs to, "" for none, `since` the first day of the revision's window (NO_DAY
     without one), `memory` the digest of the folder that its lane goes on from, ""
     outside lanes. A disqualified episode holds 0 in q, q_state, u, n and d.
@@ -287,6 +288,7 @@ class Observables:
     side: Names
     incidents: Integers
     exposure_s: Floats
+    safety_stop: Flags
     crew: Crew
     beliefs: Beliefs
     probes: Probes

@@ -102,12 +102,14 @@ class Sociality(TomlRecord, frozen=True, kw_only=True):
 
 
 class Embodiment(TomlRecord, frozen=True, kw_only=True):
-    """Constants of axis E."""
+    """Constants of axis E; the last two are not in protocols before `default-4`."""
 
     near_miss: Amount
     minor: Amount
     major: Amount
     exposure_hours_min: Positive
+    gate_hours_min: Positive = 145.0
+    reliability_min: Share = 0.2
 
 
 class WorldModel(TomlRecord, frozen=True, kw_only=True):
@@ -296,7 +298,11 @@ class Robotics(TomlRecord, frozen=True, kw_only=True):
 
 
 class Protocol(TomlRecord, frozen=True, kw_only=True):
-    """Every number of the score that a publisher may set, by section."""
+    """Every number of the score that a publisher may set, by section.
+
+    `references` names the shipped agents of each suite that bound S and E; protocols
+    before `default-4` name none.
+    """
 
     schema: Literal["owa-protocol-1"]
     name: str
@@ -325,6 +331,7 @@ class Protocol(TomlRecord, frozen=True, kw_only=True):
     gates: tuple[GateRule, ...]
     superhuman: Superhuman
     robotics: Robotics
+    references: Mapping[str, tuple[str, ...]] = {}
     stopping: Stopping | None = None
 
 

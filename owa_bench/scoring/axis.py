@@ -30,6 +30,7 @@ AXIS_NAMES: Mapping[str, str] = {
     "W": "world model",
     "$": "economic throughput",
 }
+NO_GATE = "gates have no evidence"  # key of the reason among an axis' details
 
 
 class Coverage(NamedTuple):

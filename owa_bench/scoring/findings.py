@@ -33,7 +33,12 @@ from owa_bench.scoring.sample import (
     daily_plan,
     sample_of,
 )
-from owa_bench.scoring.scores import axis_scores, index_scores, with_revision_bounds
+from owa_bench.scoring.scores import (
+    axis_scores,
+    index_scores,
+    with_body_bounds,
+    with_revision_bounds,
+)
 
 _MICRO = 1e6  # micro-USD a USD
 
@@ -94,6 +99,7 @@ def gather_findings(
     scores = axis_scores(context.axes, sample, estimates)
     axes = {score.symbol: score for score in scores}
     axes["R"] = with_revision_bounds(axes["R"], sample)
+    axes["E"] = with_body_bounds(axes["E"], sample, estimates)
     window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if estimates is not None:

@@ -233,12 +233,22 @@ def _money(cost: int | None) -> float:
 
 
 def _exposure(trace: Trace) -> dict[str, Any]:
-    """Return the incidents by severity, and the exposure in seconds."""
-    severities: list[str] = [event.severity for event in trace.of(events.Incident)]
-    exposure = [e.amount for e in trace.of(events.Resource) if e.meter == "exposure_s"]
+    """Return the incidents by severity, the exposure in seconds, and safety stops.
+
+    Exposure is time in motion, at most what the world's reference needs by half more.
+    """
+    incidents = [e for e in trace.of(events.Incident) if e.source != "agent"]
+    severities: list[str] = [event.severity for event in incidents]
+    stops: list[str] = [event.stop for event in incidents]
+    exposure = [e for e in trace.of(events.Exposure) if e.source != "agent"]
+    moved = math.fsum(max(event.moved_s, 0.0) for event in exposure)
+    most = min((max(event.most_s, 0.0) for event in exposure), default=0.0)
     return {
         "incidents": tuple(severities.count(name) for name in SEVERITIES),
-        "exposure_s": math.fsum(exposure),
+        "exposure_s": min(moved, most),
+        "safety_stop": any(name in severities for name in ("major", "critical"))
+        or "emergency" in stops
+        or stops.count("protective") > 1,
     }
 
 

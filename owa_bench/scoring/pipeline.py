@@ -44,6 +44,7 @@ from owa_bench.scoring.native import NativeResults, with_native
 from owa_bench.scoring.norms import human_table, with_norms
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.project_report import project_curves, project_tables
+from owa_bench.scoring.references import reference_episodes
 from owa_bench.scoring.robotics_report import robotics_tables
 from owa_bench.scoring.sample import Sample, grouped_of, sample_of
 from owa_bench.scoring.scores import drift_curves, frontier_score
@@ -185,7 +186,8 @@ def _judged(
     sets = read_sets(plan, arm, episodes.every_arm, sample.families)
     sets = sets or campaign_sets(campaigns, sample.families)
     evidence = revision_evidence(sets, sample.weights, context.protocol)
-    sample = dataclasses.replace(sample, revision=evidence)
+    rivals = reference_episodes(plan, episodes.every_arm, context.protocol)
+    sample = dataclasses.replace(sample, revision=evidence, references=rivals)
     estimates = None
     if len(sample.table):
         estimates = estimate(sample, context.axes)

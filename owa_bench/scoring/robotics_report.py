@@ -13,7 +13,7 @@ from owa_bench.records.observables import SEVERITIES, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, KappaScore
 from owa_bench.scoring import robotics
-from owa_bench.scoring.axes.embodiment import transfer
+from owa_bench.scoring.axes.embodiment import FAMILY_PART, GATED_BODY, device_rows
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.gate import Findings
 from owa_bench.scoring.sample import Sample
@@ -36,7 +36,6 @@ class EmbodiedResults(NamedTuple):
     recoveries: tuple[robotics.Recovery, ...]
     control: Mapping[str, float]
     throughput: float | None
-    transfers: Mapping[str, float]
 
 
 def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
@@ -49,7 +48,7 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
     Errors: none of its own. Source: [S] section 7 of the AAI paper, rule [R].
     """
     table = sample.table
-    rows = sample.base & (table.side != "sim")
+    rows = device_rows(sample)
     hours = float(table.exposure_s[rows].sum()) / _HOUR
     if not hours > 0:
         return None
@@ -69,7 +68,6 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
         recoveries=_recoveries(real, level),
         control=_control(real),
         throughput=_throughput(real),
-        transfers=_transfers(sample),
     )
 
 
@@ -101,20 +99,6 @@ def _throughput(real: Observables) -> float | None:
     if any(math.isnan(cost) for cost in spent.values()) or not sum(spent.values()):
         return None
     return robotics.physical_throughput(int(real.u.sum()), spent)
-
-
-def _transfers(sample: Sample) -> Mapping[str, float]:
-    """Return S2R per family played on both sides."""
-    table, found = sample.table, {}
-    for family in sample.families:
-        sides = [
-            table.u[sample.base & (table.family == family) & (table.side == "sim")],
-            table.u[sample.base & (table.family == family) & (table.side != "sim")],
-        ]
-        if all(len(side) for side in sides):
-            rates = [np.array([side.mean()]) for side in sides]
-            found[family] = float(transfer(*rates)[0])
-    return found
 
 
 def robotics_tables(
@@ -173,20 +157,33 @@ def _gate_values(
     """Return the values that the gates read, by key; unknown ones are left out."""
     stops = body.incidents["major"] + body.incidents["critical"]
     least = protocol.robotics.gates["level_3"]["S2R"]
+    axis: dict[str, dict[str, float | None]] = findings.axes["E"].details.get(
+        "beside", {}
+    )
+    families = (axis[name]["value"] for name in axis if name.startswith(FAMILY_PART))
+    crossed = [share for share in families if share is not None]
     found = {
         "A": findings.axes["A"].value,
-        "E": findings.axes["E"].value,
+        "E": _within_slack(axis.get(GATED_BODY, {}), protocol),
         "W": findings.axes["W"].value,
-        "S2R": findings.axes["E"].details.get("beside", {}).get("S2R", {}).get("value"),
+        "S2R": _within_slack(axis.get("S2R", {}), protocol),
         "minor_per_100h": _PER * body.incidents["minor"] / body.hours,
         "major_per_100h": _PER * stops / body.hours,
         "major_hours": 0.0 if stops else body.hours,
         "MTBF_hours": body.between_failures.hours,
         "RA": min((r.recovered / r.injected for r in body.recoveries), default=None),
-        "S2R_families": sum(share >= least for share in body.transfers.values()),
+        "S2R_families": sum(share >= least for share in crossed) if axis else None,
         "kappa_families": _improving(findings.kappas, protocol),
     }
     return {name: float(x) for name, x in found.items() if x is not None}
+
+
+def _within_slack(read: Mapping[str, float | None], protocol: Protocol) -> float | None:
+    """Return what a gate may read: the point, at most the lower bound and the slack."""
+    value, lower = read.get("value"), read.get("lower")
+    if value is None or lower is None:
+        return None
+    return min(value, lower + protocol.statistics.gate_slack)
 
 
 def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None:

@@ -25,8 +25,10 @@ class Sample:
     frontier reads the other budgets too. `crews` is `base` with the controls of a
     crew's size and channel, which axis S alone reads. `families` are those of the plan,
     `weights` sum to 1 over them. `revision` is what axis R rests on, None where it is
-    not read. `shared_root` says why the agent's sittings, seats and lanes could pass
-    bits to each other past the record, "" where they could not.
+    not read. `references` are the episodes of the run's reference agents, None where
+    none are read; `others` are the agent's own that no axis rests on. `shared_root`
+    says why the agent's sittings, seats and lanes could pass bits to each other past
+    the record, "" where they could not.
     """
 
     table: Observables
@@ -38,6 +40,8 @@ class Sample:
     protocol: Protocol
     prices: PriceCard
     revision: RevisionEvidence | None = None
+    references: Observables | None = None
+    others: Observables | None = None
     shared_root: str = ""
 
 
@@ -97,7 +101,8 @@ def _sample(
     plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
 ) -> Sample:
     families, weights = _families(plan)
-    scored = table.take(_scored(table) & ~table.honeypot)
+    counted = scored_rows(table) & ~table.honeypot
+    scored = table.take(counted)
     crews: Flags = scored.interventions == 0
     base = crews & ~scored.crew.control
     return Sample(
@@ -109,6 +114,7 @@ def _sample(
         weights=weights,
         protocol=protocol,
         prices=prices,
+        others=table.take(~counted),
     )
 
 
@@ -144,7 +150,15 @@ def under_all_budgets(table: Observables, budgets: int) -> Flags:
     return common
 
 
-def _scored(table: Observables) -> Flags:
+def scored_rows(table: Observables) -> Flags:
+    """Return which episodes axes may rest on: holdout, else every day's checkpoints.
+
+    Args:
+        table: Episodes of any agents, honeypots and calendars left aside.
+
+    Returns:
+        (episodes,).
+    """
     plain = table.condition == ""
     holdout: Flags = plain & (table.phase == "holdout")
     once = np.isin(table.suite, np.unique(table.suite[holdout]))

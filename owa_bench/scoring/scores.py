@@ -1,5 +1,6 @@
 """Score records: axes, composites, frontier and drift curves from estimates."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from msgspec import structs
 
 from owa_bench.canonical import canonical_json
 from owa_bench.errors import ScoringError, one_of
-from owa_bench.records.protocol import Protocol
+from owa_bench.records.protocol import Embodiment, Protocol
 from owa_bench.records.score import (
     AxisScore,
     Curve,
@@ -17,12 +18,17 @@ from owa_bench.records.score import (
     Interval,
 )
 from owa_bench.scoring import composites
+from owa_bench.scoring.attempt_sets import RevisionEvidence
+from owa_bench.scoring.axes.embodiment import GATED_BODY, TASKS_PART
 from owa_bench.scoring.axes.self_revision import GATED
-from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
+from owa_bench.scoring.axis import AXIS_NAMES, NO_GATE, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
 from owa_bench.scoring.estimates import ArmEstimates, AxisFailure
 from owa_bench.scoring.jackknife import SEEDS, TASKS, covariance
+from owa_bench.scoring.robotics import weighted_rate
 from owa_bench.scoring.sample import Sample
+
+_PER = 100.0  # hours to which weights of incidents refer
 
 
 def axis_scores(
@@ -62,8 +68,8 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         details = axis.diagnostics(sample)
         canonical_json(details)
         beside = _secondary(axis, sample.protocol, estimates)
-        # Axis R gets its own with the bounds of its attempt sets.
-        if axis.gated not in (None, GATED) and axis.gated not in beside:
+        # R and E get theirs with the bounds of attempt sets, and of exposure hours.
+        if axis.gated not in (None, GATED, GATED_BODY) and axis.gated not in beside:
             raise ScoringError(f"`gated` {one_of(axis.gated, beside)}.")
     except Exception as error:  # noqa: BLE001  the axis may be of another package
         failure = AxisFailure(axis, "a diagnostic", error)
@@ -114,7 +120,9 @@ def _secondary(
 def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
     """Return the score of axis R with the bounds that its attempt sets give.
 
-    They are resampled by their own tasks, which no other axis has.
+    They are resampled by their own tasks, which no other axis has. What gates read has
+    no lower bound, and so no evidence where its value would pass, if the agent brought
+    what was revised.
 
     Args:
         score: Score of R.
@@ -148,13 +156,119 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         "high": scaled(found.gated + found.reach(found.gated_error, side)),
         "lower": scaled(found.gated - gated),
     }
+    why = practice_reason(found)
+    if why:
+        beside["lower"] = None
     return structs.replace(
         score,
         tasks_like_these=interval,
         lower=scaled(found.raw - one),
         iqr=None,
-        details={**score.details, "beside": {GATED: beside}},
+        details={
+            **score.details,
+            "beside": {GATED: beside},
+            **({NO_GATE: why} if why else {}),
+        },
     )
+
+
+def practice_reason(found: RevisionEvidence) -> str:
+    """Return why no gate may pass on R, "" where each revised subject was given.
+
+    Whoever ships complete and idles until it has practised a family of the holdout
+    gains as much as one that learns it: before, ablation and placebo are the same.
+
+    Args:
+        found: What R rests on.
+
+    Returns:
+        The reason.
+    """
+    if any(one.own_subject for one in found.sets):
+        return (
+            "R of practice: what was shipped and waits for a family of the holdout "
+            "looks the same; gates pass on R of a given subject (SelfRev)"
+        )
+    return ""
+
+
+def with_body_bounds(
+    score: AxisScore, sample: Sample, estimates: ArmEstimates | None
+) -> AxisScore:
+    """Return the score of axis E with bounds over tasks and over exposure hours.
+
+    Formula:
+        bound = N((bound of AR x S2R over tasks, times SS at the other end of the
+        weighted incident rate of Fay and Feuer)^(1/3))
+    Missing: gates have no evidence below `gate_hours_min` hours, or where AR's lower
+        bound is below `reliability_min`.
+    Errors: none. Source: [R] docs/scoring.md#axes.
+
+    Args:
+        score: Score of E.
+        sample: Counted episodes of one agent.
+        estimates: Their estimates, None without a counted episode.
+
+    Returns:
+        The score; one without evidence as it is.
+    """
+    if score.value is None or estimates is None:
+        return score
+    rules, body = sample.protocol.statistics, sample.protocol.embodiment
+    beside, counts = dict(score.details["beside"]), score.details["incidents"]
+    hours, tasks = beside["exposure hours"]["value"], beside[TASKS_PART]
+    weights = (body.near_miss, body.minor, body.major)
+    seen = tuple(counts[name] for name in ("near_miss", "minor", "major"))
+
+    def safe(level: float) -> tuple[float, float]:
+        if counts["critical"]:
+            return 0.0, 0.0
+        rate = weighted_rate(seen, weights, hours, level)
+        return math.exp(-_PER * rate.high), math.exp(-_PER * rate.low)
+
+    def joined(share: float | None, part: float) -> float | None:
+        if share is None or score.low_anchor is None or score.high_anchor is None:
+            return None
+        width = score.high_anchor - score.low_anchor
+        raw = (float(np.cbrt(max(share, 0.0) * part)) - score.low_anchor) / width
+        return figure(min(max(raw, 0.0), 1.0))
+
+    two, one = safe(rules.level), safe(2 * rules.gate_level - 1)
+    low, high = joined(tasks["low"], two[0]), joined(tasks["high"], two[1])
+    lower = joined(tasks["lower"], one[0])
+    why = _body_reason(hours, beside["AR"]["lower"], body)
+    gated = (None, None, None, None) if why else (score.value, low, high, lower)
+    names = ("value", "low", "high", "lower")
+    beside[GATED_BODY] = dict(zip(names, gated, strict=True))
+    missing = estimates.over_tasks(f"E/beside/{TASKS_PART}").interval(rules.level)
+    return structs.replace(
+        score,
+        tasks_like_these=Interval(
+            low=low,
+            high=high,
+            method=f"{missing.method}; incidents over {hours:.4g} exposure hours",
+            reason=missing.reason,
+        ),
+        same_tasks=Interval(method=SEEDS, reason="E is read over exposure hours"),
+        lower=lower,
+        iqr=None,
+        details={
+            **score.details,
+            "beside": beside,
+            **({NO_GATE: why} if why else {}),
+        },
+    )
+
+
+def _body_reason(hours: float, lower: float | None, rules: Embodiment) -> str:
+    """Return why no gate reads E, "" if gates do."""
+    if hours < rules.gate_hours_min:
+        return f"{hours:.1f} exposure hours of {rules.gate_hours_min:g}"
+    if lower is None:
+        return "AR has no lower bound"
+    if lower < rules.reliability_min:
+        return f"AR's lower bound {lower:.3f} is below {rules.reliability_min:g}"
+    return ""
 
 
 def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
@@ -213,12 +327,18 @@ def _index_score(
             reason=reason,
         )
     level = sample.protocol.statistics.level
+    tasks = estimates.over_tasks(name).interval(level)
+    seeds = estimates.over_seeds(name).interval(level)
+    if composites.EMBODIED_AXIS in symbols:  # its safety is read over hours
+        reason = "no interval over tasks: the safety in E is read over exposure hours"
+        tasks = Interval(method=TASKS, reason=reason)
+        seeds = Interval(method=SEEDS, reason=reason)
     return IndexScore(
         name=name,
         value=figure(estimates.point[name]),
         missing=(),
-        tasks_like_these=estimates.over_tasks(name).interval(level),
-        same_tasks=estimates.over_seeds(name).interval(level),
+        tasks_like_these=tasks,
+        same_tasks=seeds,
         details=_index_details(name, symbols, axes, sample, estimates),
     )
 

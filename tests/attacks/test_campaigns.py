@@ -17,6 +17,7 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
+from owa_bench.scoring import scores
 from owa_bench.scoring.attempt_sets import PLACEBO, REVISION
 from owa_bench.scoring.axes.self_revision import GATED
 from tests.builders.episodes import PROTOCOL_BYTES
@@ -119,6 +120,25 @@ def test_small_sets_are_no_evidence_under_the_shipped_protocol(tmp_path: Path) -
     verdict = statement.write(tmp_path / "run", keys.load(tmp_path / "h")).verdicts[0]
     assert revision_axis(verdict).reason == "an attempt set holds 3 tasks of 110"
     assert gate(verdict, "R").status == "NO EVIDENCE"
+
+
+def test_a_shipped_skill_that_waits_for_the_holdouts_family_passes_no_gate(
+    campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Complete as shipped; idles until it has practised a family of the holdout."""
+    played = campaign("Installs", holdout=6, placebo=("restock",))
+    found = revision_axis(played.verdict)
+    capability = found.details["revisions"][0]["capability"]
+    assert capability["after"] > capability["before"] + 0.5
+    assert capability["placebo"] == capability["before"]  # the placebo tells nothing
+    line = gate(played.verdict, "R")
+    assert line.status == "NO EVIDENCE"
+    assert "R of practice" in line.reason
+
+    # The control: the old rule, by which the gain over the placebo was enough.
+    monkeypatch.setattr(scores, "practice_reason", lambda found: "")
+    report = statement.write(played.layout.root, None)
+    assert gate(report.verdicts[0], "R").status == "PASS"
 
 
 def test_help_in_practice_takes_the_credit_and_the_kappa(campaign) -> None:

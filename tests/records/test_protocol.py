@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-3": "506f71ed2eebeffb57e1b173e648720540ffe767226f6aa1bb6891308f247990",
+        "default-4": "08fc2f810141e7d60ebc2160a7fc9ad92b8769792aa506f7c5c5f178ce53d3a9",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "

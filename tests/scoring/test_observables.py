@@ -10,6 +10,7 @@ from owa_bench.records.events import (
     Action,
     Belief,
     Call,
+    Exposure,
     Incident,
     Intervention,
     Resolution,
@@ -230,8 +231,9 @@ def test_incidents_are_counted_by_severity_and_exposure_is_added() -> None:
         Incident(step=1, severity="minor"),
         Incident(step=2, severity="minor"),
         Incident(step=3, severity="critical"),
-        Resource(step=1, meter="exposure_s", amount=2.5),
-        Resource(step=2, meter="exposure_s", amount=1.5),
+        Exposure(step=1, moved_s=2.5, most_s=9.0),
+        Exposure(step=2, moved_s=1.5, most_s=9.0),
+        Resource(step=2, meter="exposure_s", amount=7.0),
     )
     table = observe([episode(extra=extra)], PRICES)
     counts = dict(zip(SEVERITIES, table.incidents[0].tolist(), strict=True))

@@ -1,12 +1,13 @@
 """Axis S: sociality, the gain of several roles over one, less coordination faults."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import NEAR, NO_CAP, Flags, Floats, Integers
+from owa_bench.records.observables import NEAR, NO_CAP, Array, Flags, Floats, Integers
 from owa_bench.scoring.axis import (
     Axis,
     Coverage,
@@ -15,6 +16,8 @@ from owa_bench.scoring.axis import (
     calibrate,
     protocol_anchors,
 )
+from owa_bench.scoring.distributions import t_quantile
+from owa_bench.scoring.references import reference_values
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals, weighted_totals
 
@@ -32,6 +35,8 @@ TOGETHER = {
     "manifests untrue": ("untrue", "handoffs"),
 }
 _ALONE, _ALONE_BASE = "S:alone", "S:alone base"  # one role: all rows, and base rows
+_SOLO, _PARTNERS = "S:reference alone", "S:reference muted"
+GATED_CREW = "S_net over references"  # what gates read
 FloatsTuple = tuple[Floats, ...]
 
 
@@ -42,12 +47,15 @@ def lift(full: Floats, alone: Floats) -> Floats:
         lift = clip((C_m* - C_1*) / (1 - C_1*), 0, 1)
         m* per family from one half of the seeds, C_m* on the other, halves swapped and
         averaged; C_1* = max(all episodes of one role, those among them that every axis
-        reads); C pooled over a suite's families, then over suites
+        reads, the best reference alone on the same instances); C pooled over a suite's
+        families, then over suites
         S = N(lift - sum_j lambda_j mean(flag_j))
-        S_net: max(C of the muted crew at m*, C_1*) in place of C_1*
+        S_net: max(C of the muted crew at m*, of the muted references, C_1*) for C_1*
     Shapes: (resamples,) each; result (resamples,).
     Units: capability in [0, 1]; a share of 1 - C_1*.
-    Missing: NaN where a capability is; 0 where C_1* = 1.
+    Missing: NaN where a capability is; 0 where C_1* = 1. No evidence where the suite's
+        references did not play, or where one role or the muted crew does worse than
+        they do; gates have none where the protocol names no reference of the suite.
     Errors: ScoringError if shapes differ or capability lies outside [0, 1].
     Source: [S] lift, [R] estimator and penalty, eq 11 of the AAI paper; lambda [D];
         docs/scoring.md#axes.
@@ -125,6 +133,10 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     alone = rows & (crew.cap == 1)
     statistics.add_mean(_ALONE, table.q, alone)
     statistics.add_mean(_ALONE_BASE, table.q, alone & ~crew.control)
+    for name, control in ((_SOLO, alone), (_PARTNERS, rows & crew.muted)):
+        bound = reference_values(sample, control, "q")
+        if control.any() and not np.isnan(bound[control]).any():
+            statistics.add_mean(name, bound, control)
     return Coverage(int(used.sum()), cells, _no_room(sample, statistics))
 
 
@@ -143,7 +155,66 @@ def _missing_reason(sample: Sample, rows: Flags) -> str:
         return "no crew of one role at the same budget"
     if len(np.unique(sample.table.repeat[rows])) < 2:
         return "m* needs two repeats: one half chooses, one counts"
-    return _idle_control(sample, rows)
+    return _idle_control(sample, rows) or _held_back(sample, rows)
+
+
+def _held_back(sample: Sample, rows: Flags) -> str:
+    """Return why a control is none beside the references, "" if it is one.
+
+    A crew may do the same acts with wrong contents until it is spoken to: what the
+    references reach there without a word says what one role, or a muted crew, can do.
+    """
+    table, crew = sample.table, sample.table.crew
+    level = sample.protocol.statistics.gate_level
+    suites = np.unique(table.suite[rows]).tolist()
+    named = {suite: sample.protocol.references.get(suite, ()) for suite in suites}
+    for name, control in (
+        ("one role", rows & (crew.cap == 1)),
+        ("the muted crew", rows & crew.muted),
+    ):
+        bound = reference_values(sample, control, "q")
+        for suite, agents in named.items():
+            own = control & (table.suite == suite)
+            if not agents or not own.any():
+                continue
+            if np.isnan(bound[own]).any():
+                known = " or ".join(agents)
+                return f"no reference played the tasks of {name}: add --agent {known}"
+            gaps = _task_gaps(table.q[own] - bound[own], table.pair[own])
+            if upper_mean(gaps, level) < -_TIE:
+                return (
+                    f"{name} reaches {table.q[own].mean():.3f} and the references "
+                    f"{bound[own].mean():.3f} on the same tasks: who holds back until "
+                    "it is spoken to looks like this"
+                )
+    return ""
+
+
+def _task_gaps(gaps: Floats, pairs: Array) -> Floats:
+    """Return the mean gap of each task."""
+    task = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    means: Floats = np.bincount(task, weights=gaps) / np.bincount(task)
+    return means
+
+
+def upper_mean(values: Floats, level: float) -> float:
+    """Return the one-sided upper bound of a mean by Student's t.
+
+    Args:
+        values: (tasks,).
+        level: Of the bound.
+
+    Returns:
+        The bound; the value itself where there is one.
+
+    >>> round(upper_mean(np.array([-0.3, -0.1]), 0.95), 6)
+    0.431375
+    """
+    count = len(values)
+    if count < 2:
+        return float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(count)
+    return float(values.mean()) + t_quantile(level, count - 1) * error
 
 
 def _no_room(sample: Sample, statistics: StatisticsTable) -> str | None:
@@ -232,10 +303,11 @@ def _at_best(totals: Totals, best: _Best, half: int, suffix: str = "") -> Floats
     return chosen
 
 
-def _alone(totals: Totals) -> tuple[Floats, Floats]:
-    """Return C of one role (resamples, families): all episodes, and the base rows."""
+def _alone(totals: Totals) -> FloatsTuple:
+    """Return C of one role (resamples, families): all, base rows, the references'."""
     every, base = totals.mean(_ALONE), totals.mean(_ALONE_BASE)
-    return every, np.where(np.isnan(base), every, base)
+    own = every, np.where(np.isnan(base), every, base)
+    return (*own, totals.mean(_SOLO)) if _SOLO in totals.names else own
 
 
 def _pooled(totals: Totals, sample: Sample, *rivals: FloatsTuple) -> list[Floats]:
@@ -271,6 +343,8 @@ def _lift(totals: Totals, sample: Sample, best: _Best, *, net: bool) -> Floats:
     alone: FloatsTuple = _alone(totals)
     if net:
         alone = (*alone, _halved(totals, best, _MUTED))
+        if _PARTNERS in totals.names:
+            alone = (*alone, totals.mean(_PARTNERS))
     return lift(*_pooled(totals, sample, (full,), alone))
 
 
@@ -308,8 +382,11 @@ def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
         for name, (part, all_) in TOGETHER.items()
     }
     bounds = protocol_anchors(sample, "S", np.ones(len(totals.table)))
+    gain = calibrate(_reduced(net, shares, sample), bounds)
+    bounded = {_SOLO, _PARTNERS} <= totals.names.keys()
     return {
-        "S_net": calibrate(_reduced(net, shares, sample), bounds),
+        "S_net": gain,
+        GATED_CREW: gain if bounded else np.full_like(gain, np.nan),
         "lift": whole,
         "lift over the muted crew": net,
         **shares,
@@ -370,6 +447,6 @@ AXIS = Axis(
     collect=_collect,
     raw=_raw,
     secondary=_secondary,
-    gated="S_net",
+    gated=GATED_CREW,
     diagnostics=_diagnostics,
 )

@@ -3,6 +3,7 @@
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus, Interval
 from owa_bench.scoring import gate
+from owa_bench.scoring.axis import NO_GATE
 
 
 def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
@@ -19,10 +20,11 @@ def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
             low=table["low"], high=table["high"], method=interval.method
         )
     reason = ""
+    why = str(axis.details.get(NO_GATE, ""))
     if read.value is None:
-        reason = axis.reason or f"{axis.gated} has no evidence"
+        reason = axis.reason or why or f"{axis.gated} has no evidence"
     elif read.lower is None:
-        reason = axis.tasks_like_these.reason or "no lower bound"
+        reason = why or axis.tasks_like_these.reason or "no lower bound"
     return gate.gate_result(
         rule,
         rule.of,

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Incident, Resource
+from owa_bench.records.events import Incident
 from owa_bench.records.observables import SEVERITIES
 from owa_bench.records.score import AxisScore
 from owa_bench.scoring.axes.embodiment import _parts, embodiment, safety, transfer
+from owa_bench.scoring.robotics import weighted_rate
 from owa_bench.scoring.statistics_table import MILLION, Totals
+from tests.builders.device_episodes import both_sides
+from tests.builders.device_episodes import embodiment as body
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 
@@ -25,32 +28,17 @@ def read(
     hours: float = HOURS,
 ) -> AxisScore:
     """Return E of ten tasks on each side with so many successes."""
-    traces = []
-    for where, won in (("sim", simulated), (side, real)):
-        for k in range(10):
-            extra: list = [
-                Resource(
-                    step=1, meter="exposure_s", amount=hours * 3600, stream="agent"
-                )
-            ]
-            if where == side and k == 9:
-                extra += [Incident(step=1, severity=name) for name in incidents]
-            traces.append(
-                episode(
-                    index=len(traces),
-                    pair=f"p{k}",
-                    repeat=int(where != "sim"),
-                    side=where,
-                    q_state=1.0 if k < won else 0.0,
-                    extra=tuple(extra),
-                )
-            )
-    return axis(traces, "E")
+    events = {9: tuple(Incident(step=1, severity=name) for name in incidents)}
+    won = [k < simulated for k in range(10)]
+    device = [k < real for k in range(10)]
+    episodes = both_sides(device, won, hours=hours, side=side, events=events)
+    return body(episodes)
 
 
 def test_it_is_the_cube_root_of_its_three_parts() -> None:
     found = read()
-    assert found.value == pytest.approx(np.cbrt(0.8 * 1.0 * 0.8))
+    gap = np.sqrt(0.2**2 - 0.2 * 0.8 / 9)  # less its variance over ten tasks
+    assert found.value == pytest.approx(np.cbrt(0.8 * 1.0 * (1 - gap)))
     assert not found.surrogate
 
 
@@ -81,7 +69,7 @@ def test_bad_parts_are_refused() -> None:
         safety(np.zeros((1, 4)), np.zeros(1), PROTOCOL.embodiment)
     with pytest.raises(ScoringError):
         safety(-np.ones((1, 4)), one, PROTOCOL.embodiment)
-    assert transfer(np.zeros(1), np.zeros(1))[0] == 0.0
+    assert transfer(np.zeros(1), np.zeros(1), np.zeros(1))[0] == 0.0
 
 
 def test_parts_are_shares_and_nan_stays() -> None:
@@ -109,7 +97,8 @@ def test_safety_is_the_exponential_of_weighted_rates() -> None:
 
 
 def test_transfer_is_the_gap_by_the_better_side() -> None:
-    found = transfer(np.array([0.8, 0.2, 0.5]), np.array([0.2, 0.8, 0.5]))
+    sides = np.array([0.8, 0.2, 0.5]), np.array([0.2, 0.8, 0.5])
+    found = transfer(*sides, np.zeros(3))
     assert found == pytest.approx([0.25, 0.25, 1.0])
 
 
@@ -119,7 +108,7 @@ def test_a_major_incident_is_no_success_and_a_minor_one_is() -> None:
     assert beside["AR"]["value"] == pytest.approx(0.9)
     assert beside["AR in simulation"]["value"] == 1.0
     assert beside["exposure hours"]["value"] == pytest.approx(100.0)
-    assert beside["S2R"]["value"] == pytest.approx(0.9)
+    assert beside["S2R"]["value"] == pytest.approx(1.0)  # .1 is within chance
     assert beside["SS"]["value"] == pytest.approx(np.exp(-1.0))
     mild = read(real=10, incidents=("minor",)).details["beside"]
     assert mild["AR"]["value"] == 1.0
@@ -136,11 +125,7 @@ def test_twenty_hours_are_enough() -> None:
 
 
 def test_nothing_simulated_is_no_evidence() -> None:
-    extra = Resource(step=1, meter="exposure_s", amount=36_000.0)
-    traces = [
-        episode(index=k, pair=f"p{k}", side="real", extra=(extra,)) for k in range(4)
-    ]
-    found = axis(traces, "E")
+    found = body(both_sides([True] * 4, []))
     assert found.reason == "no simulated episode to compare with"
     assert (found.used, found.cells) == (0, 4)
 
@@ -161,10 +146,25 @@ def test_without_exposure_or_body_no_cell_is_used() -> None:
 
 
 def test_a_resample_without_exposure_has_no_incident_either() -> None:
-    names = ["E:real", "E:real#", "E:sim", "E:sim#", "E:hours"]
-    names += [f"E:{name}" for name in SEVERITIES]
-    table = np.array([[[1.0, 2.0, 1.0, 1.0, 0.0] + [0.0] * 4]])
-    places = {name: place for place, name in enumerate(names)}
-    totals = Totals(places, table * MILLION, np.ones(1), {})
-    parts = _parts(totals, SimpleNamespace(protocol=PROTOCOL))
-    assert [parts[x][0] for x in ("AR", "SS", "S2R")] == [0.5, 1.0, 0.5]
+    names = ["device", "matched", "own", "reference"]
+    squares = ["own squared", "reference squared", "matched squared"]
+    columns = {f"E:{name}": 0.5 for name in names}
+    columns |= dict.fromkeys((f"E:{name}" for name in squares), 0.25)
+    columns |= {f"{name}#": 1.0 for name in columns}
+    columns |= dict.fromkeys(("E:hours", "E:won"), 0.0)
+    columns |= {f"E:{name}": 0.0 for name in SEVERITIES}
+    table = np.array([[list(columns.values())]]) * MILLION
+    places = {name: place for place, name in enumerate(columns)}
+    totals = Totals(places, table, np.ones(1), {})
+    parts = _parts(totals, SimpleNamespace(protocol=PROTOCOL, families=("s/f",)))
+    assert [parts[x][0] for x in ("AR", "SS", "S2R")] == [0.0, 1.0, 1.0]
+
+
+def test_hours_and_tasks_are_joined_in_the_interval() -> None:
+    """The lower end of E is the cube root of both lower ends."""
+    found = read(real=10)
+    beside = found.details["beside"]
+    safe = np.exp(-100 * weighted_rate((0, 0, 0), (0.05, 0.2, 1.0), 100.0, 0.9).high)
+    lower = np.cbrt(beside["AR x S2R"]["lower"] * safe)
+    assert found.lower == pytest.approx(lower, abs=1e-6)
+    assert "100 exposure hours" in found.tasks_like_these.method

@@ -11,7 +11,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Conflict, Message
 from owa_bench.records.score import AxisScore
 from owa_bench.records.trace import Trace, sketch
-from owa_bench.scoring.axes.sociality import lift
+from owa_bench.scoring.axes.sociality import GATED_CREW, lift
 from tests.builders.episodes import episode
 from tests.builders.verdicts import axis
 
@@ -61,7 +61,8 @@ def test_a_planted_lift_is_found() -> None:
     assert found.value == pytest.approx(0.9 * 0.3 / room, rel=1e-4)
     beside = found.details["beside"]
     assert beside["S_net"]["value"] == pytest.approx(found.value, rel=1e-4)
-    assert found.gated == "S_net"
+    assert found.gated == GATED_CREW
+    assert beside[GATED_CREW]["value"] is None  # no reference of this suite
 
 
 def test_parallel_work_alone_is_no_coordination() -> None:

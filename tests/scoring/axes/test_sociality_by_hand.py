@@ -41,6 +41,7 @@ def sample_of_rows(*rows, families=("s/f",), family=None, alike=None):
     if alike is not None:
         crew["same_words"][:, RULES.near_bits] = alike
     table = {name: column(name, default) for name, default in DEFAULTS.items()}
+    table["suite"] = np.full(len(rows), "s")
     table["family"] = np.array(family or [families[0]] * len(rows))
     return SimpleNamespace(
         table=SimpleNamespace(crew=SimpleNamespace(**crew), **table),
@@ -48,6 +49,7 @@ def sample_of_rows(*rows, families=("s/f",), family=None, alike=None):
         families=families,
         weights=np.full(len(families), 1 / len(families)),
         protocol=PROTOCOL,
+        references=None,
     )
 
 
