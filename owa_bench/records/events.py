@@ -182,7 +182,8 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
     `failure` why it is to blame, `metered` whether the tokens are known. `verdict` says
     what the reply is, "" where the agent hung up; `served` is the model that the reply
-    names; `truncated`: the server counted fewer tokens than it was sent.
+    names; `truncated`: the server counted fewer tokens than it was sent. `unlisted` are
+    names of what the gateway does not know: it may be a memory, or a way out.
     """
 
     step: int
@@ -203,6 +204,7 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     verdict: ModelVerdict = ""
     served: str = ""
     truncated: bool = False
+    unlisted: str = ""
 
 
 class Egress(Event, frozen=True, kw_only=True, tag="egress"):

@@ -194,6 +194,8 @@ class AgentLauncher:
         memory: Path | None = None,
         hosting: str = SANDBOXED,
         scope: str = "",
+        *,
+        hides: bool = False,
     ) -> AgentConnection:
         """Return a connection to an agent, for one episode.
 
@@ -201,7 +203,8 @@ class AgentLauncher:
             origin: The agent.
             memory: Its folder; None: it has none.
             hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
-            scope: Instance, repeat and seat, which part the cache of model replies.
+            scope: Run, entry, seat and sitting, which part the cache of model replies.
+            hides: Whether a model's replies hide what tells of other sessions.
 
         Returns:
             The connection; its `memory_dir` is where the agent finds its folder.
@@ -212,7 +215,7 @@ class AgentLauncher:
         if origin.outside:
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
-        session = self._gateway.open(scope) if self._gateway else None
+        session = self._gateway.open(scope, hides=hides) if self._gateway else None
         sandbox = sandbox_of(origin, hosting)
         variables = dict(self._variables)
         if self._gateway and session:

@@ -49,13 +49,14 @@ class Upstream:
     async def send(
         self, record: ModelRequest, changed: Mapping[str, Any] | None = None
     ) -> httpx.Response:
-        """Send a request as the agent wrote it, or changed; its reply is not read.
+        """Send a request; its reply is not read.
 
         Args:
             record: The request.
-            changed: A body in place of the agent's.
+            changed: A body in place of the record's.
         """
-        content = record.body if changed is None else msgspec.json.encode(changed)
+        terms = record.sent if changed is None else changed
+        content = msgspec.json.encode(terms) if terms else b""
         try:
             return await self.client.send(self._request(record, content), stream=True)
         except httpx.RemoteProtocolError:

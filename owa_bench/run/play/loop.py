@@ -323,7 +323,7 @@ class _Episode:
             host.connection.close(self._deadline_s())
             self._record_end(host.connection, env.steps, seat)
             self._carry_over(env, seat)
-        connection = self._connect(env, seat)
+        connection = self._connect(env, seat, sitting)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
             brief=brief_of(
@@ -351,7 +351,7 @@ class _Episode:
             except MemoryFault as fault:
                 raise AgentRaised(f"memory_dir {fault}") from fault
 
-    def _connect(self, env: PlayedEnv, seat: str) -> AgentConnection:
+    def _connect(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
         origin = self._agent.of(seat).origin
         if origin.kind == "policy":
@@ -361,9 +361,13 @@ class _Episode:
         arms = self._context.plan.arms
         [hosting] = (arm.hosting for arm in arms if arm.name == self._entry.arm)
         entry = self._entry
-        scope = f"{entry.arm}/{entry.pair}/{entry.repeat}/{entry.session}/{seat}"
+        place = (self._context.plan.commitment, str(entry.index), seat, str(sitting))
         return self._context.launcher.connect(
-            origin, self._folder(seat), hosting, scope
+            origin,
+            self._folder(seat),
+            hosting,
+            "\n".join(place),
+            hides=self._suite.card.isolated,
         )
 
     def _folder(self, seat: str) -> Path:
