@@ -8,8 +8,9 @@ A plan gets the same challenge however often it asks. Every plan is a line of th
 verifier's log, so that somebody who asks for many and reports the best is seen.
 """
 
+import asyncio
 import datetime
-import threading
+import math
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -22,25 +23,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from owa_bench.bridges.challenge_log import ChallengedPlan, ChallengeLog, LogLimits
 from owa_bench.canonical import peek, public_bytes, seal, sha256, unseal
-from owa_bench.errors import CheckFailure
+from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, fault
 from owa_bench.records.witness import Witness, nonce_document
 from owa_bench.run.plan.witness import challenge_nonce
 
-LONGEST_PLAN = 256 << 20  # bytes of a signed plan
-
-
-class ChallengedPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the log: a plan that was challenged, and who signed it."""
-
-    plan_digest: str
-    submitter: str
-    commitment: str
-    battery: str | None
-    episodes: int
-    time: str
+LONGEST_PLAN = 64 << 20  # bytes of a signed plan
+_BODIES, _BODY_S = 4, 60.0  # bodies that are read at once, and for how long
+_CONNECTIONS = 64  # at once; more are answered 503
 
 
 class Verifier:
@@ -49,16 +42,18 @@ class Verifier:
     Args:
         key: Signs the challenges.
         log: File of JSON lines, read at the start and added to.
+        limits: Of the log.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, log: Path) -> None:
+    def __init__(
+        self,
+        key: Ed25519PrivateKey,
+        log: Path,
+        limits: LogLimits = LogLimits(),  # noqa: B008  a tuple
+    ) -> None:
         self._key = key
-        self._log = log
-        self._lock = threading.Lock()
+        self._log = ChallengeLog(log, limits)
         self.public = public_bytes(key.public_key()).hex()
-        lines = log.read_bytes().splitlines() if log.exists() else []
-        read = [msgspec.json.decode(line, type=ChallengedPlan) for line in lines]
-        self._plans = {plan.plan_digest: plan for plan in read}
 
     def challenge(self, envelope: bytes) -> Witness:
         """Return the challenge of a signed plan.
@@ -71,10 +66,13 @@ class Verifier:
 
         Raises:
             CheckFailure: It is no signed plan, or names another challenger.
+            NoRoomError: The log takes no more for now.
         """
         payload = peek(envelope)
         try:
             plan = msgspec.json.decode(payload, type=Plan)
+            if why := fault(plan):
+                raise ValueError(why)
             unseal(envelope, bytes.fromhex(plan.public_key), PLAN_TYPE)
         except ValueError as error:
             raise CheckFailure(f"It must be a signed plan: {error}.") from error
@@ -84,10 +82,7 @@ class Verifier:
                 f"(run --plan-only --challenger KEY), got {plan.challenger!r}."
             )
         digest = sha256(payload)
-        with self._lock:
-            known = self._plans.get(digest)
-            if known is None:
-                known = self._note(plan, digest)
+        known = self._log.line_of(digest, lambda: _line(plan, digest))
         nonce = challenge_nonce(self._key, digest)
         document = nonce_document(digest, nonce, known.time)
         return Witness(
@@ -102,24 +97,35 @@ class Verifier:
 
     def plans_of(self, submitter: str) -> int:
         """Return how many plans of a key were challenged."""
-        return sum(plan.submitter == submitter for plan in self._plans.values())
+        return self._log.count(submitter)
 
-    def _note(self, plan: Plan, digest: str) -> ChallengedPlan:
-        """Add a plan to the log before its challenge is told."""
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        line = ChallengedPlan(
-            plan_digest=digest,
-            submitter=plan.public_key,
-            commitment=plan.commitment,
-            battery=plan.battery,
-            episodes=len(plan.entries),
-            time=now,
-        )
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
-        self._plans[digest] = line
-        return line
+
+def _line(plan: Plan, digest: str) -> ChallengedPlan:
+    """Return the line of a plan that is challenged now."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return ChallengedPlan(
+        plan_digest=digest,
+        submitter=plan.public_key,
+        commitment=plan.commitment,
+        battery=plan.battery,
+        episodes=len(plan.entries),
+        time=now,
+    )
+
+
+class _TooLong(CheckFailure):
+    """A body is longer than a plan may be."""
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request; _TooLong as soon as that is seen."""
+    declared = request.headers.get("content-length", "0")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_PLAN or int(declared) > LONGEST_PLAN:
+            raise _TooLong(f"A signed plan must have at most {LONGEST_PLAN} bytes.")
+    return bytes(body)
 
 
 def application(verifier: Verifier) -> Starlette:
@@ -128,17 +134,26 @@ def application(verifier: Verifier) -> Starlette:
     async def home(_: Request) -> Response:
         return JSONResponse({"verifier": verifier.public})
 
+    reading = asyncio.Semaphore(_BODIES)
+
     async def challenge(request: Request) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LONGEST_PLAN:
-                why = f"A signed plan must have at most {LONGEST_PLAN} bytes.\n"
-                return PlainTextResponse(why, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
-            made = verifier.challenge(bytes(body))
+            async with reading, asyncio.timeout(_BODY_S):
+                body = await _body(request)
+            made = await asyncio.to_thread(verifier.challenge, body)
+        except TimeoutError:
+            return PlainTextResponse("Too slow.\n", HTTPStatus.REQUEST_TIMEOUT)
+        except NoRoomError as error:
+            status, headers = HTTPStatus.INSUFFICIENT_STORAGE, {}
+            if error.wait_s:
+                status = HTTPStatus.TOO_MANY_REQUESTS
+                headers = {"retry-after": str(math.ceil(error.wait_s))}
+            return PlainTextResponse(f"{error}\n", status, headers)
         except CheckFailure as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+            status = HTTPStatus.BAD_REQUEST
+            if isinstance(error, _TooLong):
+                status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            return PlainTextResponse(f"{error}\n", status)
         return Response(msgspec.json.encode(made), media_type="application/json")
 
     async def submitter(request: Request) -> Response:
@@ -166,7 +181,14 @@ def serve_verifier(
         announce: Told the address once the socket listens.
     """
     app = application(verifier)
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning")
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=5,
+    )
     socket = config.bind_socket()
     announce(f"http://{host}:{socket.getsockname()[1]}")
     uvicorn.Server(config).run(sockets=[socket])

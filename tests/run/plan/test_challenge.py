@@ -6,9 +6,12 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from owa_bench.bridges import verifier
+from owa_bench.bridges.challenge_log import LogLimits
 from owa_bench.bridges.verifier import Verifier, application
+from owa_bench.canonical import seal
 from owa_bench.errors import CheckFailure, FieldError, PlanError, UsageError
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.report import assurance, bundle
 from owa_bench.report.integrity_checks import check_attempts
@@ -231,3 +234,27 @@ def test_a_wrong_challenger_is_named(tmp_path, small, run_options, changes, word
         batch.play(
             small("noop", **changes), tmp_path / "r", run_options, plan_only=True
         )
+
+
+def test_one_key_is_one_submitter_however_it_is_written(planned, service, verifier_key):
+    """A key in capitals, or with a blank, would count as another submitter's."""
+    plan = read_plan(planned)
+    for name in (plan.public_key.upper(), f" {plan.public_key}"):
+        other = msgspec.structs.replace(plan, public_key=name)
+        body = seal(PLAN_TYPE, msgspec.json.encode(other), verifier_key)
+        answer = service.post("/challenge", content=body)
+        assert answer.status_code == 400
+        assert "64 hex digits" in answer.text
+
+
+def test_a_service_that_has_no_room_says_when(planned, tmp_path, verifier_key):
+    desk = Verifier(verifier_key, tmp_path / "log", LogLimits(of_key_hourly=0))
+    service = TestClient(application(desk), base_url=URL)
+    answer = service.post("/challenge", content=planned.plan_envelope.read_bytes())
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["retry-after"]) <= 3600
+
+
+def test_a_body_that_is_too_long_is_not_read(service, monkeypatch):
+    monkeypatch.setattr(verifier, "LONGEST_PLAN", 1000)
+    assert service.post("/challenge", content=b"a" * 1001).status_code == 413
