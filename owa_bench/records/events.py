@@ -56,9 +56,9 @@ __all__ = [
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
-    "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource", "Revision",
-    "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
-    "Violation", "WitnessedMeter", "fixed",
+    "PlainQuestion", "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource",
+    "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer",
+    "Tracking", "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
 
@@ -205,6 +205,22 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     served: str = ""
     truncated: bool = False
     unlisted: str = ""
+
+
+class PlainQuestion(Event, frozen=True, kw_only=True, tag="plain_question"):
+    """A question of the harness' own to a model's provider that failed an agent.
+
+    It is asked on a connection of its own and holds nothing of the episode, `late_s`
+    after the failure. `answered`: the provider was well, so the failure is no outage.
+    """
+
+    step: int
+    source: Source = "harness"
+    model: str
+    failure: str
+    answered: bool
+    late_s: float
+    waited_s: float
 
 
 class Egress(Event, frozen=True, kw_only=True, tag="egress"):
@@ -398,9 +414,10 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 # fmt: off
 AnyEvent = (
     EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
-    | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
-    | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
-    | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
+    | PlainQuestion | Egress | Execution | Message | Conflict | Handoff | Board
+    | Incident | Fault | Tracking | Intervention | Resource | Drift | RealisedDrift
+    | Subgoal | Belief | Resolution | Probe | Revision | MemoryChange | Artifact
+    | Evidence | Violation
     | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
     | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )

@@ -89,6 +89,7 @@ _OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
 _PASSED = ("anthropic-version",)  # of an agent; betas open tools and memories
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
+_PLAIN_S = 30.0  # for the answer to a plain question, s [D]
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness
 
 
@@ -200,14 +201,17 @@ class ModelGateway:
     def answers(self, model: str) -> bool:
         """Return whether the provider answers a plain request for a model.
 
-        It tells an outage from a request that the provider does not take. A model that
-        never answered is asked for as the agent named it; the call is not recorded.
+        It tells an outage from a request that the provider does not take, and from a
+        provider that fails by choice: it goes on a connection of its own and holds
+        nothing of an episode. A model that never answered is asked for as the agent
+        named it; the call is neither recorded nor counted.
         """
         named = model if model in self._well or not self._well else min(self._well)
         body = {"model": named, "messages": [{"role": "user", "content": "Say OK."}]}
         session = GatewaySession(self._sessions, reads_cache=False)
+        patience_s = min(self.provider.timeout_s, _PLAIN_S)
         try:
-            with httpx.Client(trust_env=False, timeout=self.provider.timeout_s) as ask:
+            with httpx.Client(trust_env=False, timeout=patience_s) as ask:
                 address = f"http://127.0.0.1:{self.port}/v1/chat/completions"
                 headers = {"authorization": f"Bearer {session.token}"}
                 return ask.post(address, json=body, headers=headers).is_success
@@ -219,7 +223,7 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def _with_client(self, _: Starlette) -> AsyncIterator[None]:
         """Hold the connections to the provider, in the server's event loop."""
-        async with self._upstream.client:
+        async with self._upstream.client, self._upstream.fresh_client:
             yield
 
     # --- one request ------------------------------------------------------------------
@@ -245,6 +249,7 @@ class ModelGateway:
             return error_response(400, "The body must be a JSON object.")
         model = str(terms.get("model", "")) if path != "/models" else ""
         record = ModelRequest(path=path, body=body, model=model[:2_000])
+        record.fresh = not session.reads_cache
         record.headers = {n: v for n, v in request.headers.items() if n in _PASSED}
         session.begin(record)
         if words := self._refusal(session, record, terms):

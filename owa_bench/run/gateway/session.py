@@ -112,9 +112,9 @@ class ModelRequest:
     `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
     and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
     counts the requests of the session from 0. `headers` are passed on to the provider.
-    `sent` is the body that the provider gets: `body` may name a field twice, of which
-    servers read either. `unlisted` are fields that the run let pass, and work that the
-    provider did.
+    `fresh`: it goes on a connection of its own. `sent` is the body that the provider
+    gets: `body` may name a field twice, of which servers read either. `unlisted` are
+    fields that the run let pass, and work that the provider did.
     """
 
     path: str
@@ -128,6 +128,7 @@ class ModelRequest:
     usage: TokenUsage | None = None
     latency_s: float = 0.0
     cached: bool = False
+    fresh: bool = False
     sent: dict[str, Any] = field(default_factory=dict)
     unlisted: tuple[str, ...] = ()
     begun: float = field(default_factory=time.monotonic)
@@ -280,12 +281,14 @@ class ProviderBlame(NamedTuple):
     """Why a model's provider failed a seat's last request, in its own words.
 
     `may_be_request`: the request itself may have caused it, by a model's name or a
-    parameter that the server does not take.
+    parameter that the server does not take. `failed_at` is when, by the monotonic
+    clock.
     """
 
     reason: str
     model: str
     may_be_request: bool
+    failed_at: float = 0.0
 
 
 class GatewaySession:
@@ -352,7 +355,7 @@ class GatewaySession:
                 waited_s = now - record.begun if isinstance(record, ModelRequest) else 0
                 if patience_s and waited_s > patience_s:
                     words = f"no reply in {waited_s:.0f} s. {LATE}"
-                    return ProviderBlame(words, "", may_be_request=False)
+                    return ProviderBlame(words, "", may_be_request=False, failed_at=now)
             last = self._last
         if last is None or last.judgement is None:
             return None
@@ -363,6 +366,7 @@ class GatewaySession:
             last.judgement.text + advice,
             last.model,
             last.judgement.cause in CAUSES_OF_A_REQUEST,
+            last.begun + last.latency_s,
         )
 
     @property
