@@ -30,6 +30,7 @@
     ├── ScoringError               a measure got arrays it cannot read
     ├── CheckFailure               a check failed; the CLI exits 1
     │   ├── PreflightError         an agent's address or model does not answer
+    │   ├── NoRoomError            a verifier's log takes no more for now
     │   └── NeverActedError        an agent failed every episode before it acted
     └── MissingPartError           the machine lacks something; the CLI exits 3
 
@@ -247,6 +248,14 @@ class ScoringError(OwaError):
 
 class CheckFailure(OwaError):
     """A check that was asked for failed."""
+
+
+class NoRoomError(CheckFailure):
+    """A verifier's log takes no more; after `wait_s` it may, 0: not by waiting."""
+
+    def __init__(self, words: str, wait_s: float = 0.0) -> None:
+        super().__init__(words)
+        self.wait_s = wait_s
 
 
 class PreflightError(CheckFailure):

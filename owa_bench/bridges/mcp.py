@@ -4,6 +4,7 @@ Any MCP client plays an ordinary episode: the loop, the recorder, budgets and de
 are those of `owa-bench run`, and what comes of it is an ordinary run directory.
 """
 
+import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,10 @@ import anyio.to_thread
 import msgspec
 
 from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientRun
+from owa_bench.bridges.client_door import ClientDoor, fresh_token
 from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play.batch import RunSummary
 
@@ -25,15 +29,27 @@ _LINGER_S = 1.0  # from the last answer to the end of an HTTP server
 
 
 class Address(NamedTuple):
-    """Where the streamable HTTP transport listens; its path is /mcp."""
+    """Where the streamable HTTP transport listens, and its token; its path is /mcp.
+
+    `token` "": a fresh one is made.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8321
+    token: str = ""
 
     @property
     def url(self) -> str:
         """The address to give to a client."""
-        return f"http://{self.host}:{self.port}/mcp"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/mcp"
+
+    @property
+    def line(self) -> str:
+        """The client's configuration in a line, with the token."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        server = {"type": "http", "url": self.url, "headers": headers}
+        return json.dumps({"mcpServers": {NAME: server}})
 
 
 def serve(
@@ -53,7 +69,7 @@ def serve(
         out: the run directory.
         options: of the run.
         address: of the HTTP server; None serves standard input and output.
-        announce: takes the URL once the HTTP server listens.
+        announce: takes the line to paste into a client once the HTTP server listens.
 
     Returns:
         What the run directory holds.
@@ -72,7 +88,8 @@ def serve(
             if address is None or listener is None:
                 anyio.run(_stdio, calls)
             else:
-                anyio.run(_http, calls, address, listener, player, announce)
+                idle_s = read_plan(RunLayout(out)).budget.act_s
+                anyio.run(_http, calls, address, listener, player, announce, idle_s)
     finally:
         if listener is not None:
             listener.close()
@@ -155,6 +172,36 @@ def server_of(calls: ClientCalls) -> Any:
     )
 
 
+def door_of(calls: ClientCalls, address: Address, idle_s: float) -> ClientDoor:
+    """Return the application that serves one client over streamable HTTP.
+
+    Args:
+        calls: Of the client; an episode must be open.
+        address: Where it listens, and its token.
+        idle_s: Seconds without a request after which a session has ended.
+
+    Returns:
+        The application, behind its door, which checks hosts and origins.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+    app = server_of(calls).streamable_http_app(
+        host=address.host,
+        session_idle_timeout=idle_s,
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False  # the door's own
+        ),
+    )
+    return ClientDoor(
+        app,
+        token=address.token,
+        host=address.host,
+        idle_s=idle_s,
+        versions=HANDSHAKE_PROTOCOL_VERSIONS,
+    )
+
+
 async def _stdio(calls: ClientCalls) -> None:
     """Serve the client at standard input and output until it closes them."""
     from mcp.server.stdio import stdio_server
@@ -183,12 +230,14 @@ async def _http(
     listener: socket.socket,
     player: ClientRun,
     announce: Callable[[str], None],
+    idle_s: float,
 ) -> None:
     """Serve over streamable HTTP until the last episode has been played."""
     import uvicorn
 
-    address = address._replace(port=listener.getsockname()[1])
-    app = server_of(calls).streamable_http_app(host=address.host)
+    token = address.token or fresh_token()
+    address = address._replace(port=listener.getsockname()[1], token=token)
+    app = door_of(calls, address, idle_s)
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
     )
@@ -199,7 +248,7 @@ async def _http(
         await anyio.sleep(_LINGER_S)
         server.should_exit = True
 
-    announce(address.url)
+    announce(address.line)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(end_with_the_run)
         await server.serve(sockets=[listener])

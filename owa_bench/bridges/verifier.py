@@ -9,7 +9,8 @@ verifier's log, and the challenge of a submitter on the list says which of their
 it is, so that somebody who asks for many and reports the best is seen.
 """
 
-import threading
+import asyncio
+import math
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -22,14 +23,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from owa_bench.canonical import peek, public_bytes, sha256, unseal
-from owa_bench.errors import CheckFailure
+from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.layout import PLAN_TYPE
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, fault
 from owa_bench.records.witness import Witness
 from owa_bench.run.plan.witness import challenge_nonce, sign_nonce
 from owa_bench.run.store.challenge_log import ChallengeLog
 
-LONGEST_PLAN = 256 << 20  # bytes of a signed plan
+LONGEST_PLAN = 64 << 20  # bytes of a signed plan
+_BODIES, _BODY_S = 4, 60.0  # bodies that are read at once, and for how long
+_CONNECTIONS = 64  # at once; more are answered 503
 
 
 class Verifier:
@@ -43,7 +46,6 @@ class Verifier:
     def __init__(self, key: Ed25519PrivateKey, log: ChallengeLog) -> None:
         self._key = key
         self._log = log
-        self._lock = threading.Lock()
         self.public = public_bytes(key.public_key()).hex()
 
     def challenge(self, envelope: bytes) -> Witness:
@@ -56,12 +58,14 @@ class Verifier:
             The witness; the same nonce, time and number for the same plan.
 
         Raises:
-            CheckFailure: It is no signed plan, names another challenger, or is one too
-                many of a key that is not on the list.
+            CheckFailure: It is no signed plan, or names another challenger.
+            NoRoomError: The log takes no more for now.
         """
         payload = peek(envelope)
         try:
             plan = msgspec.json.decode(payload, type=Plan)
+            if why := fault(plan):
+                raise ValueError(why)
             unseal(envelope, bytes.fromhex(plan.public_key), PLAN_TYPE)
         except ValueError as error:
             raise CheckFailure(f"It must be a signed plan: {error}.") from error
@@ -71,16 +75,29 @@ class Verifier:
                 f"(run --plan-only --challenger KEY), got {plan.challenger!r}."
             )
         digest = sha256(payload)
-        with self._lock:
-            line = self._log.note(plan, digest)
+        line = self._log.note(plan, digest)
         nonce = challenge_nonce(self._key, digest)
         return sign_nonce(self._key, digest, nonce, line.time, line.name, line.number)
 
     def submitter(self, key: str) -> dict[str, str | int]:
         """Return what is known of a key: its submitter's name and count of plans."""
-        with self._lock:
-            name, plans = self._log.submitters.name_of(key), self._log.plans_of(key)
-        return {"submitter": key, "name": name, "plans": plans}
+        name = self._log.submitters.name_of(key)
+        return {"submitter": key, "name": name, "plans": self._log.count(key)}
+
+
+class _TooLong(CheckFailure):
+    """A body is longer than a plan may be."""
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request; _TooLong as soon as that is seen."""
+    declared = request.headers.get("content-length", "0")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_PLAN or int(declared) > LONGEST_PLAN:
+            raise _TooLong(f"A signed plan must have at most {LONGEST_PLAN} bytes.")
+    return bytes(body)
 
 
 def application(verifier: Verifier) -> Starlette:
@@ -89,17 +106,26 @@ def application(verifier: Verifier) -> Starlette:
     async def home(_: Request) -> Response:
         return JSONResponse({"verifier": verifier.public})
 
+    reading = asyncio.Semaphore(_BODIES)
+
     async def challenge(request: Request) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LONGEST_PLAN:
-                why = f"A signed plan must have at most {LONGEST_PLAN} bytes.\n"
-                return PlainTextResponse(why, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
-            made = verifier.challenge(bytes(body))
+            async with reading, asyncio.timeout(_BODY_S):
+                body = await _body(request)
+            made = await asyncio.to_thread(verifier.challenge, body)
+        except TimeoutError:
+            return PlainTextResponse("Too slow.\n", HTTPStatus.REQUEST_TIMEOUT)
+        except NoRoomError as error:
+            status, headers = HTTPStatus.INSUFFICIENT_STORAGE, {}
+            if error.wait_s:
+                status = HTTPStatus.TOO_MANY_REQUESTS
+                headers = {"retry-after": str(math.ceil(error.wait_s))}
+            return PlainTextResponse(f"{error}\n", status, headers)
         except CheckFailure as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+            status = HTTPStatus.BAD_REQUEST
+            if isinstance(error, _TooLong):
+                status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            return PlainTextResponse(f"{error}\n", status)
         return Response(msgspec.json.encode(made), media_type="application/json")
 
     async def submitter(request: Request) -> Response:
@@ -126,7 +152,14 @@ def serve_verifier(
         announce: Told the address once the socket listens.
     """
     app = application(verifier)
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning")
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=5,
+    )
     socket = config.bind_socket()
     announce(f"http://{host}:{socket.getsockname()[1]}")
     uvicorn.Server(config).run(sockets=[socket])

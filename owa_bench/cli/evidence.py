@@ -12,7 +12,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import directory, keys
-from owa_bench.run.store.challenge_log import ChallengeLog
+from owa_bench.run.store.challenge_log import log_of
 
 if TYPE_CHECKING:
     from owa_bench.run.replay import RunReplay
@@ -180,7 +180,7 @@ def challenge_plan(
         made = witness.ask_challenge(layout, url)
     else:
         home = keys.data_folder()
-        made = witness.challenge(layout, keys.load(home, key), ChallengeLog(home, key))
+        made = witness.challenge(layout, keys.load(home, key), log_of(home, key))
     if json:
         as_json(made)
         return
@@ -231,7 +231,7 @@ def replay(
             layout, episodes, progress=lambda _: bar.advance(task), inner=inner
         )
     if signer is not None:
-        log = ChallengeLog(keys.data_folder(), key)
+        log = log_of(keys.data_folder(), key)
         replaying.sign(layout, replays, signer, log)
     if json:
         as_json({**replays._asdict(), "passed": replays.passed})

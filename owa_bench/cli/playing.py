@@ -49,7 +49,7 @@ _DRAWN = (
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
-    *("sandbox", "worlds_of", "challenger"),
+    *("sandbox", "worlds_of", "challenger", "model_field"),
 )
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
@@ -149,6 +149,11 @@ def run(
         "",
         "Public key of a verifier, whose challenge to the signed plan enters the "
         "seeds: with --plan-only.",
+    ),
+    model_field: list[str] | None = TERMS(
+        None,
+        "Field of a model request that the gateway passes on though it is not on its "
+        "list; axes M and S are missing where it is used.",
     ),
     worlds_of: Path | None = TERMS(
         None, "Play the worlds of this run of yours, to compare with it; not revealed."
@@ -275,6 +280,7 @@ def run(
         verifier_nonce=nonce,
         challenger=challenger,
         worlds_of=worlds_of,
+        model_fields=tuple(model_field or ()),
         **terms,
     )
     if dry_run:

@@ -1,5 +1,6 @@
 """`owa-bench serve` and `visit`: episodes for MCP clients, sites for people."""
 
+import os
 from pathlib import Path
 
 import typer
@@ -31,6 +32,11 @@ def serve(
     http: bool = option(False, "Streamable HTTP in place of standard streams."),
     host: str = option("127.0.0.1", "With --http."),
     port: int = option(8321, "With --http."),
+    token_env: str = option(
+        "",
+        "With --http: the variable that holds the client's token; a fresh one if left "
+        "out.",
+    ),
     act_seconds: float = option(600.0, "Most time between two calls."),
     steps: int | None = option(None, "Most steps an episode."),
     resume: bool = option(False, "Go on with the run in --out."),
@@ -39,8 +45,8 @@ def serve(
     """Serve an instance's tools over MCP; each call is one recorded step.
 
     The client is whatever speaks MCP: give it this command as a stdio server, or the
-    address that --http prints. The run directory is like any other: report, verify,
-    recompute and replay read it.
+    line that --http prints, which holds its token. The run directory is like any
+    other: report, verify, recompute and replay read it.
 
       owa-bench serve --suite toolquest --tier 1 --client my-agent --out runs/mine
     """
@@ -51,6 +57,7 @@ def serve(
         options.refuse_together(options.given_names(context), _SHAPING, why)
     if not host:
         raise FieldError("--host", host, "must name an address")
+    token = _token(token_env, http=http)
     request = Request(
         agents=(f"client:{client}",),
         draws=options.draws_of(
@@ -68,12 +75,36 @@ def serve(
         None if resume else request,
         out,
         RunOptions(home=keys.data_folder(), key=key, folder=Path.cwd()),
-        mcp.Address(host, options.port(port)) if http else None,
-        announce=lambda url: ERR.print(f"serving on {url}"),
+        mcp.Address(host, options.port(port), token) if http else None,
+        announce=_print_line,
     )
     ERR.print(
         f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )
+
+
+def _token(variable: str, *, http: bool) -> str:
+    """Return the client's token; "" where none is named."""
+    from owa_bench.bridges.client_door import SHORTEST_TOKEN
+
+    if not variable:
+        return ""
+    if not http:
+        raise FieldError("--token-env", variable, "must come with --http")
+    token = os.environ.get(variable, "").strip()
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token:
+        rule = (
+            f"must name a variable that holds {SHORTEST_TOKEN} ASCII characters or "
+            "more, without blanks"
+        )
+        raise FieldError("--token-env", variable, rule)
+    return token
+
+
+def _print_line(line: str) -> None:
+    """Print what the client is given, unbroken, so that it can be pasted."""
+    ERR.print("serving; paste into your client:", soft_wrap=True)
+    ERR.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def serve_challenges(
@@ -92,12 +123,12 @@ def serve_challenges(
       owa-bench verifier serve --key verifier
     """
     from owa_bench.bridges import verifier
-    from owa_bench.run.store.challenge_log import ChallengeLog
+    from owa_bench.run.store.challenge_log import log_of
 
     if not host:
         raise FieldError("--host", host, "must name an address")
     home = keys.data_folder()
-    desk = verifier.Verifier(keys.load(home, key), ChallengeLog(home, key))
+    desk = verifier.Verifier(keys.load(home, key), log_of(home, key))
     ERR.print(f"verifier {desk.public}")
     verifier.serve_verifier(
         desk,
@@ -122,17 +153,17 @@ def register_submitter(
 
       owa-bench verifier register 'a lab' --submitter 64-HEX-DIGITS --key verifier
     """
-    from owa_bench.run.store.challenge_log import ChallengeLog
+    from owa_bench.run.store.challenge_log import log_of
 
     home = keys.data_folder()
     keys.load(home, key)
-    log = ChallengeLog(home, key)
+    log = log_of(home, key)
     known = log.register(name, submitter)
     if json:
         as_json(known)
         return
     for one in known.submitter:
-        plans = log.plans_of(one.keys[0])
+        plans = log.count(one.keys[0])
         ERR.print(f"{one.name}: {len(one.keys)} keys, {plans} plans challenged")
 
 

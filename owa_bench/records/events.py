@@ -54,12 +54,12 @@ __all__ = [
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
     "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift", "Egress",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Exposure", "Fault",
-    "Handoff", "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt",
-    "Intervention", "MemoryChange", "Message", "Meter", "ModelCall", "Observation",
-    "Outcome", "Phase", "Probe", "ProjectDay", "RealisedDrift", "Resolution",
-    "Resource", "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal",
-    "ToolOffer", "Tracking",
-    "Violation", "WitnessedMeter", "fixed",
+    "Handoff",
+    "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
+    "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
+    "PlainQuestion", "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource",
+    "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer",
+    "Tracking", "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
 
@@ -184,7 +184,8 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
     `failure` why it is to blame, `metered` whether the tokens are known. `verdict` says
     what the reply is, "" where the agent hung up; `served` is the model that the reply
-    names; `truncated`: the server counted fewer tokens than it was sent.
+    names; `truncated`: the server counted fewer tokens than it was sent. `unlisted` are
+    names of what the gateway does not know: it may be a memory, or a way out.
     """
 
     step: int
@@ -205,6 +206,23 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     verdict: ModelVerdict = ""
     served: str = ""
     truncated: bool = False
+    unlisted: str = ""
+
+
+class PlainQuestion(Event, frozen=True, kw_only=True, tag="plain_question"):
+    """A question of the harness' own to a model's provider that failed an agent.
+
+    It is asked on a connection of its own and holds nothing of the episode, `late_s`
+    after the failure. `answered`: the provider was well, so the failure is no outage.
+    """
+
+    step: int
+    source: Source = "harness"
+    model: str
+    failure: str
+    answered: bool
+    late_s: float
+    waited_s: float
 
 
 class Egress(Event, frozen=True, kw_only=True, tag="egress"):
@@ -410,9 +428,10 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 # fmt: off
 AnyEvent = (
     EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
-    | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
-    | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
-    | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
+    | PlainQuestion | Egress | Execution | Message | Conflict | Handoff | Board
+    | Incident | Fault | Tracking | Intervention | Resource | Drift | RealisedDrift
+    | Subgoal | Belief | Resolution | Probe | Revision | MemoryChange | Artifact
+    | Evidence | Violation
     | EpisodeEnd | Exposure | InnerAttempt | HoldoutRegistration | HoldoutAnswer
     | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )

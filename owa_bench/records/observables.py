@@ -208,6 +208,11 @@ def _entries_of(table: EntryTable, mask: Flags) -> EntryTable:
     return replace(table, **(columns | {"row": rows[table.row[chosen]]}))
 
 
+def _line(reasons: Names) -> str:
+    """Return reasons in a line, each once."""
+    return "; ".join(sorted(set(reasons.tolist()) - {""}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observables:
     """Episodes as columns.
@@ -229,7 +234,7 @@ class Observables:
     without one), `memory` the digest of the folder that its lane goes on from, ""
     outside lanes. A disqualified episode holds 0 in q, q_state, u, n and d.
     `unknown_usage` says why an episode's cost is unknown under any price card, "" where
-    it is known.
+    it is known, `unwatched` by what it may have kept or told something unseen.
     """
 
     index: Integers
@@ -275,6 +280,7 @@ class Observables:
     disqualified: Flags
     breach: Array
     unknown_usage: Names
+    unwatched: Names
     cost_agent: Floats
     cost_human: Floats
     cost_evaluation: Floats
@@ -303,7 +309,18 @@ class Observables:
 
     def usage_gaps(self) -> str:
         """Return why costs are unknown whatever the prices, "" if they are known."""
-        return "; ".join(sorted(set(self.unknown_usage.tolist()) - {""}))
+        return _line(self.unknown_usage)
+
+    def channel_gaps(self, rows: Flags) -> str:
+        """Return by what rows may have kept or told something unseen, "" for nothing.
+
+        Args:
+            rows: Those that an axis reads, one flag an episode.
+
+        Returns:
+            The ways, in a line.
+        """
+        return _line(self.unwatched[rows])
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""

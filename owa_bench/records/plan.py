@@ -163,7 +163,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
     whose index kappa reads from day to day; none: all of the index but R. `challenger`
     is the public key of the verifier whose challenge enters the seeds, "" for none.
-    `shared_worlds`: the worlds are those of another run; its agents have seen them.
+    `model_fields` are names of fields that the model gateway passes on though they are
+    not on its list. `shared_worlds`: the worlds are those of another run; its agents
+    have seen them.
     """
 
     schema: str = SCHEMA
@@ -196,6 +198,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     battery_digest: str = ""
     challenger: str = ""
     shared_worlds: bool = False
+    model_fields: tuple[str, ...] = ()
 
 
 class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):

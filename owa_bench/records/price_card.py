@@ -124,6 +124,23 @@ def counted_resources(events: Iterable[Event]) -> Iterator[Resource]:
             yield event
 
 
+_UNLISTED = "a model was asked with, or did, what the gateway does not know: {}"
+
+
+def unwatched_channel(events: Iterable[Event]) -> str:
+    """Return by what an episode may have kept or told something unseen, "" for nothing.
+
+    Axes M and S read what an agent keeps over a restart and what its seats tell each
+    other. A provider's store, a hosted tool and an allowed host would do both.
+    """
+    for event in events:
+        if isinstance(event, ModelCall) and event.unlisted:
+            return _UNLISTED.format(event.unlisted)
+        if isinstance(event, Egress) and not event.refused:
+            return "an allowed host may keep what an agent told it"
+    return ""
+
+
 def unknown_usage(events: Iterable[Event]) -> str:
     """Return why what an episode used is unknown, "" if it is known."""
     declared: dict[str, float] = defaultdict(float)
@@ -136,6 +153,8 @@ def unknown_usage(events: Iterable[Event]) -> str:
             return f"the CPU of an agent on `{event.hosting}` hosting is not measured"
         elif isinstance(event, ModelCall) and not event.metered:
             return "a model's provider did not say what a reply used"
+        elif isinstance(event, ModelCall) and event.unlisted:
+            return _UNLISTED.format(event.unlisted)
         elif isinstance(event, Egress) and not event.refused:
             return "what an allowed host charges has no meter"
     seen[INPUT] += seen[CACHED]

@@ -31,6 +31,7 @@ from owa_bench.records.events import (
     MemoryChange,
     ModelCall,
     Outcome,
+    PlainQuestion,
     Resource,
 )
 from owa_bench.records.plan import Plan
@@ -43,7 +44,7 @@ SKETCH_BITS = 64
 _SHINGLE_CACHE = 65_536
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
 # Where the harness is their source, no replay sees them again.
-_OF_HARNESS = (ModelCall, Egress, Resource, Intervention, MemoryChange)
+_OF_HARNESS = (ModelCall, PlainQuestion, Egress, Resource, Intervention, MemoryChange)
 # The kinds whose replay line is not always their own line.
 REPLAY_VARIES: frozenset[type[Event]] = frozenset(
     {*_OF_HARNESS, Evidence, EpisodeStart, EpisodeEnd, Execution}

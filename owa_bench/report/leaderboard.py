@@ -126,7 +126,8 @@ def _rows(
         raise CheckFailure(
             f"{lost} attempts were laid to a model's provider, more than "
             f"{100 * MOST_LOST:g} percent of the planned episodes: who runs the "
-            "provider could have bad episodes played again"
+            "provider could have bad episodes played again; page one says how many a "
+            "plain question confirmed"
         )
     public = bytes.fromhex(plan.public_key)
     checks = verify.verify(run, public, evaluator, registry)

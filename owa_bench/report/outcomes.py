@@ -12,7 +12,14 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import EpisodeEnd, EpisodeStart, Intervention, ModelCall
+from owa_bench.records.events import (
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Intervention,
+    ModelCall,
+    PlainQuestion,
+)
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle
@@ -26,6 +33,7 @@ _NAMES = {
     "agent_timeout": "timed out",
     "infrastructure": "failed through the harness",
 }
+SAME_MINUTE_S = 60.0  # from a failure to the plain question that confirms it [D]
 PROVIDER = "provider refused or unreachable"
 MISSING = "missing: the model's provider failed"
 STOPPED = "missing: not played after its provider failed"
@@ -69,6 +77,23 @@ class LostEpisodes(msgspec.Struct, frozen=True):
     reason: str
 
 
+class ProviderFailures(msgspec.Struct, frozen=True):
+    """Attempts that were laid to a model's provider, played again or not.
+
+    `outages` are those after which the provider left a plain question unanswered too,
+    within a minute; `unconfirmed` all others: a server that fails when an episode goes
+    badly would be one of these.
+    """
+
+    attempts: int
+    outages: int
+
+    @property
+    def unconfirmed(self) -> int:
+        """Attempts whose failure no plain question confirmed."""
+        return self.attempts - self.outages
+
+
 class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
@@ -79,7 +104,8 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     episodes that failed through harness or provider. `commonest` is the most frequent
     kind and reason among the broken, with its number and its first attempt. `lost` are
     the planned episodes that a model's provider failed, `answering` the models of the
-    counted ones; neither stands in reports from before they were read.
+    counted ones, `provider` the attempts laid to a provider; none stands in reports
+    from before they were read.
     """
 
     arm: str
@@ -95,6 +121,14 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     lost: LostEpisodes | msgspec.UnsetType = msgspec.UNSET
     answering: tuple[AnsweringModel, ...] | msgspec.UnsetType = msgspec.UNSET
     pools: str = ""
+    provider: ProviderFailures | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def provider_failures(self) -> ProviderFailures:
+        """The attempts that were laid to a model's provider."""
+        if self.provider is msgspec.UNSET:
+            return ProviderFailures(0, 0)
+        return self.provider
 
     @property
     def missing(self) -> int:
@@ -156,7 +190,10 @@ def arm_outcomes(
     """
     endings = {trace.leaf.index: _ending(trace) for trace in bundle.traces()}
     failed: dict[int, list[_Ending]] = defaultdict(list)
+    laid: dict[int, list[bool]] = defaultdict(list)  # to a provider: an outage or not
     for attempt in bundle.attempts():
+        if attempt.leaf.status == "provider":
+            laid[attempt.leaf.index].append(_is_outage(attempt.events))
         last = attempt.events[-1] if attempt.events else None
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
             by_provider = last.reason.startswith(ProviderFailure.__name__)
@@ -186,8 +223,17 @@ def arm_outcomes(
             counted=[counted[i] for i in planned if i in counted],
             cost=costs.get(arm),
             again=sum(len(failed.get(i, ())) for i in planned),
+            provider=[outage for i in planned for outage in laid.get(i, ())],
         )
         for arm, planned in indices.items()
+    )
+
+
+def _is_outage(sequence: Sequence[Event]) -> bool:
+    """Return whether a plain question, asked within a minute, was unanswered too."""
+    asked = [event for event in sequence if isinstance(event, PlainQuestion)]
+    return bool(asked) and all(
+        not one.answered and one.late_s <= SAME_MINUTE_S for one in asked
     )
 
 
@@ -265,6 +311,7 @@ def _of_arm(
     cost: int | None,
     again: int,
     models: tuple[AnsweringModel, ...] = (),
+    provider: Sequence[bool] = (),
 ) -> ArmOutcomes:
     """Return the record of an arm from the endings of its planned episodes."""
     broken = [ending for ending in endings if ending.kind in _BROKEN]
@@ -298,4 +345,7 @@ def _of_arm(
         commonest=commonest,
         lost=LostEpisodes(len(lost), lost[0].reason) if lost else msgspec.UNSET,
         answering=models or msgspec.UNSET,
+        provider=ProviderFailures(len(provider), sum(provider))
+        if provider
+        else msgspec.UNSET,
     )

@@ -219,7 +219,7 @@ def sign(
     signer = read_plan(layout).public_key
     receipt = Receipt(
         submitter="" if log is None else log.submitters.name_of(signer),
-        plans=0 if log is None else log.plans_of(signer),
+        plans=0 if log is None else log.count(signer),
         plan_digest=replays.plan_digest,
         evidence_root=replays.evidence_root,
         replay_root=replays.replay_root,

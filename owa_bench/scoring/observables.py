@@ -30,6 +30,7 @@ from owa_bench.records.price_card import (
     amounts_used,
     episode_cost,
     unknown_usage,
+    unwatched_channel,
 )
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.episode_tables import (
@@ -223,6 +224,7 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
         "patched": sum(event.kind == "patch" for event in helps),
         "minutes": math.fsum(event.minutes for event in helps),
         "unknown_usage": unknown_usage(trace.events),
+        "unwatched": unwatched_channel(trace.events),
         **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
         "spent": amounts_used(trace.events),
     }

@@ -7,7 +7,7 @@ import pytest
 
 from owa_bench.bridges.verifier import Verifier
 from owa_bench.canonical import seal
-from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.errors import FieldError, NoRoomError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.witness import nonce_document
@@ -18,8 +18,8 @@ from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from owa_bench.run.store import challenge_log, keys
-from owa_bench.run.store.challenge_log import ChallengeLog
+from owa_bench.run.store import keys
+from owa_bench.run.store.challenge_log import ChallengeLog, LogLimits, log_of
 
 CHALLENGER = "verifier"
 
@@ -55,7 +55,7 @@ def public(folder, key):
 
 def challenged(layout, theirs, verifier_key):
     """Challenge a plan as the verifier's service does; return whose plan it is."""
-    witness.challenge(layout, verifier_key, ChallengeLog(theirs, CHALLENGER))
+    witness.challenge(layout, verifier_key, log_of(theirs, CHALLENGER))
     return submission(bundle.read(layout.root))
 
 
@@ -63,14 +63,14 @@ def test_plans_of_a_submitter_are_numbered_under_any_of_their_keys(
     tmp_path, theirs, verifier_key
 ):
     """The attack: the best of three plans; the control: by key each is a first one."""
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = log_of(theirs, CHALLENGER)
     numbers, by_key = [], []
     for key in ("one", "two", "three"):
         layout = plan_of(tmp_path, verifier_key, key)
         log.register("a lab", public(tmp_path, key))
         found = challenged(layout, theirs, verifier_key)
         numbers.append((found.submitter, found.number))
-        lines = ChallengeLog(theirs, CHALLENGER)._plans.values()
+        lines = log_of(theirs, CHALLENGER)._plans.values()
         mine = public(tmp_path, key)
         by_key.append(sum(line.submitter == mine for line in lines))
     assert numbers == [("a lab", 1), ("a lab", 2), ("a lab", 3)]
@@ -94,7 +94,7 @@ def test_the_best_of_plans_cannot_be_registered_afterwards(
     """The next attack: ask under fresh keys, then have the key of the best listed."""
     layout = plan_of(tmp_path, verifier_key)
     challenged(layout, theirs, verifier_key)
-    ChallengeLog(theirs, CHALLENGER).register("a lab", public(tmp_path, "one"))
+    log_of(theirs, CHALLENGER).register("a lab", public(tmp_path, "one"))
     for path in layout.witness.iterdir():
         path.unlink()
     assert challenged(layout, theirs, verifier_key).submitter == ""
@@ -108,7 +108,7 @@ def test_the_best_of_plans_cannot_be_registered_afterwards(
 )
 def test_a_number_is_signed(tmp_path, theirs, verifier_key, change):
     """The attack: rewrite the number or the name in the file of the challenge."""
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = log_of(theirs, CHALLENGER)
     plan_of(tmp_path, verifier_key)
     log.register("a lab", public(tmp_path, "one"))
     for _ in range(2):
@@ -141,7 +141,7 @@ def test_plans_after_the_first_are_counted_when_it_is_replayed(
     tmp_path, theirs, verifier_key
 ):
     """The next attack: hand in the first of ten, whose number is 1."""
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = log_of(theirs, CHALLENGER)
     layout = plan_of(tmp_path, verifier_key)
     log.register("a lab", public(tmp_path, "one"))
     challenged(layout, theirs, verifier_key)
@@ -164,15 +164,14 @@ def test_plans_after_the_first_are_counted_when_it_is_replayed(
 
 
 def test_a_flood_of_fresh_keys_takes_no_place_of_a_listed_submitter(
-    tmp_path, theirs, verifier_key, monkeypatch
+    tmp_path, theirs, verifier_key
 ):
-    monkeypatch.setattr(challenge_log, "MOST_UNLISTED", 2)
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = ChallengeLog(log_of(theirs, CHALLENGER).path, LogLimits(lines=4))
     desk = Verifier(verifier_key, log)
     plans = [plan_of(tmp_path, verifier_key, f"k{n}") for n in range(4)]
     for layout in plans[:2]:
         desk.challenge(layout.plan_envelope.read_bytes())
-    with pytest.raises(CheckFailure, match="ask it to register key"):
+    with pytest.raises(NoRoomError, match="is full"):
         desk.challenge(plans[2].plan_envelope.read_bytes())
     desk.challenge(plans[0].plan_envelope.read_bytes())  # known already
     log.register("a lab", public(tmp_path, "k3"))
@@ -181,7 +180,7 @@ def test_a_flood_of_fresh_keys_takes_no_place_of_a_listed_submitter(
 
 
 def test_a_line_that_was_cut_off_is_written_anew(tmp_path, theirs, verifier_key):
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = log_of(theirs, CHALLENGER)
     first = plan_of(tmp_path, verifier_key)
     log.register("a lab", public(tmp_path, "one"))
     challenged(first, theirs, verifier_key)
@@ -197,11 +196,11 @@ def test_a_line_that_was_cut_off_is_written_anew(tmp_path, theirs, verifier_key)
 @pytest.mark.parametrize("name", ["", " a", "a" * 65, 'a"\nb', "<b>"])
 def test_a_name_that_no_page_can_show_is_refused(theirs, name):
     with pytest.raises(FieldError, match="letters, digits, blanks"):
-        ChallengeLog(theirs, CHALLENGER).register(name, "ab" * 32)
+        log_of(theirs, CHALLENGER).register(name, "ab" * 32)
 
 
 def test_a_key_has_one_name(theirs):
-    log = ChallengeLog(theirs, CHALLENGER)
+    log = log_of(theirs, CHALLENGER)
     log.register("a lab", "ab" * 32)
     log.register("a lab", "cd" * 32)
     with pytest.raises(FieldError, match="must be no key of 'a lab'"):
@@ -213,7 +212,7 @@ def test_a_key_has_one_name(theirs):
 
 def test_the_service_and_the_command_share_a_log(tmp_path, theirs, verifier_key):
     """Two processes of one verifier never give one number twice."""
-    service, command = (ChallengeLog(theirs, CHALLENGER) for _ in range(2))
+    service, command = (log_of(theirs, CHALLENGER) for _ in range(2))
     plans = [plan_of(tmp_path, verifier_key) for _ in range(4)]
     service.register("a lab", public(tmp_path, "one"))
     numbers = [

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -19,8 +18,10 @@ from tests.bridges.scripts import scripts_of
 pytest.importorskip("mcp.server.lowlevel.server")
 
 import anyio
+import httpx2
 from mcp import StdioServerParameters
 from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of the package are its own
 
@@ -40,8 +41,17 @@ def environment(home):
     return {**os.environ, "OWA_BENCH_HOME": str(home)}
 
 
+def pasted(line):
+    """Return the transport of a client that was given the line."""
+    (server,) = json.loads(line)["mcpServers"].values()
+    client = httpx2.AsyncClient(headers=server["headers"], timeout=60)
+    return streamable_http_client(server["url"], http_client=client)
+
+
 async def played(target, layout, home):
     """Play the oracle's script through a client; what it was shown and answered."""
+    if isinstance(target, str):
+        target = pasted(target)
     async with Client(target, read_timeout_seconds=60) as client:
         listed = await client.list_tools()
         resource = await client.read_resource("owa-bench://brief")
@@ -107,26 +117,17 @@ def test_an_episode_over_http(place):
         text=True,
     )
     try:
-        until = time.monotonic() + 60
-        while not listening(port):
-            assert time.monotonic() < until
-            assert server.poll() is None, server.stderr.read()
-            time.sleep(0.05)
-        url = f"http://127.0.0.1:{port}/mcp"
-        found = anyio.run(played, url, layout, home)
+        lines = iter(server.stderr.readline, "")
+        line = next(line for line in lines if line.startswith("{"))
+        assert f"http://127.0.0.1:{port}/mcp" in line
+        found = anyio.run(played, line, layout, home)
         _, told = server.communicate(timeout=120)  # it ends with the run
     finally:
         server.kill()
         server.wait()
     assert server.returncode == 0
-    assert url in told
     assert "1 of 1 episodes complete" in told
     check(found, layout, home)
-
-
-def listening(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.slow

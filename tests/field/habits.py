@@ -1052,7 +1052,7 @@ row(
         if ask.body.get("top_k") == 40
         else error(400, "top_k: field required")
     ),
-    options='body={"top_k": 40, "x": {"y": [1]}}',
+    options='body={"top_k": 40, "chat_template_kwargs": {"y": [1]}}',
     client="failure",
     rules=(5,),
 )

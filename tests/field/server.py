@@ -28,6 +28,7 @@ class Ask:
     path: str
     query: str
     headers: Mapping[str, str]
+    port: int = 0  # of the connection's other end
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -64,6 +65,7 @@ class Server:
             path=request.url.path,
             query=request.url.query,
             headers=dict(request.headers),
+            port=request.client.port if request.client else 0,
         )
         self.asked.append(ask)
         given = await run_in_threadpool(self.answer, ask)

@@ -209,6 +209,8 @@ class AgentLauncher:
         hosting: str = SANDBOXED,
         scope: str = "",
         root: str = "",
+        *,
+        hides: bool = False,
     ) -> AgentConnection:
         """Return a connection to an agent, for one episode.
 
@@ -216,8 +218,9 @@ class AgentLauncher:
             origin: The agent.
             memory: Its folder; None: it has none.
             hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
-            scope: Instance, repeat and seat, which part the cache of model replies.
+            scope: Run, entry, seat and sitting, which part the cache of model replies.
             root: Whose root the sandbox has, as the plan says.
+            hides: Whether a model's replies hide what tells of other sessions.
 
         Returns:
             The connection; its `memory_dir` is where the agent finds its folder.
@@ -228,7 +231,7 @@ class AgentLauncher:
         if origin.outside:
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
-        session = self._gateway.open(scope) if self._gateway else None
+        session = self._gateway.open(scope, hides=hides) if self._gateway else None
         sandbox = sandbox_of(origin, hosting, root)
         variables = dict(self._variables)
         if self._gateway and session:

@@ -169,11 +169,14 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 passed[name] = ",".join(filter(None, (given, _LOOPBACK)))
         return passed
 
-    def gateway(self, act_s: float) -> ModelGateway | None:
+    def gateway(
+        self, act_s: float, fields: Collection[str] = ()
+    ) -> ModelGateway | None:
         """Return a gateway, None where there is nothing to reach.
 
         Args:
             act_s: Seconds that an agent has for one act.
+            fields: Names of fields of requests that the plan lets pass.
 
         Returns:
             The gateway, running.
@@ -181,7 +184,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         if not (self.address or self.model_cache or self.allow_host):
             return None
         provider = self.provider(_ACT_SHARE * act_s)
-        return ModelGateway(provider, frozenset(self.allow_host))
+        return ModelGateway(provider, frozenset(self.allow_host), fields)
 
     def provider(self, timeout_s: float) -> ModelProvider:
         """Return the provider behind the gateway, with the keys of the environment.

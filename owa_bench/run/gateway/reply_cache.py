@@ -28,8 +28,8 @@ class ReplyCache:
     ) -> Path | None:
         """Return the file of a request's reply, None where none is kept.
 
-        A request with a seed is the same request wherever it is asked; one without is
-        another in each session and at each place of it, so that repeats differ.
+        No session reads what another asked. Within one, a request with a seed is the
+        same wherever it is asked, and one without is another at each place.
 
         Args:
             session: Who asks.
@@ -43,8 +43,8 @@ class ReplyCache:
         if not self._folder or unkept:
             return None
         seeded = type(terms.get("seed")) is int
-        place = "" if seeded else f"{session.scope}\n{record.ordinal}\n"
-        head = f"{place}{self._api}{record.path}\n"
+        place = "" if seeded else f"{record.ordinal}\n"
+        head = f"{session.scope}\n{place}{self._api}{record.path}\n"
         digest = sha256(head.encode() + record.body)
         return Path(self._folder) / digest[:2] / f"{digest}.json"
 

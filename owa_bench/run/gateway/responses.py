@@ -1,12 +1,14 @@
 """Responses of the gateway: replies as agents get them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import httpx
 from starlette.responses import JSONResponse, Response
 
-from owa_bench.run.gateway.session import ModelRequest
+from owa_bench.run.gateway.reply_masks import ReplyMask, error_of, headers_of
+from owa_bench.run.gateway.request_fields import TABLES, FieldValue
+from owa_bench.run.gateway.session import GatewaySession, ModelRequest
 
 VERDICT_HEADER = "x-owa-verdict"
 _STATUS_OF = {
@@ -65,6 +67,56 @@ def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
         f"The provider answered HTTP 200, but {judgement.text}",
         _CODE_OF.get(judgement.cause, ""),
     )
+
+
+def as_masked(mask: ReplyMask, record: ModelRequest, response: Response) -> Response:
+    """Return a response without what tells of other sessions.
+
+    Args:
+        mask: Of the session.
+        record: The request and its reply.
+        response: As any agent gets it.
+
+    Returns:
+        The reply with ids of the session's own; an error in words of its cause.
+    """
+    judgement = record.judgement
+    if judgement is None or record.path.startswith("/models"):
+        return response
+    if judgement.verdict == "completion":
+        headers = headers_of(response.headers, response.status_code)
+        body = mask.body(record.reply, record.path)
+        return Response(body, response.status_code, headers)
+    status, words = error_of(judgement, response.status_code)
+    failed = error_response(status, words, _CODE_OF.get(judgement.cause, ""))
+    failed.headers.update(headers_of({}, status))
+    return failed
+
+
+def as_sent(
+    session: GatewaySession, path: str, terms: dict[str, Any], passed: Collection[str]
+) -> dict[str, Any]:
+    """Return a request as the provider gets it: it keeps nothing, in no common cache.
+
+    Args:
+        session: Who asks.
+        path: Of the request, below /v1.
+        terms: Its body, every field of which is on the list.
+        passed: Names of fields that the run lets pass.
+
+    Returns:
+        The body: responses are not stored, keys of a prompt cache are the session's.
+    """
+    changed: dict[str, Any] = {
+        name: session.cache_key
+        for name, rule in TABLES.get(path, {}).items()
+        if rule is FieldValue.SESSION
+        and terms.get(name) is not None
+        and name not in passed
+    }
+    if path == "/responses" and not (terms.get("store") and "store" in passed):
+        changed["store"] = False  # a server's default is true
+    return {**terms, **changed} if changed else terms
 
 
 def with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,9 +32,14 @@ from owa_bench.records.model_replies import (
 from owa_bench.records.token_usage import usage_of
 from owa_bench.run.gateway.egress import connect_protocol
 from owa_bench.run.gateway.reply_cache import ReplyCache
+from owa_bench.run.gateway.reply_contents import hosted_work
+from owa_bench.run.gateway.reply_masks import headers_of
+from owa_bench.run.gateway.request_check import refusal
 from owa_bench.run.gateway.responses import (
     VERDICT_HEADER,
     as_judged,
+    as_masked,
+    as_sent,
     error_response,
     is_stream,
     verdict_text,
@@ -70,18 +75,21 @@ _PATHS = {
     ),
     "GET": ("/models",),
 }
-_MODEL = "/models/"  # one of them, by its name
+# One of them, by its name: no part is dots alone, which would lead to another path.
+_MODEL = re.compile(r"/models(/(?!\.+(/|$))[\w.:@+-]+)+", re.ASCII)
 _AZURE = "/openai/"  # of clients that speak to Azure, a deployment or v1 below it
 # The endpoints that a provider of another form serves itself: no translation there.
 _NATIVE = {
     "responses": ("/responses", "/models"),
     "anthropic": ("/messages", "/models"),
 }
+_ANSWERING = frozenset({"/chat/completions", "/responses", "/messages"})
 _TRANSLATED = "/translated/{ticket}"
 _OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
 _PASSED = ("anthropic-version",)  # of an agent; betas open tools and memories
 _HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
 _REFUSED = frozenset({400, 404, 422})  # of a request that holds something unknown
+_PLAIN_S = 30.0  # for the answer to a plain question, s [D]
 _IMPATIENT = 0.5  # share of the provider's time after which a hang-up is its lateness
 
 
@@ -91,13 +99,20 @@ class ModelGateway:
     Args:
         provider: Where requests go.
         allowed: "host:port" of the hosts that agents may connect to.
+        fields: Names of fields that are not on the list and that the run lets pass.
 
     Raises:
         InfrastructureFailure: The server does not start.
     """
 
-    def __init__(self, provider: ModelProvider, allowed: frozenset[str]) -> None:
+    def __init__(
+        self,
+        provider: ModelProvider,
+        allowed: frozenset[str],
+        fields: Collection[str] = (),
+    ) -> None:
         self.provider = provider
+        self._fields = frozenset(fields)
         self._allowed = allowed
         self._sessions: dict[str, GatewaySession] = {}
         api = APIS[provider.api]
@@ -141,13 +156,17 @@ class ModelGateway:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def open(self, scope: str = "") -> GatewaySession:
+    def open(self, scope: str = "", *, hides: bool = False) -> GatewaySession:
         """Return a new session, whose token is good until it is closed.
 
         Args:
-            scope: Instance, repeat and seat, which part the cache.
+            scope: Run, entry, seat and sitting, which part the cache.
+            hides: Whether replies hide what tells of other sessions.
+
+        Returns:
+            The session.
         """
-        return GatewaySession(self._sessions, scope)
+        return GatewaySession(self._sessions, scope, hides=hides)
 
     def environment(
         self, session: GatewaySession, *, sandboxed: bool = False
@@ -182,14 +201,17 @@ class ModelGateway:
     def answers(self, model: str) -> bool:
         """Return whether the provider answers a plain request for a model.
 
-        It tells an outage from a request that the provider does not take. A model that
-        never answered is asked for as the agent named it; the call is not recorded.
+        It tells an outage from a request that the provider does not take, and from a
+        provider that fails by choice: it goes on a connection of its own and holds
+        nothing of an episode. A model that never answered is asked for as the agent
+        named it; the call is neither recorded nor counted.
         """
         named = model if model in self._well or not self._well else min(self._well)
         body = {"model": named, "messages": [{"role": "user", "content": "Say OK."}]}
         session = GatewaySession(self._sessions, reads_cache=False)
+        patience_s = min(self.provider.timeout_s, _PLAIN_S)
         try:
-            with httpx.Client(trust_env=False, timeout=self.provider.timeout_s) as ask:
+            with httpx.Client(trust_env=False, timeout=patience_s) as ask:
                 address = f"http://127.0.0.1:{self.port}/v1/chat/completions"
                 headers = {"authorization": f"Bearer {session.token}"}
                 return ask.post(address, json=body, headers=headers).is_success
@@ -201,7 +223,7 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def _with_client(self, _: Starlette) -> AsyncIterator[None]:
         """Hold the connections to the provider, in the server's event loop."""
-        async with self._upstream.client:
+        async with self._upstream.client, self._upstream.fresh_client:
             yield
 
     # --- one request ------------------------------------------------------------------
@@ -212,7 +234,7 @@ class ModelGateway:
         if session is None:
             return error_response(401, "The API key is not the token of an episode.")
         path, method = _endpoint(request), request.method.replace("HEAD", "GET")
-        listed = path.startswith(_MODEL) and method == "GET"
+        listed = _MODEL.fullmatch(path) is not None and method == "GET"
         if path not in _PATHS[method] and not listed:
             known = ", ".join(p for paths in _PATHS.values() for p in paths)
             return error_response(
@@ -227,10 +249,14 @@ class ModelGateway:
             return error_response(400, "The body must be a JSON object.")
         model = str(terms.get("model", "")) if path != "/models" else ""
         record = ModelRequest(path=path, body=body, model=model[:2_000])
+        record.fresh = not session.reads_cache
         record.headers = {n: v for n, v in request.headers.items() if n in _PASSED}
         session.begin(record)
+        if words := self._refusal(session, record, terms):
+            session.end(record)
+            return error_response(WRONG, words, "unlisted_field")
         try:
-            response = await self._while_connected(request, session, record, terms)
+            response = await self._while_connected(request, session, record)
         except Exception as error:  # noqa: BLE001  ours: never the agent's failure
             words = f"the gateway failed ({type(error).__name__})"
             record.judgement = ReplyJudgement("failure", "no reply", words)
@@ -241,20 +267,36 @@ class ModelGateway:
         finally:
             record.latency_s = time.monotonic() - record.begun
         if not isinstance(response, StreamingResponse):
-            self._note(record)
+            self._note(session, record)
             session.end(record)
+            if session.mask is not None:
+                response = as_masked(session.mask, record, response)
             response.headers[VERDICT_HEADER] = verdict_text(record)
         return response
+
+    def _refusal(
+        self, session: GatewaySession, record: ModelRequest, terms: dict[str, Any]
+    ) -> str:
+        """Return why a request goes nowhere, "" where the record says what is sent."""
+        if session.mask is not None:
+            terms = session.mask.request(terms)
+        words, record.unlisted = refusal(
+            record.path, terms, session.echoes.holds, self._fields
+        )
+        if words:
+            record.status = WRONG
+            record.judgement = ReplyJudgement("mistake", "request", words)
+        record.sent = as_sent(session, record.path, terms, self._fields)
+        return words
 
     async def _while_connected(
         self,
         request: Request,
         session: GatewaySession,
         record: ModelRequest,
-        terms: dict[str, Any],
     ) -> Response:
         """Return the reply; an agent that hangs up ends the provider's request too."""
-        reply = asyncio.ensure_future(self._forward(session, record, terms))
+        reply = asyncio.ensure_future(self._forward(session, record))
         hung_up = asyncio.ensure_future(_disconnected(request))
         try:
             await asyncio.wait({reply, hung_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -269,10 +311,9 @@ class ModelGateway:
                 task.cancel()
             await asyncio.gather(reply, hung_up, return_exceptions=True)
 
-    async def _forward(
-        self, session: GatewaySession, record: ModelRequest, terms: dict[str, Any]
-    ) -> Response:
+    async def _forward(self, session: GatewaySession, record: ModelRequest) -> Response:
         """Return the provider's reply, or the cached one; the record says which."""
+        terms = record.sent
         streamed = terms.get("stream") is True
         cache = self._cache.path(session, record, terms)
         if cache is not None and cache.exists():
@@ -301,9 +342,10 @@ class ModelGateway:
                     stream = EventStream(hide_usage=asked is not None)
                     record.status = reply.status_code
                     relayed = self._relay(session, record, reply, stream)
-                    return StreamingResponse(
-                        relayed, 200, self._upstream.headers(reply)
-                    )
+                    headers = self._upstream.headers(reply)
+                    if session.mask is not None:
+                        headers = headers_of(headers, record.status)
+                    return StreamingResponse(relayed, 200, headers)
                 await self._upstream.read(record, reply)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
@@ -322,6 +364,7 @@ class ModelGateway:
         if record.path != "/chat/completions" or fault:
             why = fault or f"only /chat/completions is translated, got {record.path}"
             record.status = WRONG
+            record.judgement = ReplyJudgement("mistake", "request", why)
             return error_response(WRONG, f"For `{self.provider.api}`: {why}.")
         ticket = fresh_bytes(24).hex()
         self._translated[ticket] = record
@@ -378,16 +421,17 @@ class ModelGateway:
     ) -> AsyncIterator[bytes]:
         """Yield the events of a streamed reply as they come."""
         kept, fault, heard = bytearray(), None, time.monotonic()
+        mask = session.mask
         try:
             async for chunk in reply.aiter_bytes():
                 heard = time.monotonic()
                 for event in stream.feed(chunk):
                     clean = self._upstream.scrubber.clean(event)
                     kept += clean[: MOST_REPLY - len(kept)]
-                    yield clean
+                    yield mask.event(clean, record.path) if mask else clean
             rest = self._upstream.scrubber.clean(stream.end())
             kept += rest
-            yield rest
+            yield mask.event(rest, record.path) if mask and rest else rest
         except httpx.HTTPError as error:
             kind = type(error).__name__
             late, waited_s = isinstance(error, LATE), time.monotonic() - record.begun
@@ -404,15 +448,20 @@ class ModelGateway:
             record.reply, record.usage = bytes(kept), stream.usage
             record.latency_s = time.monotonic() - record.begun
             record.judgement = fault or judge_events(record.reply, record.path)
-            self._note(record)
+            self._note(session, record)
             session.end(record)
             with contextlib.suppress(httpx.HTTPError):
                 await reply.aclose()
 
-    def _note(self, record: ModelRequest) -> None:
-        """Remember that a model answered."""
-        if record.is_completion and record.model:
+    def _note(self, session: GatewaySession, record: ModelRequest) -> None:
+        """Remember which model answered, and what its reply held."""
+        if not record.is_completion:
+            return
+        if record.model:
             self._well.add(record.model)
+        if record.path in _ANSWERING:
+            session.echoes.add(record.reply)
+            record.unlisted += hosted_work(record.reply)
 
 
 async def _disconnected(request: Request) -> None:

@@ -20,6 +20,8 @@ from owa_bench.records.model_replies import (
     event_data,
 )
 from owa_bench.records.token_usage import TokenUsage, add_usage, usage_in
+from owa_bench.run.gateway.reply_contents import ReplyEchoes
+from owa_bench.run.gateway.reply_masks import ReplyMask
 from owa_bench.seeding import fresh_bytes
 
 # --- streams --------------------------------------------------------------------------
@@ -110,6 +112,9 @@ class ModelRequest:
     `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
     and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
     counts the requests of the session from 0. `headers` are passed on to the provider.
+    `fresh`: it goes on a connection of its own. `sent` is the body that the provider
+    gets: `body` may name a field twice, of which servers read either. `unlisted` are
+    fields that the run let pass, and work that the provider did.
     """
 
     path: str
@@ -123,6 +128,9 @@ class ModelRequest:
     usage: TokenUsage | None = None
     latency_s: float = 0.0
     cached: bool = False
+    fresh: bool = False
+    sent: dict[str, Any] = field(default_factory=dict)
+    unlisted: tuple[str, ...] = ()
     begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -188,6 +196,7 @@ class ModelRequest:
             verdict=verdict,
             served=judgement.model[:_SHOWN] if judgement else "",
             truncated=self.is_truncated(),
+            unlisted=", ".join(self.unlisted)[:_SHOWN],
             **tokens._asdict(),
         )
         uncached = tokens.tokens_in - tokens.tokens_cached
@@ -272,12 +281,14 @@ class ProviderBlame(NamedTuple):
     """Why a model's provider failed a seat's last request, in its own words.
 
     `may_be_request`: the request itself may have caused it, by a model's name or a
-    parameter that the server does not take.
+    parameter that the server does not take. `failed_at` is when, by the monotonic
+    clock.
     """
 
     reason: str
     model: str
     may_be_request: bool
+    failed_at: float = 0.0
 
 
 class GatewaySession:
@@ -285,8 +296,9 @@ class GatewaySession:
 
     The server's thread adds records, the episode's thread takes them. `token` stands
     for the session in every request, and `registry` holds it until it is closed.
-    `scope` names instance, repeat and seat: no other session reads its cached replies.
-    `reads_cache` is false where the provider itself must answer.
+    `scope` names run, entry, seat and sitting: no other session reads its cached
+    replies. `reads_cache` is false where the provider itself must answer. `hides`: the
+    agent must learn nothing of other sessions from a reply.
     """
 
     def __init__(
@@ -295,8 +307,11 @@ class GatewaySession:
         scope: str = "",
         *,
         reads_cache: bool = True,
+        hides: bool = False,
     ) -> None:
         self.reads_cache = reads_cache
+        self.mask = ReplyMask() if hides else None
+        self.echoes = ReplyEchoes()
         self._registry = registry
         self.token = f"owa-{fresh_bytes(24).hex()}"
         self.scope = scope
@@ -340,7 +355,7 @@ class GatewaySession:
                 waited_s = now - record.begun if isinstance(record, ModelRequest) else 0
                 if patience_s and waited_s > patience_s:
                     words = f"no reply in {waited_s:.0f} s. {LATE}"
-                    return ProviderBlame(words, "", may_be_request=False)
+                    return ProviderBlame(words, "", may_be_request=False, failed_at=now)
             last = self._last
         if last is None or last.judgement is None:
             return None
@@ -351,7 +366,13 @@ class GatewaySession:
             last.judgement.text + advice,
             last.model,
             last.judgement.cause in CAUSES_OF_A_REQUEST,
+            last.begun + last.latency_s,
         )
+
+    @property
+    def cache_key(self) -> str:
+        """The session's own key in a provider's prompt cache."""
+        return sha256(f"prompt cache {self.token}".encode())[:32]
 
     @property
     def requests(self) -> int:

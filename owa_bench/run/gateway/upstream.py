@@ -45,22 +45,28 @@ class Upstream:
         self.provider = provider
         self.scrubber = Scrubber(provider.secrets)
         self.client = _client_of(provider, transport)
+        self.fresh_client = _client_of(provider, transport, kept=0)
 
     async def send(
         self, record: ModelRequest, changed: Mapping[str, Any] | None = None
     ) -> httpx.Response:
-        """Send a request as the agent wrote it, or changed; its reply is not read.
+        """Send a request; its reply is not read.
 
         Args:
             record: The request.
-            changed: A body in place of the agent's.
+            changed: A body in place of the record's.
         """
-        content = record.body if changed is None else msgspec.json.encode(changed)
+        terms = record.sent if changed is None else changed
+        content = msgspec.json.encode(terms) if terms else b""
+        client = self._client(record)
         try:
-            return await self.client.send(self._request(record, content), stream=True)
+            return await client.send(self._request(record, content), stream=True)
         except httpx.RemoteProtocolError:
             # A server may close a connection that was kept open just as it is used.
-            return await self.client.send(self._request(record, content), stream=True)
+            return await client.send(self._request(record, content), stream=True)
+
+    def _client(self, record: ModelRequest) -> httpx.AsyncClient:
+        return self.fresh_client if record.fresh else self.client
 
     async def send_as(
         self, record: ModelRequest, path: str, query: str, body: bytes, headers: Any
@@ -80,7 +86,7 @@ class Upstream:
         sent = headers | dict(self.provider.headers)
         asked = self.client.build_request("POST", url, content=body, headers=sent)
         async with asyncio.timeout(self.provider.timeout_s):
-            reply = await self.client.send(asked, stream=True)
+            reply = await self._client(record).send(asked, stream=True)
             await self.read(record, reply, path="")
         return reply
 
@@ -193,9 +199,16 @@ def _target(reply: httpx.Response) -> str:
 
 
 def _client_of(
-    provider: ModelProvider, transport: httpx.AsyncBaseTransport | None
+    provider: ModelProvider,
+    transport: httpx.AsyncBaseTransport | None,
+    kept: int | None = None,
 ) -> httpx.AsyncClient:
-    """Return the client of a provider; UsageError for a proxy that it cannot use."""
+    """Return the client of a provider; UsageError for a proxy that it cannot use.
+
+    `kept` connections stay open between requests, None: as many as usual.
+    """
+    usual = httpx.Limits(max_connections=100, max_keepalive_connections=20)
+    limits = usual if kept is None else httpx.Limits(max_keepalive_connections=kept)
     url = provider.url or "http://127.0.0.1"
     proxied = addresses.uses_proxy(url)
     verify: Any = True
@@ -207,6 +220,7 @@ def _client_of(
             trust_env=proxied,
             verify=verify,
             transport=transport,
+            limits=limits,
         )
     except (ValueError, ImportError, httpx.InvalidURL) as error:
         kind = type(error).__name__

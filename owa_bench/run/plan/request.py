@@ -1,6 +1,7 @@
 """Requests: what is to be played and how, its plan, and an estimate of cost."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -61,6 +62,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     paths. `sandbox` holds the agents' processes; "auto" is namespaces where the
     machine allows them, else none. `worlds_of` is another run of the same key folder,
     not revealed, whose master and so whose worlds are used: its commitment, too.
+    `model_fields` are fields that the model gateway passes on though none of its list.
     """
 
     agents: tuple[str, ...]
@@ -78,6 +80,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     challenger: str = ""
     sandbox: Isolation = "auto"
     worlds_of: Path | None = None
+    model_fields: tuple[str, ...] = ()
 
 
 class Progress(NamedTuple):
@@ -146,6 +149,18 @@ class PlanDraft(NamedTuple):
     price_card: bytes
 
 
+_MODEL_FIELD = re.compile(r"[$\w.-]{1,80}", re.ASCII)
+
+
+def _model_fields(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of fields in order, each once; FieldError for what is none."""
+    for name in names:
+        if not _MODEL_FIELD.fullmatch(name):
+            rule = "must be the name of one field or of one type of tool, such as user"
+            raise FieldError("--model-field", name, rule)
+    return tuple(sorted(set(names)))
+
+
 def draft_plan(
     request: Request, folder: Path | None = None, *, in_process: bool = False
 ) -> PlanDraft:
@@ -186,6 +201,7 @@ def draft_plan(
         budget=request.budget,
         commitment=escrow.shared_commitment(request.worlds_of),
         shared_worlds=request.worlds_of is not None,
+        model_fields=_model_fields(request.model_fields),
         protocol_digest=sha256(protocol_file),
         price_digest=sha256(prices_file),
         help_share=rules.frontier.interventions_share,

@@ -26,7 +26,12 @@ from owa_bench.errors import (
     error_line,
 )
 from owa_bench.interfaces import Ending, Suite
-from owa_bench.records.events import EpisodeEnd, EpisodeStart
+from owa_bench.records.events import (
+    EpisodeEnd,
+    EpisodeStart,
+    PlainQuestion,
+    fixed,
+)
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.price_card import PriceCard
@@ -170,7 +175,8 @@ class _Episode:
         self._hosts: dict[str, _SeatHost] = {}
         self._seat = ""  # that acts
         self._blames: list[ProviderBlame] = []
-        self._began = False
+        self._agent_began = False
+        self._steps = 0
         self._asked_model = False
         self.provider_failed = False
 
@@ -178,7 +184,7 @@ class _Episode:
     def helpless(self) -> bool:
         """Whether the agent's set-up may be why the env carried out no act."""
         behind = self._asked_model or self._agent.origin.kind == "http"
-        return not self.tally.accepted and (behind or not self._began)
+        return not self.tally.accepted and (behind or not self._agent_began)
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -267,14 +273,30 @@ class _Episode:
 
         A request that a provider refuses may be the agent's doing, who would so have a
         bad episode played again: a plain request tells. Requests of our own agents are
-        ours.
+        ours. Of each failure that takes an attempt away the question is asked too, once
+        for all seats, and recorded: its answer tells no outage.
         """
         ours = self._agent.origin.kind == "registry" and not self._agent.package
         for blame in self._blames:
-            doubtful = blame.may_be_request and not ours
-            if doubtful and self._context.launcher.model_answers(blame.model):
+            answered = self._answers_plainly(blame)
+            if answered and blame.may_be_request and not ours:
                 continue
             raise ProviderFailure(blame.reason) from failure
+
+    def _answers_plainly(self, blame: ProviderBlame) -> bool:
+        """Return whether the provider answers a plain question now; write it down."""
+        begun = time.monotonic()
+        answered = self._context.launcher.model_answers(blame.model)
+        question = PlainQuestion(
+            step=self._steps,
+            model=blame.model,
+            failure=blame.reason,
+            answered=answered,
+            late_s=fixed(begun - blame.failed_at),
+            waited_s=fixed(time.monotonic() - begun),
+        )
+        self._sink.emit(question)
+        return answered
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         numbers = self._suite.card.native or self._agent.view == "vector"
@@ -290,7 +312,7 @@ class _Episode:
             move = connection.act(
                 observation, info, self._deadline_s(), numbers=numbers
             )
-            step = env.steps + 1
+            self._steps = step = env.steps + 1
             self._record_requests(connection.take_requests(), step, seat)
             for event in episode_setup.declared_events(
                 move, step, self._sink, seat, at_ms=env.simulated_ms
@@ -323,7 +345,7 @@ class _Episode:
             host.connection.close(self._deadline_s())
             self._record_end(host.connection, env.steps, seat)
             self._carry_over(env, seat)
-        connection = self._connect(env, seat)
+        connection = self._connect(env, seat, sitting)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
             brief=brief_of(
@@ -340,7 +362,7 @@ class _Episode:
             options=self._agent.of(seat).options,
         )
         connection.reset(terms, self._deadline_s())
-        self._began = True
+        self._agent_began = True
         return connection
 
     def _carry_over(self, env: PlayedEnv, seat: str) -> None:
@@ -351,7 +373,7 @@ class _Episode:
             except MemoryFault as fault:
                 raise AgentRaised(f"memory_dir {fault}") from fault
 
-    def _connect(self, env: PlayedEnv, seat: str) -> AgentConnection:
+    def _connect(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
         origin = self._agent.of(seat).origin
         if origin.kind == "policy":
@@ -361,9 +383,14 @@ class _Episode:
         arms = self._context.plan.arms
         [arm] = (arm for arm in arms if arm.name == self._entry.arm)
         entry = self._entry
-        scope = f"{entry.arm}/{entry.pair}/{entry.repeat}/{entry.session}/{seat}"
+        place = (self._context.plan.commitment, str(entry.index), seat, str(sitting))
         return self._context.launcher.connect(
-            origin, self._folder(seat), arm.hosting, scope, arm.root
+            origin,
+            self._folder(seat),
+            arm.hosting,
+            "\n".join(place),
+            arm.root,
+            hides=self._suite.card.isolated,
         )
 
     def _folder(self, seat: str) -> Path:

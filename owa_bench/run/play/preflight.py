@@ -108,7 +108,9 @@ def preflight(
     asking = [member for member in members if _asks_model(member.agent)]
     fresh = msgspec.structs.replace(options, model_cache="", allow_host=())
     with ExitStack() as stack:
-        gateway = fresh.gateway(plan.budget.act_s) if options.address else None
+        gateway = None
+        if options.address:
+            gateway = fresh.gateway(plan.budget.act_s, plan.model_fields)
         if gateway is not None:
             stack.enter_context(gateway)
         if asking and gateway is None and not options.model_cache:
@@ -217,11 +219,12 @@ class _Stage:
         )
         if agent.screenshots:
             info = episode_setup.with_picture(env, info)
+        isolated = discovery.get("suites", entry.suite).card.isolated
         seat, act_s = str(info.get("seat", "")), plan.budget.act_s
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as memory:
             try:
                 connection = self._launcher.connect(
-                    agent.origin, Path(memory), member.hosting
+                    agent.origin, Path(memory), member.hosting, hides=isolated
                 )
             except AgentFailure as failure:
                 raise self._refusal(member, entry, [], failure) from failure

@@ -160,7 +160,7 @@ class Worker:
             environment_secrets(os.environ, config.gateway.secret_variables),
         )
         self._open.enter_context(recorder)
-        gateway = config.gateway.gateway(plan.budget.act_s)
+        gateway = config.gateway.gateway(plan.budget.act_s, plan.model_fields)
         if gateway is not None:
             self._open.enter_context(gateway)
         envs = EnvPool(plan, wire=config.wire)

@@ -260,6 +260,9 @@ def _lacking(sample: Sample, recall: Flags, retrieval: Flags, cells: int) -> str
             raise ScoringError(f"A probe of attempt {at} has an impossible `{name}`.")
     if not cells:
         return "no memory probes over days in this run"
+    rows = np.isin(np.arange(len(sample.base)), probes.row[asked])
+    if gaps := table.channel_gaps(rows):
+        return f"a memory beside memory_dir is not ruled out: {gaps}"
     if not recall.any():
         return "no recall probe was answered unhelped and is proved to be without tools"
     for family in np.unique(table.family[probes.row[recall]]).tolist():

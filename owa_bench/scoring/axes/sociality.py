@@ -151,6 +151,8 @@ def _missing_reason(sample: Sample, rows: Flags) -> str:
         declared = int(crew.declared[rows].sum())
         said = f": the agent declared {declared} messages" if declared else ""
         return f"no channel of the environment{said}"
+    if gaps := sample.table.channel_gaps(rows):
+        return f"a channel beside the crew's own is not ruled out: {gaps}"
     if not (rows & (crew.cap == 1)).any():
         return "no crew of one role at the same budget"
     if len(np.unique(sample.table.repeat[rows])) < 2:

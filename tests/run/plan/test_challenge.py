@@ -6,9 +6,11 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from owa_bench.bridges import verifier
 from owa_bench.bridges.verifier import Verifier, application
+from owa_bench.canonical import seal
 from owa_bench.errors import CheckFailure, FieldError, PlanError, UsageError
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.report import assurance, bundle
 from owa_bench.report.integrity_checks import check_attempts
@@ -17,7 +19,7 @@ from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import draft_plan
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
-from owa_bench.run.store.challenge_log import ChallengeLog
+from owa_bench.run.store.challenge_log import ChallengeLog, LogLimits, log_of
 from owa_bench.seeding import instance_seed
 
 URL = "http://verifier"
@@ -32,7 +34,7 @@ def verifier_key(tmp_path):
 @pytest.fixture
 def service(tmp_path, verifier_key):
     """The verifier's service, without a socket."""
-    desk = Verifier(verifier_key, ChallengeLog(tmp_path / "theirs", "verifier"))
+    desk = Verifier(verifier_key, log_of(tmp_path / "theirs", "verifier"))
     return TestClient(application(desk), base_url=URL)
 
 
@@ -180,10 +182,10 @@ def test_a_service_that_was_restarted_counts_on(
     planned, service, verifier_key, tmp_path
 ):
     first = witness.ask_challenge(planned, URL, client=Client(service))
-    log = ChallengeLog(tmp_path / "theirs", "verifier")
+    log = log_of(tmp_path / "theirs", "verifier")
     later = Verifier(verifier_key, log)
     assert later.challenge(planned.plan_envelope.read_bytes()) == first
-    assert log.plans_of(read_plan(planned).public_key) == 1
+    assert log.count(read_plan(planned).public_key) == 1
 
 
 @pytest.mark.parametrize(
@@ -233,3 +235,29 @@ def test_a_wrong_challenger_is_named(tmp_path, small, run_options, changes, word
         batch.play(
             small("noop", **changes), tmp_path / "r", run_options, plan_only=True
         )
+
+
+def test_one_key_is_one_submitter_however_it_is_written(planned, service, verifier_key):
+    """A key in capitals, or with a blank, would count as another submitter's."""
+    plan = read_plan(planned)
+    for name in (plan.public_key.upper(), f" {plan.public_key}"):
+        other = msgspec.structs.replace(plan, public_key=name)
+        body = seal(PLAN_TYPE, msgspec.json.encode(other), verifier_key)
+        answer = service.post("/challenge", content=body)
+        assert answer.status_code == 400
+        assert "64 hex digits" in answer.text
+
+
+def test_a_service_that_has_no_room_says_when(planned, tmp_path, verifier_key):
+    desk = Verifier(
+        verifier_key, ChallengeLog(tmp_path / "log", LogLimits(of_key_hourly=0))
+    )
+    service = TestClient(application(desk), base_url=URL)
+    answer = service.post("/challenge", content=planned.plan_envelope.read_bytes())
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["retry-after"]) <= 3600
+
+
+def test_a_body_that_is_too_long_is_not_read(service, monkeypatch):
+    monkeypatch.setattr(verifier, "LONGEST_PLAN", 1000)
+    assert service.post("/challenge", content=b"a" * 1001).status_code == 413

@@ -207,6 +207,7 @@ def probes(**columns):
         probes=SimpleNamespace(**fields | columns),
         family=np.array(["s/f", "s/f"]),
         attempt=np.array(["e0", "e1"]),
+        channel_gaps=lambda _: "",
     )
     rules = msgspec.structs.replace(
         PROTOCOL.memory, items_min=10, lags_min=4, longest_lag_days=14.0

@@ -44,7 +44,9 @@ def sample_of_rows(*rows, families=("s/f",), family=None, alike=None):
     table["suite"] = np.full(len(rows), "s")
     table["family"] = np.array(family or [families[0]] * len(rows))
     return SimpleNamespace(
-        table=SimpleNamespace(crew=SimpleNamespace(**crew), **table),
+        table=SimpleNamespace(
+            crew=SimpleNamespace(**crew), channel_gaps=lambda _: "", **table
+        ),
         crews=np.ones(len(rows), bool),
         families=families,
         weights=np.full(len(families), 1 / len(families)),
