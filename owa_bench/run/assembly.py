@@ -14,7 +14,7 @@ import msgspec
 
 from owa_bench.calendars import drift_order, nested, share
 from owa_bench.discovery import get
-from owa_bench.errors import UsageError
+from owa_bench.errors import InstanceError, UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
@@ -281,6 +281,9 @@ def base_world(instance: Instance) -> World:
 @lru_cache(maxsize=_WORLDS_KEPT)
 def _generated(instance: Instance) -> World:
     suite: Suite = get("suites", instance.suite)
+    if instance.version != suite.card.version:
+        rule = f"must be {suite.card.version}, the version of {suite.card.title} here"
+        raise InstanceError("version", instance.version, rule)
     return suite.generate(instance)
 
 

@@ -34,7 +34,7 @@ pytestmark = [
 def key_of(pair: str) -> bytes:
     """Return the key of the laboratory of a pair's first repeat."""
     seed = instance_seed(MASTER, pair)
-    first = Instance(suite="selfrev", version=1, family="memory", tier=1, seed=seed)
+    first = Instance(suite="selfrev", version=2, family="memory", tier=1, seed=seed)
     return laboratory_key(first)
 
 

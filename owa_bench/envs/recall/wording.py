@@ -181,7 +181,7 @@ _ANSWERS = {
     "reversed": "\nWrite every value backwards, its last letter first.",
 }
 _CLOSE = """
-Answer a question with answer(values=[..]); go_on passes it, which counts as wrong. When
+Answer a question with answer(values=[..]); go_on passes it, which earns nothing. When
 nothing is left call finish with p, the probability that at least {share} of all answers
 are right."""
 
