@@ -174,15 +174,9 @@ CONSTANTS = (
 
 @pytest.mark.parametrize("family", [f for f in generate.FAMILIES if f != "n_back"])
 def test_no_constant_earns_in_any_family(family, monkeypatch):
-    def most():
-        return max(
-            np.mean(
-                [earned(lambda _, v=v: v, drawn(family, 1, s, 0.0)) for s in (0, 1)]
-            )
-            for v in CONSTANTS
-        )
-
-    assert most() <= MOST
+    draws = [drawn(family, 1, seed, 0.0) for seed in (0, 1)]
+    for value in CONSTANTS:
+        assert np.mean([earned(lambda _, v=value: v, d) for d in draws]) <= MOST
     if family != "literacy":
         return
     by_kind = {"a to d": "b", "Claim:": "not stated", "two statements": ["2", "5"]}
