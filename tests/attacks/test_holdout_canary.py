@@ -41,7 +41,7 @@ def key_of(pair: str) -> bytes:
 def found_by(place: Path, sandbox: str) -> dict[str, object]:
     """Return what the agent found on one episode of SelfRev."""
     shutil.copy(ROOT / "tests" / "builders" / "canary_agent.py", place)
-    key = key_of("selfrev@1/memory/T1/0000")
+    key = key_of("selfrev@2/memory/T1/0000")
     told = {"hint": key[:HINT].hex(), "rest": len(key) - HINT}
     (place / "canary.json").write_text(json.dumps(told))
     words = "--suite selfrev --family memory --tier 1 --delta 0 --interventions 0"
