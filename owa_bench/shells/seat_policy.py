@@ -1,4 +1,4 @@
-"""Who plays the seats of a crew in a Gymnasium env, which has one player.
+"""Players of the seats of a crew in a Gymnasium env, which has one player.
 
 A seat must not use what another seat alone was shown. One player who reads the texts of
 all seats cannot help it, so the env asks who plays, and every text says for whom it is.
@@ -66,7 +66,13 @@ class SeatEnv(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, up to the player's first turn. Args: as of the env."""
+        """Begin an episode, up to the player's first turn.
+
+        Args:
+            seed: As of the env.
+            options: As of the env.
+        Returns: Observation and info.
+        """
         start = self.env.reset(seed=seed, options=options)
         first = (start[0], 0.0, False, False, start[1])
         observation, *_, info = self._to_player(first)
