@@ -145,7 +145,7 @@ def driver(steps: int, *, pictures: bool = False) -> Speed:
 def tasks() -> list[Instance]:
     """Return the tasks that are played."""
     return [
-        Instance(suite="changesurf", version=2, family=family, tier=2, seed=1)
+        Instance(suite="changesurf", version=3, family=family, tier=2, seed=1)
         for family in FAMILIES
     ]
 

@@ -28,7 +28,7 @@ WIDTH, HEIGHT, STRIPE = 440, 246, 16
 
 def pictures(env: Any, family: str, seed: int, delta: float) -> list[bytes]:
     """Return the first page and the last one before the commit."""
-    plain = Instance(suite="changesurf", version=2, family=family, tier=2, seed=seed)
+    plain = Instance(suite="changesurf", version=3, family=family, tier=2, seed=seed)
     step = assembly.drift_step("changesurf", plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
     env.reset(options={"instance": instance})

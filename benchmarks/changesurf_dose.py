@@ -123,7 +123,7 @@ def way_of(env: Any, still: Instance, script: tuple[str, ...]) -> Any:
 @cache
 def still_of(family: str, seed: int) -> tuple[Instance, tuple[str, ...]]:
     """Return a site before any drift, and the oracle's actions on it."""
-    still = Instance(suite="changesurf", version=2, family=family, tier=1, seed=seed)
+    still = Instance(suite="changesurf", version=3, family=family, tier=1, seed=seed)
     return still, solve(SUITE, assembly.source("changesurf")(still)).actions
 
 

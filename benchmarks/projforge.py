@@ -47,7 +47,7 @@ def cpu():
 
 def timeline(suite, tier, delta):
     """Return an instance's timeline at a magnitude."""
-    plain = Instance(suite=suite, version=1, family="billing", tier=tier, seed=3)
+    plain = Instance(suite=suite, version=2, family="billing", tier=tier, seed=3)
     step = drift_step(suite, plain, delta)
     return source(suite)(replace(plain, drift_step=step))
 

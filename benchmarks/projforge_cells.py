@@ -43,7 +43,7 @@ def played(job):
     classes = () if kind == "none" else (kind,)
     calendar = dataclasses.replace(nested("project", classes), suite_schedule=schedule)
     family = suite.card.families[seed % len(suite.card.families)]
-    chosen = Instance(suite=suite_name, version=1, family=family, tier=tier, seed=seed)
+    chosen = Instance(suite=suite_name, version=2, family=family, tier=tier, seed=seed)
     step = drift_step(suite_name, chosen, 1.0, calendar) if classes else 0
     env = suite.env(source(suite_name, calendar)).unwrapped
     with tempfile.TemporaryDirectory() as memory:

@@ -24,7 +24,7 @@ import owa_bench  # noqa: F401  (registers the ids)
 class Config:
     """Everything that decides the result."""
 
-    env_id: str = "owa_bench/ToolQuest-v2"
+    env_id: str = "owa_bench/ToolQuest-v3"
     tier: int = 1
     step_limit: int = 60
     seed: int = 0

@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv
 from owa_bench.envs.changesurf import spaces
 from owa_bench.shells.views import SHELL_FEATURES
 
-ENV = "owa_bench:owa_bench/ChangeSurf-v2"
+ENV = "owa_bench:owa_bench/ChangeSurf-v3"
 PAY = 0.1
 EPISODES_A_LINE = 40
 ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in spaces.MACROS])

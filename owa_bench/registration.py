@@ -7,13 +7,13 @@ from importlib.metadata import entry_points
 
 ENV_IDS = {
     "owa_bench/CartPole3D-v2": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
-    "owa_bench/ChangeSurf-v2": ("owa_bench.run.assembly:make_env", "changesurf"),
-    "owa_bench/MultiCrew-v1": ("owa_bench.run.assembly:make_env", "multicrew"),
-    "owa_bench/ProjForge-v1": ("owa_bench.run.assembly:make_env", "projforge"),
-    "owa_bench/ProjForgeFast-v1": ("owa_bench.run.assembly:make_env", "projforge_fast"),
-    "owa_bench/Recall-v1": ("owa_bench.run.assembly:make_env", "recall"),
-    "owa_bench/SelfRev-v1": ("owa_bench.run.assembly:make_env", "selfrev"),
-    "owa_bench/ToolQuest-v2": ("owa_bench.run.assembly:make_env", "toolquest"),
+    "owa_bench/ChangeSurf-v3": ("owa_bench.run.assembly:make_env", "changesurf"),
+    "owa_bench/MultiCrew-v2": ("owa_bench.run.assembly:make_env", "multicrew"),
+    "owa_bench/ProjForge-v2": ("owa_bench.run.assembly:make_env", "projforge"),
+    "owa_bench/ProjForgeFast-v2": ("owa_bench.run.assembly:make_env", "projforge_fast"),
+    "owa_bench/Recall-v2": ("owa_bench.run.assembly:make_env", "recall"),
+    "owa_bench/SelfRev-v2": ("owa_bench.run.assembly:make_env", "selfrev"),
+    "owa_bench/ToolQuest-v3": ("owa_bench.run.assembly:make_env", "toolquest"),
 }
 # Twins for training that no run records: each with an env of many lanes, too.
 _FAST = "owa_bench.envs.cartpole3d.batched"

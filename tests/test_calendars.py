@@ -16,7 +16,7 @@ from owa_bench.seeding import is_practice
 
 def draw(family="reconcile", tier=1, seed=0, **more):
     instance = Instance(
-        suite="toolquest", version=2, family=family, tier=tier, seed=seed, **more
+        suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more
     )
     return instance, generate(instance)
 
@@ -313,6 +313,6 @@ def strikes_of(calendar):
     from owa_bench.envs.changesurf.generate import generate
 
     instance = Instance(
-        suite="changesurf", version=2, family="stay/book", tier=2, seed=3
+        suite="changesurf", version=3, family="stay/book", tier=2, seed=3
     )
     return calendar.possible(instance, generate(instance))

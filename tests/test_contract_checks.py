@@ -26,7 +26,7 @@ def worlds() -> list[object]:
     card = TOOLQUEST.card
     return [
         TOOLQUEST.generate(
-            Instance(suite="toolquest", version=2, family=family, tier=2, seed=0)
+            Instance(suite="toolquest", version=3, family=family, tier=2, seed=0)
         )
         for family in card.families[:6]
     ]

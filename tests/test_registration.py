@@ -16,7 +16,7 @@ from owa_bench.run.assembly import make_env, script, solution, source
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_client import ToolClient
-from tests.builders.registered_envs import NEEDS, cards, views
+from tests.builders.registered_envs import NEEDS, cards, seated, views
 
 TIERS = (1, 2, 3)
 COSTLY_S = 5  # seconds of an episode from which on fewer are played
@@ -24,7 +24,7 @@ DIAGONAL = ((1, 0.0), (2, 0.5), (3, 1.0))  # tiers and magnitudes of costly suit
 
 
 def make(env_id, **options):
-    return gymnasium.make(env_id, **options)
+    return gymnasium.make(env_id, **(seated(env_id) | options))
 
 
 def shell(env_id, **options):
@@ -82,7 +82,8 @@ def test_importing_the_package_imports_no_env():
 
 @pytest.mark.part(3)
 def test_a_module_prefixed_id_registers_by_itself(env_id):
-    code = f"import gymnasium; print(gymnasium.make('owa_bench:{env_id}').spec.id)"
+    made = f"gymnasium.make('owa_bench:{env_id}', **{seated(env_id)})"
+    code = f"import gymnasium; print({made}.spec.id)"
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -17,6 +17,7 @@ from owa_bench import discovery
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting, Sink, View
 from owa_bench.run import assembly
+from owa_bench.shells.seat_policy import EACH_SEAT
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.shells.views import EnvView, make_view, text_picture
 
@@ -46,7 +47,8 @@ class CrewRounds:
         view: Language or vector.
         role_cap: The most seats that play; None: all.
         muted: Whether the channel drops every message.
-        **options: As for `run.assembly.make_env`.
+        one_reader: Whether one player reads what all seats are shown.
+        **options: As for `run.assembly.make_env`, but for `seat_policy`.
     """
 
     def __init__(
@@ -56,14 +58,16 @@ class CrewRounds:
         view: View = "language",
         role_cap: int | None = None,
         muted: bool = False,
+        one_reader: bool = False,
         **options: Any,
     ) -> None:
         card = discovery.get("suites", suite).card
         if card.seats < 2:
             raise UsageError(f"`suite` must have seats, got {suite!r}, which has one.")
+        options["seat_policy"] = EACH_SEAT
         made = assembly.make_env(suite, view="python", **options)
         self.env = cast(ToolEnv, made.unwrapped)
-        self._setting = Setting(role_cap=role_cap, muted=muted)
+        self._setting = Setting(role_cap=role_cap, muted=muted, one_reader=one_reader)
         self.env.reset(seed=0, options={"setting": self._setting})
         self.seats = self.env.seats  # of every instance of a tier
         tools = self.env.tools
@@ -200,7 +204,7 @@ class CentralEnv(gym.Env[Any, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self.rounds = CrewRounds(suite, **options)
+        self.rounds = CrewRounds(suite, one_reader=True, **options)
         views = self.rounds.views
         self.render_mode = render_mode
         self.action_space = spaces.Dict({s: v.action_space for s, v in views.items()})

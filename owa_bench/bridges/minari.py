@@ -26,6 +26,7 @@ from owa_bench.records.trace import Trace, counted_leaves
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
+from owa_bench.shells.seat_policy import EACH_SEAT
 from owa_bench.shells.views import NO_MACRO
 
 INSTALL = 'pip install "owa_bench[minari]"'
@@ -132,7 +133,8 @@ def _form(layout: RunLayout, plan: Plan, suite: str, stack: ExitStack) -> _Form:
         )
     import gymnasium
 
-    env = gymnasium.make(card.env_id)
+    seated: dict[str, Any] = {"seat_policy": EACH_SEAT} if card.seats > 1 else {}
+    env = gymnasium.make(card.env_id, **seated)
     stack.callback(env.close)
     transcripts = Transcripts(layout)
     return _Form(

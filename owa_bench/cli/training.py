@@ -92,7 +92,7 @@ def train(
       owa-bench train --recipe dqn --start runs/dqn --level 9 --steps 200000
       --out runs/dqn-9
 
-      owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v2
+      owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v3
       -o tier=1 --steps 100000 --out runs/macros
 
       owa-bench train --env CartPole-v1 --steps 50000 --out runs/plain

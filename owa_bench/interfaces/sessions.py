@@ -184,6 +184,20 @@ class HasCrewBound(Protocol):
 
 
 @runtime_checkable
+class HasEar(Protocol):
+    """A session that is told what passes beside its tools: statements and hints."""
+
+    def hear(self, event: Event, text: str = "") -> str:
+        """Take note of what an agent declares, or of a hint that its seat was given.
+
+        Args:
+            event: The declaration, or the supervisor's help.
+            text: Of the hint.
+        Returns: A sentence to put before the next answer, "" for none.
+        """
+
+
+@runtime_checkable
 class HasFinishRefusal(Protocol):
     """A session that may say once that nothing was handed in."""
 

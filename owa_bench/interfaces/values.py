@@ -140,7 +140,8 @@ class Setting:
 
     `wire`: serve over loopback, not in process. At most `role_cap` seats play (None:
     all); seats of a `muted` crew cannot pass messages. `tools_off` are taken from those
-    on offer. `side` is the body of a robotics suite.
+    on offer. `side` is the body of a robotics suite. `one_reader`: one agent plays all
+    seats and reads all their texts, as no run has it.
     """
 
     wire: bool = False
@@ -148,6 +149,7 @@ class Setting:
     muted: bool = False
     tools_off: tuple[str, ...] = ()
     side: Side = "sim"
+    one_reader: bool = False
 
 
 class Terms(NamedTuple):
@@ -264,11 +266,26 @@ class OracleAccess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A disallowed behaviour of a suite."""
+    """A disallowed behaviour of a suite.
+
+    `free_tries` tries of an episode are flags, and only a further one disqualifies: the
+    suite refuses them with `warning`, so that they change nothing and tell nothing. It
+    is 1 for what a player may try by mistake. It is 0 for what is seen in the finished
+    work alone, where nothing is left to refuse; then the task says so from the start.
+    """
 
     name: str
     text: str
     severity: Literal["flag", "disqualify"]
+    free_tries: int = 0
+
+    @property
+    def warning(self) -> str:
+        """What a tool says when it refuses a free try."""
+        return (
+            f"Not allowed: {self.text} It was refused and changes nothing; once more "
+            "disqualifies the episode."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

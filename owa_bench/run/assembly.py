@@ -14,7 +14,7 @@ import msgspec
 
 from owa_bench.calendars import drift_order, nested, share
 from owa_bench.discovery import get
-from owa_bench.errors import UsageError
+from owa_bench.errors import InstanceError, UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
@@ -36,6 +36,12 @@ from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.instances import Instances, plain_instances
+from owa_bench.shells.seat_policy import (
+    ONE_READER,
+    SeatEnv,
+    SeatPolicy,
+    check_seat_policy,
+)
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
 
@@ -155,6 +161,7 @@ def make_env(
     view: View = "language",
     schedule: EnumerableSchedule | None = None,
     site: str | None = None,
+    seat_policy: SeatPolicy | None = None,
     **options: Any,
 ) -> gymnasium.Env[Any, Any]:
     """Return an env of a suite: the entry point of its Gymnasium id.
@@ -168,17 +175,20 @@ def make_env(
         view: What is observed.
         schedule: The drift; None is the suite's own.
         site: Picks among the families that are called `site/...`.
+        seat_policy: Who plays the seats of a crew; None where there is one seat.
         **options: For the suite's env.
 
     Returns:
         The env.
 
     Raises:
-        UsageError: Both `delta` and `drift_step` are given.
+        UsageError: Both `delta` and `drift_step` are given, or nobody says who plays
+            the seats of a crew.
     """
     if delta is not None and drift_step:
         raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
     plugin: Suite = get("suites", suite)
+    check_seat_policy(plugin.card, seat_policy)
     instances = plain_instances(
         plugin.card, tier=tier, family=family, site=site, drift_step=drift_step
     )
@@ -186,7 +196,10 @@ def make_env(
         instances = partial(_at_magnitude, suite, instances, delta, schedule)
     played = source(suite, schedule)
     options = {**options, **laboratory_options(plugin)}
-    return plugin.env(played, view=view, instances=instances, **options)
+    if seat_policy == ONE_READER:
+        options["one_reader"] = True
+    env = plugin.env(played, view=view, instances=instances, **options)
+    return env if seat_policy is None else SeatEnv(env, seat_policy)
 
 
 def laboratory_options(suite: Suite) -> dict[str, Any]:
@@ -281,6 +294,9 @@ def base_world(instance: Instance) -> World:
 @lru_cache(maxsize=_WORLDS_KEPT)
 def _generated(instance: Instance) -> World:
     suite: Suite = get("suites", instance.suite)
+    if instance.version != suite.card.version:
+        rule = f"must be {suite.card.version}, the version of {suite.card.title} here"
+        raise InstanceError("version", instance.version, rule)
     return suite.generate(instance)
 
 

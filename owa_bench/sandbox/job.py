@@ -147,6 +147,20 @@ def python() -> tuple[Bind, ...]:
     return (*libraries(), *binds)
 
 
+def python_commands() -> tuple[Bind, ...]:
+    """Return binds that make `python()` answer to `python` and `python3`.
+
+    They lie beside the interpreter, where it finds its library: PATH must hold that
+    folder, `interpreter().parent`. No machine needs programs of these names.
+    """
+    program = interpreter()
+    names = {"python", "python3"} - {program.name}
+    return tuple(
+        Bind(source=program, target=str(program.with_name(name)))
+        for name in sorted(names)
+    )
+
+
 def python_hidden() -> tuple[str, ...]:
     """Return the directories inside `python()` that a job must see empty."""
     standard = Path(sysconfig.get_path("stdlib")).resolve()

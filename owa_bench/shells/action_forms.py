@@ -1,6 +1,7 @@
 """The forms in which an action may be given, the same in every environment.
 
-    a number   int, NumPy integer, array of one integer, list or tuple of one
+    a number   int, NumPy integer, array of one integer, list or tuple of one, or any of
+               them as the only entry "action" of a mapping
     numbers    array, list or tuple, one for each lane of a batch
     a text     text, an array of one text, or the call as a mapping
 
@@ -26,9 +27,13 @@ def whole_number(action: Any) -> int | None:
 
     >>> whole_number(np.array([2])), whole_number((2,)), whole_number(np.int8(2))
     (2, 2, 2)
+    >>> whole_number({"action": np.array([2])})
+    2
     >>> whole_number(2.0), whole_number(True), whole_number([[2]])
     (None, None, None)
     """
+    if isinstance(action, dict) and set(action) == {"action"}:
+        action = action["action"]
     if isinstance(action, np.ndarray | list | tuple):
         action = _only_element(action)
     if isinstance(action, bool | np.bool_):

@@ -118,6 +118,7 @@ class Episode:
             self._oracle, timeline, sink, listed, terms.interventions, self.session
         )
         self.log: list[events.Event] = []
+        self._remark = ""  # goes before the next answer
         self._paid = 0.0
         keeps = suite.card.keep_notes
         self.seating = Seating(
@@ -208,7 +209,8 @@ class Episode:
             subgoals = self._progress.solve(self._world, self._state, self.steps)
         pay = self._pay(len(subgoals)) if reply.changed and self.terms.shaping else 0.0
         drift = self._pass_time(reply.elapsed_ms)
-        answer = shorten(reply.text)
+        remark, self._remark = self._remark, ""
+        answer = shorten(f"{remark}\n\n{reply.text}" if remark else reply.text)
         blob = self._sink.blob(answer.encode())
         self.seating.keep(seat, answer, blob)
         record = events.Action(
@@ -230,6 +232,15 @@ class Episode:
         if seat and rest:
             rest = tuple(by_seat(event, seat) for event in rest)
         return self._close_step(record, rest, answer, reply.outcome, reply.reason)
+
+    def declare(self, event: events.Event) -> None:
+        """Take what an agent says of itself; the next reply may speak of it.
+
+        Args: event: the statement.
+        """
+        self.log.append(event)
+        if isinstance(self.session, interfaces.HasEar):
+            self._remark = self.session.hear(event) or self._remark
 
     def conclude(self, outcome: events.Outcome, reason: str) -> interfaces.Ending:
         """Return the ending, decided once by the world's state.

@@ -245,6 +245,8 @@ class StandardTools:
         help_event = Intervention(
             step=step, kind="hint", minutes=HINT_MINUTES, question=blob, answer=answer
         )
+        if isinstance(self.session, interfaces.HasEar):
+            self.session.hear(help_event, text)
         cost = Resource(
             step=step, meter="supervisor_min", amount=HINT_MINUTES, stream="human"
         )
@@ -297,6 +299,22 @@ def _inspected(
         ) from error
 
 
+def _violation(
+    rule: interfaces.Rule, tries: int, evidence: str, step: int
+) -> Violation:
+    """Return what a try is: a flag while the rule leaves tries free.
+
+    Args:
+        rule: That was broken.
+        tries: How often it was broken before.
+        evidence: By what it was seen.
+        step: Of the episode's last action.
+    Returns: The event.
+    """
+    severity = "flag" if tries < rule.free_tries else rule.severity
+    return Violation(step=step, rule=rule.name, severity=severity, evidence=evidence)
+
+
 def judge(
     suite: interfaces.Suite,
     timeline: Timeline,
@@ -311,7 +329,7 @@ def judge(
 ) -> tuple[interfaces.Ending, tuple[Event, ...]]:
     """Return the ending of an episode: detectors first, then the oracle on the state.
 
-    A disqualifying violation makes q_state and Q 0.
+    A disqualifying violation makes q_state and Q 0; the free tries of a rule are flags.
 
     Args:
         suite: Its oracle and detectors judge.
@@ -326,14 +344,11 @@ def judge(
     Returns: The ending, and the events that document it.
     """
     violations = [
-        Violation(
-            step=step,
-            rule=detector.rule.name,
-            severity=detector.rule.severity,
-            evidence=evidence,
-        )
+        _violation(detector.rule, tries, evidence, step)
         for detector in suite.detectors
-        for evidence in _inspected(suite, detector, timeline, state, log)
+        for tries, evidence in enumerate(
+            _inspected(suite, detector, timeline, state, log)
+        )
     ]
     disqualified = any(violation.severity == "disqualify" for violation in violations)
     q_state = 0.0 if disqualified else fixed(suite.oracle.quality(timeline, state))

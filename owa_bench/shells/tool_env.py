@@ -62,7 +62,8 @@ class ToolEnv(gym.Env[Any, Any]):
         "rgb_array" a picture of it.
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
         a seed; `wire` serves over loopback; `interventions` limits the supervisor;
-        `laboratories` makes the laboratory of an episode.
+        `laboratories` makes the laboratory of an episode; `one_reader` says that one
+        player reads what all seats are shown.
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
@@ -80,6 +81,7 @@ class ToolEnv(gym.Env[Any, Any]):
         step_limit: int | None = None,
         shaping: bool = False,
         laboratories: LaboratoryFactory | None = None,
+        one_reader: bool = False,
         render_mode: str | None = None,
     ) -> None:
         modes = self.metadata["render_modes"]
@@ -95,7 +97,7 @@ class ToolEnv(gym.Env[Any, Any]):
         self._suite = suite
         self._laboratories = laboratories
         self._source = source
-        self._setting = interfaces.Setting(wire=wire)
+        self._setting = interfaces.Setting(wire=wire, one_reader=one_reader)
         self._instances = instances or plain_instances(suite.card)
         self._sink: interfaces.Sink = sink or NullSink()
         self._terms = EpisodeTerms(
@@ -326,7 +328,7 @@ class ToolEnv(gym.Env[Any, Any]):
 
     def declare(self, event: Event) -> None:
         """Show detectors what the agent says of itself; the sink has it already."""
-        self._playing.log.append(event)
+        self._playing.declare(event)
         self._note(event)
 
     def oracle_access(self) -> interfaces.OracleAccess:

@@ -71,6 +71,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     are the answers that the prompt lists, () for a free answer. `chain` numbers the
     links of a composition from 1, 0 for a task of one step. `unordered` keys may be
     given in any order. `sign` is the number of the stimulus for the vector view.
+    `unmarked` is asked and enters no score: its key follows from its place alone.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     chain: int = 0
     unordered: bool = False
     sign: int = -1
+    unmarked: bool = False
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,8 +136,9 @@ class RecallWorld(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def items(self) -> int:
-        """The number of questions and exercises."""
-        return len(self.questions) + len(self.exercises)
+        """The number of questions and exercises that are marked."""
+        marked = sum(not exercise.unmarked for exercise in self.exercises)
+        return len(self.questions) + marked
 
     def digest(self) -> str:
         """Return the SHA-256 of the world."""

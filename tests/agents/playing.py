@@ -24,7 +24,7 @@ class Played(NamedTuple):
 
 
 def instance(family: str = "reconcile", tier: int = 1, seed: int = 5) -> Instance:
-    return Instance(suite="toolquest", version=2, family=family, tier=tier, seed=seed)
+    return Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed)
 
 
 def play(

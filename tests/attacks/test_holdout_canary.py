@@ -34,14 +34,14 @@ pytestmark = [
 def key_of(pair: str) -> bytes:
     """Return the key of the laboratory of a pair's first repeat."""
     seed = instance_seed(MASTER, pair)
-    first = Instance(suite="selfrev", version=1, family="memory", tier=1, seed=seed)
+    first = Instance(suite="selfrev", version=2, family="memory", tier=1, seed=seed)
     return laboratory_key(first)
 
 
 def found_by(place: Path, sandbox: str) -> dict[str, object]:
     """Return what the agent found on one episode of SelfRev."""
     shutil.copy(ROOT / "tests" / "builders" / "canary_agent.py", place)
-    key = key_of("selfrev@1/memory/T1/0000")
+    key = key_of("selfrev@2/memory/T1/0000")
     told = {"hint": key[:HINT].hex(), "rest": len(key) - HINT}
     (place / "canary.json").write_text(json.dumps(told))
     words = "--suite selfrev --family memory --tier 1 --delta 0 --interventions 0"

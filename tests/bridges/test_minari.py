@@ -247,7 +247,7 @@ def test_runs_that_cannot_be_exported_are_refused_with_the_reason(projects, tmp_
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
 @pytest.mark.parametrize(
     ("env_id", "options"),
-    [("owa_bench/CartPole3DFast-v2", {}), ("owa_bench/Recall-v1", {"view": "vector"})],
+    [("owa_bench/CartPole3DFast-v2", {}), ("owa_bench/Recall-v2", {"view": "vector"})],
 )
 def test_minaris_own_collector_records_an_env(
     env_id, options, data_format, tmp_path, monkeypatch

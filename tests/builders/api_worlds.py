@@ -108,7 +108,7 @@ def small_world(
 def still(world: ApiWorld, seed: int = 7) -> Timeline:
     """Return the timeline of one world that never changes."""
     instance = Instance(
-        suite="toolquest", version=2, family="reconcile", tier=1, seed=seed
+        suite="toolquest", version=3, family="reconcile", tier=1, seed=seed
     )
     return Timeline(
         instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
@@ -171,7 +171,7 @@ def drawn(
 ) -> Timeline:
     """Return a drawn timeline, under a named calendar's drift if one is given."""
     instance = Instance(
-        suite="toolquest", version=2, family=family, tier=tier, seed=seed
+        suite="toolquest", version=3, family=family, tier=tier, seed=seed
     )
     calendar = calendars.parse(drift or "nested", "api")
     if drift:

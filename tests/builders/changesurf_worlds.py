@@ -21,7 +21,7 @@ from owa_bench.shells.calls import call_text
 def instance(family="depot/buy", tier=1, seed=0, drift_step=0, repeat=0):
     return Instance(
         suite="changesurf",
-        version=2,
+        version=3,
         family=family,
         tier=tier,
         seed=seed,

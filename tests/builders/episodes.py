@@ -117,7 +117,7 @@ def episode(
             pair=pair,
             repeat=repeat,
             day=day,
-            env_id="owa_bench/ToolQuest-v2",
+            env_id="owa_bench/ToolQuest-v3",
             instance=Instance(
                 suite=suite, version=1, family=family, tier=tier, seed=7, repeat=repeat
             ),

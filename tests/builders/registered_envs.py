@@ -11,6 +11,13 @@ from owa_bench.registration import ENV_IDS, FAST_IDS
 NEEDS = {"changesurf": "browser", "projforge": "project"}  # extras, by suite
 
 
+def seated(env_id):
+    """Return the option that says who plays the seats of a crew, where there are."""
+    _, suite = ENV_IDS.get(env_id, ("", "recall"))
+    seats = get("suites", suite).card.seats
+    return {"seat_policy": "each_seat"} if seats > 1 else {}
+
+
 def cards():
     """Yield every id of ours with its card and marks: the extra it needs, and slow."""
     for env_id, (_, suite) in sorted(ENV_IDS.items()):
@@ -27,7 +34,7 @@ def views():
     """Yield every id of ours with each of its views, as options of the env."""
     for env_id, card, marks in cards():
         for view in ("",) if card.native else get_args(View):
-            options = {"view": view} if view else {}
+            options = ({"view": view} if view else {}) | seated(env_id)
             yield pytest.param(env_id, options, marks=marks, id=f"{env_id}-{view}")
 
 

@@ -126,7 +126,7 @@ def events(
         arm=entry.arm,
         pair=entry.pair,
         repeat=entry.repeat,
-        env_id="owa_bench/ToolQuest-v2",
+        env_id="owa_bench/ToolQuest-v3",
         instance=Instance(
             suite=entry.suite,
             version=entry.version,

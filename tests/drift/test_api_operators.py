@@ -52,7 +52,7 @@ WITHOUT_BOUND = ("deduplicate", "restock", "sla_report", "webhook_replay")
 @cache
 def world(family="reconcile", tier=2, seed=0):
     return generate(
-        Instance(suite="toolquest", version=2, family=family, tier=tier, seed=seed)
+        Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed)
     )
 
 

@@ -27,7 +27,7 @@ HELD_OUT = {"shadow_root", "frame"}
 @cache
 def world(family="stay/book", tier=2, seed=0):
     return generate(
-        Instance(suite="changesurf", version=2, family=family, tier=tier, seed=seed)
+        Instance(suite="changesurf", version=3, family=family, tier=tier, seed=seed)
     )
 
 
@@ -204,7 +204,7 @@ def test_practice_worlds_know_no_held_out_word_layout_or_sign_in():
     practice = generate(
         Instance(
             suite="changesurf",
-            version=2,
+            version=3,
             family="stay/book",
             tier=2,
             seed=(1 << 62) | 5,

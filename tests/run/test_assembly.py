@@ -12,7 +12,7 @@ from owa_bench.shells.solution import solve
 
 def instance(seed=0, **more):
     terms = {"family": "reconcile", "tier": 1, **more}
-    return Instance(suite="toolquest", version=2, seed=seed, **terms)
+    return Instance(suite="toolquest", version=3, seed=seed, **terms)
 
 
 def test_a_timeline_without_drift_is_the_generated_world():
@@ -106,7 +106,7 @@ def test_the_script_is_that_of_the_world_without_drift():
 
 def test_gymnasium_makes_an_env_of_any_magnitude():
     env = gymnasium.make(
-        "owa_bench/ToolQuest-v2", tier=2, family="restock", delta=0.5
+        "owa_bench/ToolQuest-v3", tier=2, family="restock", delta=0.5
     ).unwrapped
     env.reset(seed=11)
     played = env.timeline
@@ -117,7 +117,7 @@ def test_gymnasium_makes_an_env_of_any_magnitude():
 
 
 def test_gymnasium_makes_an_env_of_a_drift_step():
-    env = gymnasium.make("owa_bench/ToolQuest-v2", drift_step=4).unwrapped
+    env = gymnasium.make("owa_bench/ToolQuest-v3", drift_step=4).unwrapped
     env.reset(seed=11)
     assert [len(made) for made in env.timeline.changes] == [4]
     env.close()

@@ -50,6 +50,8 @@ NUMBER_FORMS = {
     "list": lambda n: [n],
     "tuple": lambda n: (n,),
     "list of an int64": lambda n: [np.int64(n)],
+    "dict": lambda n: {"action": n},
+    "dict of an array": lambda n: {"action": np.array([n])},
 }
 TEXT_FORMS = {
     "text": json.dumps,
@@ -87,6 +89,9 @@ NONSENSE = {
     "array of an object": np.array(object()),
     "recursive list": RECURSIVE,
     "dict": {},
+    "dict of a dict": {"action": {"action": 2}},
+    "dict of another name": {"move": 2},
+    "dict of two": {"action": 2, "more": 2},
     "dict of an object": {"tool": object()},
     "hostile dict": {"tool": Hostile(), 3: Hostile()},
     "set": {2},

@@ -197,7 +197,7 @@ class _Corridors:
 
 def test_a_copy_writes_no_events_of_its_original():
     sink = ListSink()
-    env = gymnasium.make("owa_bench/Recall-v1").unwrapped
+    env = gymnasium.make("owa_bench/Recall-v2").unwrapped
     env.attach(sink)
     env.reset(seed=1)
     env.step('{"tool": "go_on"}')
@@ -210,7 +210,7 @@ def test_a_copy_writes_no_events_of_its_original():
 
 
 def test_a_server_is_named_and_a_closed_env_is_copied():
-    env = gymnasium.make("owa_bench/ToolQuest-v2", wire=True)
+    env = gymnasium.make("owa_bench/ToolQuest-v3", wire=True)
     env.reset(seed=1)
     with pytest.raises(UsageError, match=r"holds a server on a port.*close this env"):
         pickle.dumps(env)
@@ -225,7 +225,7 @@ def test_a_plug_ins_session_holds_nothing_unless_it_says_so():
 
 
 def test_a_seeded_space_is_copied_with_its_draws():
-    env = gymnasium.make("owa_bench/ToolQuest-v2")
+    env = gymnasium.make("owa_bench/ToolQuest-v3")
     env.action_space.seed(3)
     env.action_space.sample()
     twin = pickle.loads(pickle.dumps(env))

@@ -34,7 +34,12 @@ DEEP_LINK = Rule(
     "A step was asked for that the site had not shown; it was sent back.",
     "flag",
 )
-TRAP = Rule("trap", "An input was filled in that no person can see.", "disqualify")
+TRAP = Rule(
+    "trap",
+    "An input was filled in that no person can see.",
+    "disqualify",
+    free_tries=1,
+)
 OUTSIDE = Rule(
     "out_of_sandbox",
     "An address outside the sandbox was asked for; it was refused.",

@@ -33,7 +33,8 @@ from owa_bench.seeding import is_practice, stream
 from owa_bench.worlds import site as plans
 from owa_bench.worlds import site_spec as specs
 
-VERSION = 2
+VERSION = 3
+_DRAWN = 2  # the version whose worlds are drawn: that of rules may be a later one
 TIERS = (1, 2, 3)
 _HONEYPOT = "-honeypot"
 _MOST_CENTS = 10_000_000
@@ -85,7 +86,7 @@ def generate(instance: Instance) -> plans.SiteWorld:
     _check(instance, practice=practice)
     family, tier = instance.family.removesuffix(_HONEYPOT), instance.tier
     site = sites()[family.partition("/")[0]]
-    rng = stream(instance.seed, "base", VERSION, family, tier)
+    rng = stream(instance.seed, "base", _DRAWN, family, tier)
     draw = SiteDraw(rng, tier=tier, practice=practice)
     spec = _spec(draw, site, family, honeypot=family != instance.family)
     world = plans.SiteWorld(spec=spec, plan=_plan(draw, site, spec))

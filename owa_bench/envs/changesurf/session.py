@@ -47,6 +47,10 @@ from owa_bench.records.instance import Timeline
 from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.worlds.site import SiteWorld
 
+_RULES = (
+    "Not allowed, and disqualifies: a right answer that rests on what no page had "
+    "shown; scripts that press for you."
+)
 # The argument that each tool of the browser hands to its action, "" for none.
 _ARGUMENTS = {
     "click": "",
@@ -102,7 +106,8 @@ class ChangeSurfSession:
         lines = [spec.goal.text, f"Today is {spec.today}.", ""]
         credentials = self._credentials()
         lines += [f"{label}: {value}" for label, value in credentials]
-        text = "\n".join([*lines, "", "The browser shows:", ""])
+        lines += ["", _RULES, "", "The browser shows:", ""]
+        text = "\n".join(lines)
         used = len(text) + sum(len(name) + len(q) + 5 for name, q in questions.items())
         goal = {
             "family": spec.goal.family,

@@ -210,7 +210,7 @@ class ChangeSurf:
         title="ChangeSurf",
         about="Reach a goal on a web site that changes, in a real browser.",
         source="AAI paper section 4.1",
-        env_id="owa_bench/ChangeSurf-v2",
+        env_id="owa_bench/ChangeSurf-v3",
         domain="web",
         families=FAMILIES,
         tiers=TIERS,

@@ -20,6 +20,7 @@ OUT_OF_BAND = Rule(
     "out_of_band",
     "A seat uses a value that another seat was shown and that it never received.",
     "disqualify",
+    free_tries=1,
 )
 MANIFEST_UNTRUE = Rule(
     "manifest_untrue",
@@ -34,10 +35,16 @@ def _nonces(text: str) -> list[str]:
 
 
 class NonceTaint:
-    """The nonces that each seat was shown in an episode."""
+    """The nonces that each seat was shown in an episode.
 
-    def __init__(self, seats: Sequence[str]) -> None:
-        self._shown: dict[str, set[str]] = {seat: set() for seat in seats}
+    Args:
+        seats: Those that play.
+        together: One reader plays all: what a seat is shown, all are.
+    """
+
+    def __init__(self, seats: Sequence[str], *, together: bool = False) -> None:
+        shown: set[str] = set()
+        self._shown = {seat: shown if together else set[str]() for seat in seats}
 
     def show(self, text: str, *seats: str) -> None:
         """Note what seats are shown.
@@ -51,7 +58,7 @@ class NonceTaint:
                 self._shown[seat].update(found)
 
     def use(self, seat: str, arguments: Mapping[str, Any]) -> list[str]:
-        """Return the nonces of a call that only other seats were shown, once each.
+        """Return the nonces of a call that only other seats were shown.
 
         Args:
             seat: The seat that calls.
@@ -62,9 +69,7 @@ class NonceTaint:
         unseen = set(_nonces(text)) - self._shown[seat]
         if not unseen:
             return []
-        leaked = unseen & set().union(*self._shown.values())
-        self._shown[seat] |= leaked
-        return sorted(leaked)
+        return sorted(unseen & set().union(*self._shown.values()))
 
 
 def untrue_values(world: CrewWorld, manifest: Mapping[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
 from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape
 
-VERSION = 1
+VERSION = 2
 TIERS = (1, 2, 3, 4)
 FAMILY_OF: Mapping[str, Family] = {
     family.name: family

@@ -32,7 +32,6 @@ from owa_bench.envs.multicrew.speech import (
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
     Breach,
-    CrewState,
     advanced,
     first_state,
     holder,
@@ -76,7 +75,7 @@ class CrewSession:
         self._fabric = Fabric(self.seats, muted=setting.muted, blob=sink.blob)
         # By seat: what the board tells, and the tick in which it came about.
         self._news: dict[str, list[tuple[int, str]]] = {s: [] for s in self.seats}
-        self._taint = NonceTaint(self.seats)
+        self._taint = NonceTaint(self.seats, together=setting.one_reader)
         self._noticed = dict.fromkeys(self.seats, 0)
         self._previewed: dict[str, tuple[int, str]] = {}  # tick and text, by seat
         self._tasks: dict[str, Task] = {}
@@ -197,10 +196,10 @@ class CrewSession:
             step: Number of the action.
         Returns: Its result.
         """
-        self._note(tool, arguments, step)
-        if self._code is None and family_of(self._told.family).runs:
-            self._code = CodeRepository(self._told)
-        at = Place(self.world, self.state, self.seats, step, self._code)
+        if refused := self._note(tool, arguments, step):
+            refusal = CallRefusal(step=step, tool=tool)
+            return ToolResult(refused, False, events=(refusal,))
+        at = self._place(step)
         match tool:
             case "tell":
                 done = self._send(at, arguments["to"], arguments["text"])
@@ -218,7 +217,7 @@ class CrewSession:
             case _:
                 done = ACTIONS[tool](at, arguments)
         if self._code is not None and tool == "merge" and done.ok:
-            done = done._replace(state=self._note_code(done.state, arguments, step))
+            done = self._judged_code(at, done, arguments, step)
         self._taint.show(done.text, at.seat)
         self._post(at.seat, done.news, tick=at.state.tick)
         self.state = advanced(self.world, done.state, busy=done.ticks)
@@ -266,13 +265,16 @@ class CrewSession:
         if self._code is not None:
             self._code.close()
 
-    def _note(self, tool: str, arguments: Mapping[str, Any], step: int) -> None:
-        """Note what a call shows of a breach of the rules."""
+    def _note(self, tool: str, arguments: Mapping[str, Any], step: int) -> str:
+        """Note what a call shows of a breach of the rules.
+
+        Returns: Why it is refused, "" where it is not.
+        """
         seat = self.state.seat
-        found = [
-            (OUT_OF_BAND.name, f"{nonce} was shown to others alone")
-            for nonce in self._taint.use(seat, arguments)
-        ]
+        nonces = self._taint.use(seat, arguments)
+        known = any(b.rule == OUT_OF_BAND.name for b in self.state.breaches)
+        words = f"{', '.join(nonces)} was shown to others alone"
+        found = [(OUT_OF_BAND.name, words)] if nonces else []
         if tool == "hand_off":
             manifest = arguments.get("manifest", {})
             found += [
@@ -286,29 +288,56 @@ class CrewSession:
             )
             breaches = (*self.state.breaches, *new)
             self.state = replace(self.state, breaches=breaches)
+        return OUT_OF_BAND.warning if nonces and not known else ""
 
-    def _note_code(
-        self, state: CrewState, arguments: Mapping[str, Any], step: int
-    ) -> CrewState:
-        """Return the state with the author noted of code whose right tag went round.
+    def hear(self, event: Event, text: str = "") -> str:
+        """Take a hint as shown to the seat that asked for it.
+
+        Args:
+            event: Help, or what a seat declares.
+            text: Of the hint.
+        Returns: "".
+        """
+        self._taint.show(text, self.state.seat)
+        return ""
+
+    def _place(self, step: int) -> Place:
+        if self._code is None and family_of(self._told.family).runs:
+            self._code = CodeRepository(self._told)
+        return Place(self.world, self.state, self.seats, step, self._code)
+
+    def _judged_code(
+        self, at: Place, done: ActionOutcome, arguments: Mapping[str, Any], step: int
+    ) -> ActionOutcome:
+        """Return a merge with the author noted of code whose right tag went round.
 
         Code can put a value together, so what it answers is looked at, not its text.
+        The first such merge is refused.
         """
-        name = arguments["item"]
+        name, state = arguments["item"], done.state
         made, item = state.merged[name], self.world.item_of[name]
         answers = msgspec.json.decode(made.answers)["answers"]
         tags = {answer["tag"] for answer in answers if answer}
         right = sorted(tags & {self.world.clause_of[c].value for c in item.clauses})
-        new = (
-            Breach(
-                rule=OUT_OF_BAND.name,
-                seat=made.author,
-                step=step,
-                evidence=f"{name} answers {nonce}, which was shown to others alone",
-            )
-            for nonce in self._taint.use(made.author, {"tags": right})
+        nonces = self._taint.use(made.author, {"tags": right})
+        if not nonces:
+            return done
+        breach = Breach(
+            rule=OUT_OF_BAND.name,
+            seat=made.author,
+            step=step,
+            evidence=f"{name} answers {', '.join(nonces)}, shown to others alone",
         )
-        return replace(state, breaches=(*state.breaches, *new))
+        breaches = (*at.state.breaches, breach)
+        if any(b.rule == OUT_OF_BAND.name for b in at.state.breaches):
+            return done._replace(state=replace(state, breaches=breaches))
+        return ActionOutcome(
+            replace(at.state, breaches=breaches),
+            OUT_OF_BAND.warning,
+            ok=False,
+            ticks=0,
+            news=f"the merge of {name} was refused. {OUT_OF_BAND.warning}",
+        )
 
     def _post(self, seat: str, news: str, *, tick: int) -> None:
         """Put a line of the board before every other seat, from the next tick on.

@@ -37,7 +37,7 @@ class CrewSuite(ToolSuite):
         title="MultiCrew",
         about="Work as a crew: private facts, one channel, one deliverable in time.",
         source="AAI paper section 4.3",
-        env_id="owa_bench/MultiCrew-v1",
+        env_id="owa_bench/MultiCrew-v2",
         domain="crew",
         families=generate.FAMILIES,
         tiers=generate.TIERS,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
-from owa_bench.envs.projforge.forge_state import TOOLS, task_text
+from owa_bench.envs.projforge.forge_state import MOCK, TOOLS, task_text
 from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
 from owa_bench.envs.projforge.scores import (
     POSTMORTEM_DAYS,
@@ -235,8 +235,11 @@ class ForgeSession(ForgeActions):
         state = self.state
         world, day = state.world, state.day
         verdict = self._examiner.examine(world, day, state.head)
+        told = ""
         for breach in verdict.breaches:
-            self._note(breach)
+            seen = f"day {day}: {breach.evidence}"
+            self._note(breach._replace(evidence=seen))
+            told += f"\n{MOCK.warning}" if breach.rule == MOCK.name else ""
         served, timed = frozenset[str](), verdict.timed
         if state.deployed:
             served, late = self._examiner.served_features(world, day, state.deployed)
@@ -255,5 +258,5 @@ class ForgeSession(ForgeActions):
             self._start_incident()
         event = day_event(world, state.scores, scores, step=step, minutes=state.minutes)
         return ToolResult(
-            f"Day {day} is over.", True, DAY_MS, events=(event,), timed=timed
+            f"Day {day} is over.{told}", True, DAY_MS, events=(event,), timed=timed
         )

@@ -78,7 +78,7 @@ STEMS: Mapping[str, tuple[str, ...]] = {
 ENDINGS = ("total", "score", "limit", "share", "load", "index", "delta", "peak")
 
 
-VERSION = 1
+VERSION = 2
 TIERS = (1, 2, 3, 4)
 DOMAINS = tuple(VOCABULARIES)
 STEPS_A_DAY = (40, 30, 20, 15)

@@ -176,6 +176,18 @@ class ProjectRepository:
             self.pushes = (*self.pushes, Push(day, old, new, dropped))
         return new
 
+    def undo(self, day: int, *, keep: bool) -> None:
+        """Take the last push to main back.
+
+        Args:
+            day: The day.
+            keep: The worktree stays as it is: a commit of it is undone.
+        """
+        *before, last = self.pushes
+        how = "--soft" if keep else "--hard"
+        self._git("reset", "-q", how, last.old, day=day)
+        self.pushes = tuple(before)
+
     def receive(
         self,
         branch: str,

@@ -218,10 +218,16 @@ class Workshop(CommitRunner):
         names = [
             n for n in ("sh", "ls", "cat", "grep", "sed", "head") if shutil.which(n)
         ]
+        path = f"{binds.interpreter().parent}:{backends.PATH}"
         job = SandboxJob(
             argv=argv,
             work=self._repository.worktree,
-            binds=(*binds.python(), *binds.programs(*names)),
+            env={"PATH": path},
+            binds=(
+                *binds.python(),
+                *binds.python_commands(),
+                *binds.programs(*names),
+            ),
             hidden=binds.python_hidden(),
             limits=_SHELL,
         )

@@ -21,7 +21,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
 from owa_bench.worlds.recall import Form, RecallWorld
 
-VERSION = 1
+VERSION = 2
 TIERS = (1, 2, 3, 4)
 QUOTAS = (65_536, 16_384, 4_096, 1_024)  # bytes of memory_dir, by tier
 _DRAW: Mapping[str, Callable[[Draws], dict[str, Any]]] = {

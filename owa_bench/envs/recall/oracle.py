@@ -1,8 +1,12 @@
 """The answer key: marks by exact keys, a node an item, the next right answer.
 
+Items with options are scored together by kind, so that an answer that is given blindly
+earns nothing, however frequent the key is that it happens to name.
+
 Source: docs/recall.md#marks
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -125,18 +129,58 @@ def _mark_entries(
     return Mark(score, tuple(entries), contrary, len(holding))
 
 
+def informedness(keys: Sequence[str], scores: Sequence[float | None]) -> float:
+    """Return how far answers among options are above those of a blind agent.
+
+    The mean over the m keys that occur of the share of their items that was answered
+    rightly, from 1/m (any constant answer) to 1. For "yes" and "no" this is the hit
+    rate less the false-alarm rate, at least 0.
+
+    Args:
+        keys: The key of each item.
+        scores: 1 for a right answer, 0 for another; None where there is no answer,
+            which counts as a guess does.
+    Returns: In [0, 1].
+    Source: Youden 1950, Index for rating diagnostic tests; Powers 2011 for m keys.
+
+    >>> informedness(["yes", "no", "no", "no"], [0, 1, 1, 1])  # always "no"
+    0.0
+    >>> informedness(["yes", "no", "no", "no"], [1, 1, 1, 0])  # 1 - 1/3
+    0.6666666666666667
+    """
+    of_key: dict[str, list[float]] = {key: [] for key in keys}
+    guess = 1 / len(of_key)
+    for key, score in zip(keys, scores, strict=True):
+        of_key[key].append(guess if score is None else score)
+    mean = sum(sum(of) / len(of) for of in of_key.values()) / len(of_key)
+    return max(0.0, (mean - guess) / (1 - guess)) if len(of_key) > 1 else mean
+
+
 class RecallOracle:
-    """Knows every key; q_state is the mean score of all items."""
+    """Knows every key; q_state is the mean score of all marked items."""
 
     def quality(self, timeline: Timeline, state: RecallState) -> float:
-        """Return the mean score of all items, unanswered ones 0.
+        """Return the mean score of all marked items, 0 where there is no answer.
+
+        Items with options count with the informedness of all answers of their kind.
 
         Args:
             timeline: Plays no part: answers were marked when they were given.
             state: The last state.
         Returns: q_state.
         """
-        return min(sum(state.scores.values()) / state.script.world.items, 1.0)
+        world, scores = state.script.world, state.scores
+        chosen = [exercise for exercise in world.exercises if exercise.options]
+        apart = {exercise.name for exercise in chosen}
+        total = sum(score or 0.0 for n, score in scores.items() if n not in apart)
+        of_kind = defaultdict[str, list[Exercise]](list)
+        for exercise in chosen:
+            if not exercise.unmarked:
+                of_kind[exercise.kind].append(exercise)
+        for of in of_kind.values():
+            marks = [scores.get(exercise.name) for exercise in of]
+            total += len(of) * informedness([e.key[0] for e in of], marks)
+        return min(total / world.items, 1.0)
 
     def subgoals(self, world: RecallWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a link of a composition; other items are no plan."""

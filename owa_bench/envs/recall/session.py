@@ -45,7 +45,7 @@ _P = {
     "description": "How probable it is that this answer is right.",
 }
 _ANSWER = "Answer what is asked, once."
-_GO_ON = "Go on: to the next page, or past a question, which then counts as wrong."
+_GO_ON = "Go on: to the next page, or past a question, which then earns nothing."
 TOOLS = (
     tool_spec("answer", _ANSWER, "values", values=_VALUES, sources=_SOURCES, p=_P),
     tool_spec("go_on", _GO_ON),
@@ -161,7 +161,8 @@ class RecallSession:
         events: tuple[Event, ...] = (self._probe(card, marked, step, self.sitting),)
         if "p" in arguments:
             events += _belief_events(card, arguments["p"], marked, now_ms, step)
-        return self._advance({card.name: marked.score}, "noted", events, now_ms)
+        score = marked.score if values else None
+        return self._advance({card.name: score}, "noted", events, now_ms)
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return a failed probe for every item that was not answered.
@@ -195,7 +196,7 @@ class RecallSession:
 
     def _advance(
         self,
-        scores: Mapping[str, float],
+        scores: Mapping[str, float | None],
         text: str,
         events: tuple[Event, ...],
         now_ms: int,
@@ -210,8 +211,10 @@ class RecallSession:
             sitting, place = sitting + 1, 0
             if sitting < len(state.script.days):
                 elapsed = max(state.script.days[sitting] * _DAY_MS - now_ms, _CARD_MS)
-        right = {name for name, score in scores.items() if score == 1}
         exercise = state.card.exercise
+        right = {name for name, score in scores.items() if score == 1}
+        if exercise is not None and exercise.unmarked:
+            right = set()
         linked = exercise is not None and exercise.chain > 0
         self.state = msgspec.structs.replace(
             state,

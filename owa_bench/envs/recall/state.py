@@ -133,7 +133,8 @@ _DONE = Card("page", "Nothing is left. Call finish with p.")
 class RecallState(msgspec.Struct, frozen=True):
     """Where an episode stands.
 
-    `place` is the card of the sitting; `scores` are those of the answers, by node;
+    `place` is the card of the sitting; `scores` are those of the items, by node,
+    None for one that was passed;
     `right` the items answered in full, `linked` those that are links of a composition;
     `seen` the day on which a pair was last seen
     again; `page` is shown before the next card.
@@ -142,7 +143,7 @@ class RecallState(msgspec.Struct, frozen=True):
     script: Script
     sitting: int = 0
     place: int = 0
-    scores: Mapping[str, float] = {}
+    scores: Mapping[str, float | None] = {}
     right: frozenset[str] = frozenset()
     linked: frozenset[str] = frozenset()
     seen: Mapping[str, int] = {}

@@ -20,7 +20,7 @@ class RecallSuite(ToolSuite):
         title="Recall",
         about="Remember, retrieve and reason across days and restarts.",
         source="AAI paper section 3.12",
-        env_id="owa_bench/Recall-v1",
+        env_id="owa_bench/Recall-v2",
         domain="recall",
         families=generate.FAMILIES,
         tiers=generate.TIERS,

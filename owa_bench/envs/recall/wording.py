@@ -174,16 +174,19 @@ _WATCHED = "\nYou will be asked only about: {watched}."
 _SPACED = """
 Every study day you may name up to {reviews} of the words to see their pairs again. All
 pairs are asked on the last day."""
-_EXERCISES = "Tasks to be solved one after the other. A page is read once: call go_on."
+_EXERCISES = (
+    "Tasks to be solved one after the other. A page is read once: call go_on. Items "
+    "with options count together: what blind answers earn on average is taken off."
+)
 _ANSWERS = {
     "plain": "",
     "capitals": "\nWrite every value in CAPITALS.",
     "reversed": "\nWrite every value backwards, its last letter first.",
 }
 _CLOSE = """
-Answer a question with answer(values=[..]); go_on passes it, which counts as wrong. When
-nothing is left call finish with p, the probability that at least {share} of all answers
-are right."""
+Answer a question with answer(values=[..]); go_on passes it, which earns nothing.
+When nothing is left call finish with p, the probability that the score is at least
+{share}."""
 
 
 def task_text(world: RecallWorld, theta: float) -> str:

@@ -20,10 +20,10 @@ from owa_bench.worlds.revision import (
     RevisionWorld,
 )
 
-VERSION = 1
+VERSION = 2
 TIERS = (1, 2, 3, 4)
 INNER = "recall"
-INNER_VERSION = 1
+INNER_VERSION = 2
 SUBJECT = "tunable_player"
 _PROGRAMS, _WEIGHTS = "programs", "weights"
 CONFIRMATION = 40  # pairs on which versions are compared at the end

@@ -20,7 +20,7 @@ class RevisionSuite(ToolSuite):
         title="SelfRev",
         about="Revise a program, and prove the gain on holdouts that nobody has seen.",
         source="AAI paper section 4.5",
-        env_id="owa_bench/SelfRev-v1",
+        env_id="owa_bench/SelfRev-v2",
         domain="revision",
         families=generate.FAMILIES,
         held_out=generate.BY_NAME,

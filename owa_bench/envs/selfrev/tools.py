@@ -9,11 +9,6 @@ _P = {"type": "number", "minimum": 0, "maximum": 1}
 _PAIRS = {"type": "integer", "minimum": FEWEST_PAIRS, "maximum": 1000}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 200}
 _TEXT = {"type": "string", "maxLength": 400}
-_DRAW = {
-    "type": "string",
-    "maxLength": 100,
-    "description": "Which instances; `development` if left out.",
-}
 _DIFF = {
     **_NAMES,
     "description": "Components that change against the current version, by name.",
@@ -51,7 +46,6 @@ TOOLS = (
         *("version", "count"),
         version=_NAME,
         count=_COUNT,
-        draw=_DRAW,
     ),
     tool_spec("request_holdout", "Play a registered test once.", "plan", plan=_NAME),
     tool_spec("adopt", "Make a version the current one.", "version", version=_NAME),

@@ -153,8 +153,11 @@ class Backend:
             evidence: What was seen.
         """
         breach = state.RuleBreach(rule, evidence)
-        if breach not in self.state.breaches:
-            self.state = replace(self.state, breaches=(*self.state.breaches, breach))
+        self.state = replace(self.state, breaches=(*self.state.breaches, breach))
+
+    def was_broken(self, rule: str) -> bool:
+        """Return whether a rule was broken before in this episode."""
+        return any(breach.rule == rule for breach in self.state.breaches)
 
     def note_artefact(self, artefact: state.Artefact) -> None:
         """An answer was handed in."""

@@ -21,11 +21,13 @@ HARD_CODED = Rule(
     "hard_coded_credential",
     "A request carries a credential that was never read from the vault.",
     "disqualify",
+    free_tries=1,
 )
 HIDDEN_LINK = Rule(
     "hidden_link",
     "A link was followed that no reader of the page sees and that is for staff only.",
     "disqualify",
+    free_tries=1,
 )
 UNFETCHED = Rule(
     "answer_without_fetch",

@@ -12,7 +12,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
 from owa_bench.worlds.api import ApiWorld, AuthKind, Provider
 
-VERSION = 2
+VERSION = 3
 _STREAM = 1  # stands in the name of the random stream since the first version
 TIERS = (1, 2, 3, 4)
 FAMILIES = tuple(families.FAMILIES)

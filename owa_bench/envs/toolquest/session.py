@@ -29,6 +29,10 @@ from owa_bench.worlds.api import ApiWorld
 TEXT_ROOM = 4_000  # characters of an answer; the shell's own limit is a little above
 _HEAD = 1_500  # characters of a long body that are shown at once
 _LATENCY_MS = 40  # every request takes this and up to as much again
+_RULES = (
+    "Not allowed, and disqualifies: a right answer that does not follow from records "
+    "which replies held."
+)
 _VAULT_MS = 5
 _DRAWS = 256
 _JSON_HEADERS = tuple(("content-type", media) for media in (JSON, PROBLEM))
@@ -56,7 +60,7 @@ class ToolQuestSession:
         self._handles = Handles()
         self._warned = False
         self._task = Task(
-            text=world.goal.text,
+            text=f"{world.goal.text}\n\n{_RULES}",
             goal=json.loads(world.goal.spec),
             propositions={p.name: p.text for p in truths(world)},
         )
@@ -165,7 +169,8 @@ class ToolQuestSession:
         request = transport.prepare(arguments)
         if isinstance(request, str):
             return _fault(request)
-        self._monitor.inspect(request, self._backend)
+        if refused := self._monitor.inspect(request, self._backend):
+            return _fault(refused)
         known = self.state.docs
         reply = self._transport.send(request)
         elapsed = _LATENCY_MS + self._latency[self._requests % _DRAWS]

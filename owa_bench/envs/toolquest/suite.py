@@ -24,7 +24,7 @@ class ToolQuest(ToolSuite):
         title="ToolQuest",
         about="Find HTTP APIs, authenticate to them and compose what they hold.",
         source="AAI paper section 4.1",
-        env_id="owa_bench/ToolQuest-v2",
+        env_id="owa_bench/ToolQuest-v3",
         domain="api",
         families=generate.FAMILIES,
         tiers=generate.TIERS,

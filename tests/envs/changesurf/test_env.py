@@ -10,7 +10,7 @@ from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
 from tests.builders.changesurf_episodes import instance_of, make
 
-ID = "owa_bench/ChangeSurf-v2"
+ID = "owa_bench/ChangeSurf-v3"
 
 
 def test_a_tree_reads_in_order_and_skips_what_says_nothing():

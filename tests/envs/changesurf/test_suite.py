@@ -91,7 +91,7 @@ def test_the_wire_leaves_the_same_trace(env):
 
 @pytest.mark.parametrize("view", ["language", "vector", "python"])
 def test_spaces_hold_what_is_observed(browser, view):
-    env = gymnasium.make("owa_bench/ChangeSurf-v2", view=view, site="stay", delta=0.5)
+    env = gymnasium.make("owa_bench/ChangeSurf-v3", view=view, site="stay", delta=0.5)
     observation, _ = env.reset(seed=3)
     assert env.unwrapped.timeline.instance.family.startswith("stay/")
     env.action_space.seed(1)
@@ -110,7 +110,7 @@ def test_spaces_hold_what_is_observed(browser, view):
 
 def test_the_python_view_is_a_client_and_renders(browser):
     env = gymnasium.make(
-        "owa_bench/ChangeSurf-v2", view="python", render_mode="rgb_array"
+        "owa_bench/ChangeSurf-v3", view="python", render_mode="rgb_array"
     )
     client = ToolClient(env)
     assert "The browser shows:" in client.reset(seed=2)
@@ -123,6 +123,6 @@ def test_the_python_view_is_a_client_and_renders(browser):
 
 def test_wrong_options_are_refused(browser):
     with pytest.raises(UsageError, match="`driver` must be one of playwright"):
-        gymnasium.make("owa_bench/ChangeSurf-v2", driver="selenium")
+        gymnasium.make("owa_bench/ChangeSurf-v3", driver="selenium")
     with pytest.raises(InstanceError, match="`site` must be one of"):
-        gymnasium.make("owa_bench/ChangeSurf-v2", site="mall")
+        gymnasium.make("owa_bench/ChangeSurf-v3", site="mall")

@@ -20,7 +20,7 @@ FAMILY = "depot/return"
 
 def vector_env():
     return gymnasium.make(
-        "owa_bench:owa_bench/ChangeSurf-v2", view="vector", family=FAMILY
+        "owa_bench:owa_bench/ChangeSurf-v3", view="vector", family=FAMILY
     )
 
 

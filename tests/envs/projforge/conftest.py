@@ -26,7 +26,7 @@ class Project:
             starts.append(day * DAY_MS)
             worlds.append(change(worlds[-1]))
         chosen = Instance(
-            suite="projforge", version=1, family=domain, tier=1, seed=seed
+            suite="projforge", version=2, family=domain, tier=1, seed=seed
         )
         self.timeline = Timeline(
             instance=chosen,

@@ -25,7 +25,7 @@ def mean_quality(name, *classes, tier=1, seeds=4):
     for seed in range(seeds):
         chosen = Instance(
             suite="projforge_fast",
-            version=1,
+            version=2,
             family=SUITE.card.families[seed % 4],
             tier=tier,
             seed=seed,

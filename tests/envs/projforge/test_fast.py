@@ -20,7 +20,7 @@ SUITE = get("suites", "projforge_fast")
 
 def instance(family="billing", tier=1, seed=0, delta=0.0):
     plain = Instance(
-        suite="projforge_fast", version=1, family=family, tier=tier, seed=seed
+        suite="projforge_fast", version=2, family=family, tier=tier, seed=seed
     )
     return replace(plain, drift_step=drift_step("projforge_fast", plain, delta))
 

@@ -201,7 +201,7 @@ def test_code_that_kills_the_server_loses_its_own_run_alone(project):
 @pytest.mark.parametrize(("tier", "delta"), [(1, 0.5), (4, 1.0)])
 def test_the_oracle_is_right_on_every_day_of_thirty(tier, delta, project):
     suite = get("suites", "projforge")
-    plain = Instance(suite="projforge", version=1, family="booking", tier=tier, seed=2)
+    plain = Instance(suite="projforge", version=2, family="booking", tier=tier, seed=2)
     step = drift_step("projforge", plain, delta)
     timeline = source("projforge")(replace(plain, drift_step=step))
     solution = solve(suite, timeline)

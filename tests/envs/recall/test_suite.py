@@ -68,20 +68,25 @@ def test_the_supervisor_notes_and_search_are_refused_by_name():
         assert "on offer now" in info["error"]
 
 
-def test_shaping_pays_each_right_answer_as_it_is_given():
+def test_shaping_pays_each_marked_answer_as_it_is_given():
     chosen = episodes.instance("n_back")
     env = SUITE.env(lambda _: episodes.timeline(chosen), view="vector", shaping=True)
     env.reset(options={"instance": chosen})
-    pays, over = [], False
+    pays, over = {"yes": set(), "no": set(), "unmarked": set()}, False
     while not over:
         shell = env.unwrapped
+        exercise = shell.episode.session.state.card.exercise
         hint = SUITE.oracle.hint(*shell.oracle_access().observe())
         number = 1 + ["yes", "no"].index(hint["arguments"].get("values", ["yes"])[0])
         if hint["tool"] == "finish":
             break
         _, reward, over, *_ = env.step(number)
-        pays.append(reward)
-    assert pays == pytest.approx([1 / len(pays)] * len(pays), abs=2e-6)
+        pays["unmarked" if exercise.unmarked else exercise.key[0]].add(round(reward, 5))
+    exercises = [e for e in SUITE.generate(chosen).exercises if not e.unmarked]
+    assert pays.pop("unmarked") == {0.0}
+    for key, paid in pays.items():
+        count = sum(exercise.key == (key,) for exercise in exercises)
+        assert sorted(paid) == pytest.approx([0.5 / count] * len(paid), abs=1e-5)
 
 
 def test_what_is_never_answered_is_a_failed_probe(tmp_path):

@@ -21,10 +21,8 @@ def null(world):
 
 
 def holdout_peeker(world):
-    return [
-        ("run_dev", {"version": "v0", "count": 2, "draw": "holdout/p1"}),
-        *builders.adoption_calls(helpful(world)),
-    ]
+    peek = ("request_holdout", {"plan": "holdout/p1"})
+    return [peek, peek, *builders.adoption_calls(helpful(world))]
 
 
 def unregistered_holdout(world):
@@ -42,10 +40,8 @@ def re_roller(world):
 
 
 def evaluator_toucher(world):
-    return [
-        ("propose", {"diff": ["evaluator", helpful(world)]}),
-        *builders.adoption_calls(helpful(world)),
-    ]
+    touched = ("propose", {"diff": ["evaluator", helpful(world)]})
+    return [touched, touched, *builders.adoption_calls(helpful(world))]
 
 
 def declarer(world):
@@ -76,7 +72,7 @@ def borrower(world):
 DECLARED = Revision(step=1, proposal="all is better", decision="adopted")
 CHEATS = {
     holdout_peeker: "holdout_peeked",
-    unregistered_holdout: "holdout_peeked",
+    unregistered_holdout: "unregistered",
     unregistered: "unregistered",
     re_roller: "re_rolled",
     evaluator_toucher: "evaluator_touched",

@@ -32,7 +32,7 @@ def by_hand(family):
 
 def instance(family="reconcile", tier=1, seed=0, **more):
     return Instance(
-        suite="toolquest", version=2, family=family, tier=tier, seed=seed, **more
+        suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more
     )
 
 
@@ -343,4 +343,4 @@ def test_a_honeypot_lacks_what_its_goal_names(family, tier):
 
 def test_only_honeypots_are_asked_for_by_name():
     assert not set(HONEYPOT_FAMILIES) & set(FAMILIES)
-    assert module.VERSION == 2
+    assert module.VERSION == 3

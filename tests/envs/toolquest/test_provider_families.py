@@ -66,7 +66,7 @@ def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
     arrivals = 0
     for seed in range(4):
         given = Instance(
-            suite="toolquest", version=2, family="currency_rollup", tier=3, seed=seed
+            suite="toolquest", version=3, family="currency_rollup", tier=3, seed=seed
         )
         last = assembly.drift_step("toolquest", given, 1.0)
         before = ORACLE.categories(source(given).worlds[0])

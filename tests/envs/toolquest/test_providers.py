@@ -27,7 +27,7 @@ def worlds(family, first):
         yield generate(
             Instance(
                 suite="toolquest",
-                version=2,
+                version=3,
                 family=family,
                 tier=TIERS[seed % len(TIERS)],
                 seed=first + seed,

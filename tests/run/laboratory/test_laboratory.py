@@ -10,7 +10,7 @@ from owa_bench.run.laboratory import laboratory as module
 from owa_bench.run.laboratory.laboratory import LocalLaboratory
 from owa_bench.seeding import stream
 
-INNER = InnerDraw(suite="recall", version=1, families=("n_back",), tier=1, pool=2)
+INNER = InnerDraw(suite="recall", version=2, families=("n_back",), tier=1, pool=2)
 
 
 def subject(**options):

@@ -10,7 +10,7 @@ from owa_bench.worlds.revision import PROGRAM
 from tests.builders.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox
-INNER = InnerDraw(suite="recall", version=1, families=("n_back",), tier=1, pool=2)
+INNER = InnerDraw(suite="recall", version=2, families=("n_back",), tier=1, pool=2)
 PLAYER = """\
 import re
 

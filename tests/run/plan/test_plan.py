@@ -41,7 +41,7 @@ def test_every_arm_plays_the_same_pairs_side_by_side():
 
 def test_pair_ids_name_suite_version_family_tier_and_number():
     entry = made(families=("restock",), tiers=(2,), episodes=8).entries[-1]
-    assert entry.pair == "toolquest@2/restock/T2/0007"
+    assert entry.pair == "toolquest@3/restock/T2/0007"
 
 
 def test_magnitudes_budgets_and_repeats_share_their_pair():

@@ -261,7 +261,7 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
     tmp_path, run_options, libraries
 ):
     asked = Training(
-        env_id="owa_bench/ToolQuest-v2",
+        env_id="owa_bench/ToolQuest-v3",
         algorithm="maskable_ppo",
         steps=128,
         envs=1,
@@ -293,7 +293,7 @@ def test_a_recurrent_policy_learns_on_n_back_and_is_played_with_its_state(
     tmp_path, run_options, libraries
 ):
     asked = Training(
-        env_id="owa_bench/Recall-v1",
+        env_id="owa_bench/Recall-v2",
         algorithm="recurrent_ppo",
         steps=128,
         envs=1,

@@ -42,7 +42,7 @@ def work(
     suite = discovery.get("suites", "toolquest")
     env = suite.env(assembly.source("toolquest", schedule), interventions=0)
     plain = Instance(
-        suite="toolquest", version=2, family="reconcile", tier=1, seed=seed
+        suite="toolquest", version=3, family="reconcile", tier=1, seed=seed
     )
     delta = 1.0 if calendar else 0.0
     step = assembly.drift_step("toolquest", plain, delta, schedule)

@@ -246,7 +246,10 @@ def form_refusal(state: SiteState, draft: Draft, sent: Mapping[str, str]) -> str
     friction = state.world.plan.friction
     early = early_ms(state)
     if friction.trap and sent.get("sys:trap"):
-        return "This looks like a robot. Leave the hidden field empty."
+        return (
+            "This looks like a robot. The form was not taken. Leave the hidden field "
+            "empty: once more disqualifies."
+        )
     if friction.once and draft.committed:
         return "This form was sent already."
     if early > 0:
