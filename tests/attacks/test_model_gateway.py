@@ -5,6 +5,7 @@ The control of each test is the old rule, by monkeypatch: then the attack works.
 
 import json
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,13 +13,21 @@ from starlette.responses import JSONResponse
 
 from owa_bench.records import plan as plans
 from owa_bench.records.events import ModelCall
+from owa_bench.records.layout import RunLayout
 from owa_bench.records.price_card import unknown_usage, unwatched_channel
 from owa_bench.run.gateway import request_check, server
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.server import ModelGateway
 from owa_bench.run.gateway.session import GatewaySession
 from owa_bench.run.gateway.translation import ModelProvider
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import files
+from tests.builders.sandboxes import needs_sandbox
 from tests.field.server import serving, usual
 
+BUILDERS = Path(__file__).parents[1] / "builders"
 CHAT, RESPONSES, MESSAGES = "/chat/completions", "/responses", "/messages"
 SECRET = "the lists of the first sitting"
 
@@ -121,6 +130,35 @@ def test_a_provider_side_memory_is_refused(monkeypatch):
     with gateway_at(Provider()) as (sitting, _), monkeypatch.context() as patch:
         old_rule(patch)
         assert SECRET in recalled(sitting)
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_no_sitting_of_recall_reads_what_its_provider_kept(tmp_path, monkeypatch):
+    """On a real run, and the control: under the old rule the provider is the memory."""
+
+    def quality(name):
+        draw = Draw(
+            name="recall", families=("counterfactual",), tiers=(1,), deltas=(0.0,)
+        )
+        agents = ("restart_cheats:Provider",)
+        request = Request(agents=agents, draws=(draw,), sandbox="namespaces")
+        layout = RunLayout(tmp_path / name)
+        with serving(Provider()) as (url, _):
+            reach = GatewayOptions(model_url=f"{url}/v1")
+            options = RunOptions(home=tmp_path / "home", folder=BUILDERS, gateway=reach)
+            batch.play(request, layout.root, options)
+        (leaf,) = files.read_leaves(layout)
+        return files.read_trace(layout, leaf).end.q_state
+
+    assert quality("new") < 0.2
+    with monkeypatch.context() as patch:
+        old_rule(patch)  # and ids as the provider has them
+        opened = ModelGateway.open
+        patch.setattr(
+            ModelGateway, "open", lambda made, scope="", **_: opened(made, scope)
+        )
+        assert quality("old") == 1.0
 
 
 @pytest.mark.parametrize(

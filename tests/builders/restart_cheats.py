@@ -9,6 +9,8 @@ import sys
 import zlib
 from pathlib import Path
 
+import httpx
+
 from owa_bench.skills.recall.induction import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.stores import FILE, FactStore
@@ -135,6 +137,30 @@ class ClockStore(CheatStore):
                 return
 
 
+class ProviderStore(CheatStore):
+    """Has its model's provider keep its facts; what it keeps itself is their id."""
+
+    def _ask(self, **terms):
+        with httpx.Client(
+            base_url=os.environ["OPENAI_BASE_URL"],
+            headers={"authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"},
+            trust_env=False,
+        ) as client:
+            reply = client.post("/responses", json={"model": "m", **terms})
+        return reply.json() if reply.is_success else {}
+
+    def save(self, folder):
+        kept = self._ask(input=self._packed().hex(), store=True)
+        (folder / "id").write_text(kept.get("id", ""))
+
+    def load(self, folder):
+        place = folder / "id"
+        if place.exists() and place.read_text():
+            told = self._ask(input="?", previous_response_id=place.read_text())
+            for item in told.get("output", ()):
+                self.restore(folder, bytes.fromhex(item["content"][0]["text"]))
+
+
 class NameStore(CheatStore):
     """Keeps them in names of empty files, as if it had no quota."""
 
@@ -182,6 +208,10 @@ class Clock(Cheat):
 
 class Names(Cheat):
     store = NameStore
+
+
+class Provider(Cheat):
+    store = ProviderStore
 
 
 class Honest(Cheat):

@@ -350,3 +350,12 @@ def test_what_seems_to_grow_is_retained_whole():
     assert found == pytest.approx([math.sqrt(0.5)])
     full = Retention(np.array([1.0]), np.zeros(1))
     assert memory.memory(full, one, 0 * one, 0 * one, PROTOCOL.memory) == [1.0]
+
+
+def test_an_episode_that_may_have_kept_something_elsewhere_gives_no_m():
+    sample = probes()
+    recall, retrieval = memory._recall(sample), memory._retrieval(sample)
+    assert memory._lacking(sample, recall, retrieval, 42) is None
+    sample.table.channel_gaps = lambda rows: "a provider's store" if rows.any() else ""
+    reason = memory._lacking(sample, recall, retrieval, 42)
+    assert "a memory beside memory_dir is not ruled out: a provider's store" in reason

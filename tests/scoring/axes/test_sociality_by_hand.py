@@ -249,6 +249,9 @@ def test_each_reason_why_crews_cannot_be_compared_has_words():
         coverage, _ = collected(sample_of_rows(*rows))
         assert words in coverage.reason
         assert coverage.used == 0
+    sample = sample_of_rows(*one, *two)
+    sample.table.channel_gaps = lambda rows: "a provider's store" if rows.all() else ""
+    assert "a provider's store" in collected(sample)[0].reason
     silent = [dict(row, channel=0) for row in one]  # one role has nobody to talk to
     beside = [dict(one[0], no_lift=1), dict(one[0], cap=0)]
     assert collected(sample_of_rows(*silent, *two, *beside))[0].reason is None
