@@ -4,7 +4,6 @@ Shares with the recorder only the schema (`records`) and the hash functions
 (`canonical`). Source: `docs/traces.md#hash-chain`.
 """
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records import trace
-from owa_bench.records.layout import Reveal, RunLayout, refuse_hostile_files
+from owa_bench.records.bounds import lines_of, read_document, refuse_hostile_files
+from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard, episode_cost
@@ -26,9 +26,10 @@ from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
 from owa_bench.records.registry import Registry, read_registry
-from owa_bench.records.shards import TraceFrame, index_shard, is_attempt_id
+from owa_bench.records.shards import TraceFrame, index_shards, is_attempt_id
 from owa_bench.report.attempts import RecordedAttempt, read_attempt
 
+_MOST_FAULTS = 100  # of leaves.jsonl
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 
 
@@ -143,7 +144,7 @@ class Bundle:
         """Return the revealed master and nonce, None before `escrow reveal`."""
         if not self.layout.reveal.exists():
             return None
-        document = document_of(self.layout.reveal)
+        document = read_document(self.layout.reveal)
         try:
             return Reveal(str(document["master"]), str(document["nonce"]))
         except KeyError as error:
@@ -163,7 +164,7 @@ def read(run_dir: Path) -> Bundle:
     layout = RunLayout(Path(run_dir))
     _refuse_no_run(layout)
     refuse_hostile_files(layout)
-    document = document_of(layout.plan)
+    document = read_document(layout.plan)
     index, torn, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
@@ -178,26 +179,6 @@ def read(run_dir: Path) -> Bundle:
         torn=torn,
         faults=faults,
     )
-
-
-def document_of(path: Path) -> dict[str, Any]:
-    """Return a JSON object file of the run; RunDirectoryError if it is not one."""
-    try:
-        document = json.loads(_bytes(path), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(
-            f"{path} must be a whole JSON document, got: {error}."
-        ) from error
-    if not isinstance(document, dict):
-        raise RunDirectoryError(
-            f"{path} must hold a JSON object, got {type(document).__name__}."
-        )
-    return document
-
-
-def _refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _refuse_no_run(layout: RunLayout) -> None:
@@ -240,19 +221,15 @@ def _index_shards(
     layout: RunLayout,
 ) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[str, ...], tuple[str, ...]]:
     """Return the frames of every attempt, the torn shards, and the faults."""
-    frames: dict[str, list[TraceFrame]] = defaultdict(list)
-    torn: list[str] = []
-    faults: list[str] = []
-    for path in sorted(layout.shards.glob("*.jsonl.zst")):
-        shard = index_shard(path)
-        for frame in shard.frames:
-            if is_attempt_id(frame.attempt_id):
-                frames[frame.attempt_id].append(frame)
-            else:
-                faults.append(f"{path.name}: `{frame.attempt_id}` names no attempt")
-        faults += shard.faults
-        torn += [path.name] if shard.torn else []
-    return {k: tuple(v) for k, v in frames.items()}, tuple(torn), tuple(faults)
+    found, shards = index_shards(sorted(layout.shards.glob("*.jsonl.zst")))
+    faults = [fault for shard in shards for fault in shard.faults]
+    faults += [
+        f"{frames[0].shard}: `{name}` names no attempt"
+        for name, frames in found.items()
+        if not is_attempt_id(name)
+    ]
+    frames = {k: tuple(v) for k, v in found.items() if is_attempt_id(k)}
+    return frames, tuple(shard.name for shard in shards if shard.torn), tuple(faults)
 
 
 def _recorded_leaves(
@@ -262,15 +239,16 @@ def _recorded_leaves(
 
     A last line without its newline was cut off by a crash and is left out.
     """
-    if not layout.leaves.exists():
-        return (), ()
     leaves: list[trace.Leaf] = []
     faults: list[str] = []
-    for number, row in enumerate(layout.leaves.read_bytes().split(b"\n")[:-1], 1):
+    for number, row in enumerate(lines_of(layout.leaves), 1):
         try:
             leaves.append(msgspec.json.decode(row, type=trace.Leaf))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
+        if len(faults) == _MOST_FAULTS:
+            faults.append("what follows was not read")
+            break
     return tuple(leaves), tuple(faults)
 
 

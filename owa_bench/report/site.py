@@ -25,11 +25,12 @@ from markupsafe import Markup, escape
 
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records import events
+from owa_bench.records.bounds import read_document
 from owa_bench.records.events import ENCODER, AnyEvent, Artifact, EpisodeStart, Evidence
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.report.attempts import RecordedAttempt
-from owa_bench.report.bundle import Bundle, document_of, read
+from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.templates import own_file, page_template
 
 # --- files of parts: texts, arrays, pictures, events of attempts ----------------------
@@ -328,7 +329,7 @@ def _verdicts(bundle: Bundle) -> list[dict[str, Any]]:
     """Return the verdicts of the run's report with their gates, none without one."""
     if not bundle.layout.report.exists():
         return []
-    judgement = document_of(bundle.layout.report).get("judgement", {})
+    judgement = read_document(bundle.layout.report).get("judgement", {})
     verdicts: list[dict[str, Any]] = judgement.get("verdicts", [])
     return verdicts
 

@@ -16,6 +16,7 @@ import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
+from owa_bench.records.bounds import decode_document, lines_of
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.shards import (
@@ -101,14 +102,11 @@ def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     Raises:
         TraceError: Any other line is not a leaf.
     """
-    if not layout.leaves.exists():
-        return ()
     leaves = []
-    lines = layout.leaves.read_bytes().split(b"\n")[:-1]
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines_of(layout.leaves), 1):
         try:
             leaves.append(_LEAF_DECODER.decode(line))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise TraceError(
                 f"Line {number} of {layout.leaves} is not a leaf: {error}. "
                 "`owa-bench run --resume` makes the file again from the shards."
@@ -195,7 +193,7 @@ def plan_digest(layout: RunLayout) -> str:
         RunDirectoryError: There is no readable plan.
     """
     try:
-        return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
+        return document_digest(decode_document(layout.plan.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
         raise RunDirectoryError(
