@@ -33,10 +33,10 @@ _CONTROLS = {
 
 
 def printable(text: str) -> str:
-    """Return a text that a terminal shows as it is: what controls it is escaped.
+    r"""Return a text that a terminal shows as it is: what controls it is escaped.
 
-    >>> printable("\\x1b[31mred")
-    '\\\\x1b[31mred'
+    >>> print(printable("\x1b[31mred"))
+    \x1b[31mred
     """
     return text.translate(_CONTROLS)
 

@@ -9,11 +9,15 @@ every list of lines by `lines_of`. What frames unpack to is bounded in `records.
 Source: docs/check-a-report.md#hostile-directories.
 """
 
+import io
+import math
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from owa_bench import bounded_json
 from owa_bench.errors import CheckFailure, RunDirectoryError
@@ -26,6 +30,7 @@ LARGEST_SHARD = 1 << 31  # bytes, of a shard or a pack; forty million events [D]
 LARGEST_LEAF = 1 << 20  # bytes of a line of leaves.jsonl [D]
 MOST_FILES = 100_000  # files and folders [D]
 DEEPEST = 16  # folders inside each other [D]
+MOST_NUMBERS = 1 << 22  # of a recorded array [D]
 MOST_VALUES = 1 << 21  # of a JSON document; a plan has some 25 an entry [D]
 
 
@@ -207,6 +212,40 @@ def read_document(path: Path) -> dict[str, Any]:
             f"{path} must hold a JSON object, got {type(document).__name__}."
         )
     return document
+
+
+def decode_array(data: bytes) -> np.ndarray:
+    """Return the array that the bytes of a .npy file hold.
+
+    Args:
+        data: Format 1.0, as `np.save` writes it.
+
+    Returns:
+        The array, of numbers or truth values.
+
+    Raises:
+        ValueError: It is none, or holds more numbers than an episode records.
+
+    >>> stream = io.BytesIO()
+    >>> np.save(stream, np.eye(2))
+    >>> decode_array(stream.getvalue()).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    stream = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("an array must be of format 1.0")
+        shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"the head of the array does not read: {error}") from error
+    size = math.prod(shape)
+    if max(size, *shape, 0) > MOST_NUMBERS or kind.kind not in "biuf":
+        raise ValueError(
+            f"an array must hold at most {MOST_NUMBERS:,} numbers, got {shape}, {kind}"
+        )
+    if len(body := stream.read()) != size * kind.itemsize:
+        raise ValueError(f"an array of {shape} has another length than its numbers")
+    return np.frombuffer(body, kind).reshape(shape, order="F" if fortran else "C")
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

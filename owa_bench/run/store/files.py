@@ -16,7 +16,7 @@ import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records.bounds import decode_document, lines_of
+from owa_bench.records.bounds import decode_document, lines_of, refuse_hostile_files
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.shards import (
@@ -191,7 +191,10 @@ def plan_digest(layout: RunLayout) -> str:
 
     Raises:
         RunDirectoryError: There is no readable plan.
+        CheckFailure: It holds files that no run holds.
     """
+    if layout.plan.exists():
+        refuse_hostile_files(layout)
     try:
         return document_digest(decode_document(layout.plan.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
