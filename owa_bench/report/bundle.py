@@ -7,7 +7,7 @@ Shares with the recorder only the schema (`records`) and the hash functions
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from owa_bench.canonical import document_digest
-from owa_bench.errors import OwaError, RunDirectoryError, TraceError
+from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
 from owa_bench.records.bounds import lines_of, read_document, refuse_hostile_files
+from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms
 from owa_bench.records.plan import Plan, fault
@@ -26,8 +27,19 @@ from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
 from owa_bench.records.registry import Registry, read_registry
-from owa_bench.records.shards import TraceFrame, index_shards, is_attempt_id
-from owa_bench.report.attempts import RecordedAttempt, read_attempt
+from owa_bench.records.shards import (
+    ShardIndex,
+    TraceFrame,
+    index_shards,
+    is_attempt_id,
+)
+from owa_bench.report.attempts import (
+    RecordedAttempt,
+    failed_end,
+    failed_start,
+    lost_attempt,
+    read_attempt,
+)
 
 _MOST_FAULTS = 100  # of leaves.jsonl
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
@@ -39,7 +51,8 @@ class Bundle:
 
     `leaves` are computed from the shards; `recorded_leaves` are the lines of
     `leaves.jsonl`, `leaf_faults` name those that are no leaf. `torn` names shards that
-    end inside an open frame, `faults` bytes that do not read.
+    end inside an open frame, `damaged` those with whole frames behind one that does
+    not read, `faults` bytes that do not read.
     """
 
     layout: RunLayout
@@ -51,6 +64,7 @@ class Bundle:
     recorded_leaves: tuple[trace.Leaf, ...]
     leaf_faults: tuple[str, ...]
     torn: tuple[str, ...]
+    damaged: frozenset[str]
     faults: tuple[str, ...]
 
     @cached_property
@@ -107,21 +121,59 @@ class Bundle:
 
     def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""
-        for name in sorted(self.index, key=_plan_order):
+        lost = self._lost.keys() - self.index.keys()
+        for name in sorted({*self.index, *lost}, key=_plan_order):
             yield self._read(name)
 
     def _read(self, name: str) -> RecordedAttempt:
-        return read_attempt(self.layout.shards, self.index[name], self.plan_digest)
+        frames, recorded = self.index.get(name), self._lost.get(name)
+        if frames is None:
+            return lost_attempt(name)
+        attempt = read_attempt(self.layout.shards, frames, self.plan_digest)
+        holed = frames[0].shard in self.damaged and attempt.closing is None
+        if holed and attempt.leaf != recorded and not attempt.faults:
+            return replace(attempt, faults=(f"{name}: its last frames do not read",))
+        return attempt
+
+    @cached_property
+    def _lost(self) -> dict[str, trace.Leaf]:
+        """The leaves on record of damaged shards, by attempt."""
+        planned = {entry.index for entry in self.plan.entries}
+        return {
+            leaf.attempt_id: leaf
+            for leaf in self.recorded_leaves
+            if leaf.shard in self.damaged
+            and leaf.index in planned
+            and leaf.attempt_id == trace.attempt_id(leaf.index, leaf.attempt)
+        }
+
+    @property
+    def unreadable(self) -> tuple[RecordedAttempt, ...]:
+        """The attempts that do not read; each counts as a failure of quality 0."""
+        names = [x.attempt_id for x in self.leaves if x.status == "unreadable"]
+        return tuple(map(self._read, names))
 
     def traces(self) -> Iterator[trace.Trace]:
-        """Yield the counted attempts in plan order; TraceError where one is broken."""
+        """Yield the counted attempts in plan order.
+
+        One that does not read is a failure of quality 0, with nothing in its favour: it
+        is left out only where no other episode says what its start was.
+        """
+        entries = {entry.index: entry for entry in self.plan.entries}
         for leaf in self.counting_leaves:
             if leaf is None:
                 continue
             attempt = self._read(leaf.attempt_id)
-            if attempt.faults:
-                raise TraceError(attempt.faults[0])
-            yield trace.Trace(leaf, attempt.events)
+            if not attempt.faults:
+                yield trace.Trace(leaf, attempt.events)
+            elif start := failed_start(attempt, entries[leaf.index], self._starts):
+                yield trace.Trace(leaf, (start, failed_end(attempt)))
+
+    @cached_property
+    def _starts(self) -> tuple[EpisodeStart, ...]:
+        """The starts of all attempts that have one."""
+        firsts = (next(iter(attempt.events), None) for attempt in self.attempts())
+        return tuple(first for first in firsts if isinstance(first, EpisodeStart))
 
     def lost_costs(self, prices: PriceCard) -> dict[int, float]:
         """Return what the agent used in attempts that do not count, by plan index.
@@ -165,7 +217,7 @@ def read(run_dir: Path) -> Bundle:
     _refuse_no_run(layout)
     refuse_hostile_files(layout)
     document = read_document(layout.plan)
-    index, torn, faults = _index_shards(layout)
+    index, shards, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
         layout=layout,
@@ -176,7 +228,8 @@ def read(run_dir: Path) -> Bundle:
         index=index,
         recorded_leaves=leaves,
         leaf_faults=leaf_faults,
-        torn=torn,
+        torn=tuple(shard.name for shard in shards if shard.torn),
+        damaged=frozenset(shard.name for shard in shards if shard.damaged),
         faults=faults,
     )
 
@@ -219,8 +272,8 @@ def _bytes(path: Path) -> bytes:
 
 def _index_shards(
     layout: RunLayout,
-) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[str, ...], tuple[str, ...]]:
-    """Return the frames of every attempt, the torn shards, and the faults."""
+) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[ShardIndex, ...], tuple[str, ...]]:
+    """Return the frames of every attempt, the shards, and the faults."""
     found, shards = index_shards(sorted(layout.shards.glob("*.jsonl.zst")))
     faults = [fault for shard in shards for fault in shard.faults]
     faults += [
@@ -229,7 +282,7 @@ def _index_shards(
         if not is_attempt_id(name)
     ]
     frames = {k: tuple(v) for k, v in found.items() if is_attempt_id(k)}
-    return frames, tuple(shard.name for shard in shards if shard.torn), tuple(faults)
+    return frames, shards, tuple(faults)
 
 
 def _recorded_leaves(
