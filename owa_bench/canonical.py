@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -50,6 +51,12 @@ class _Envelope(msgspec.Struct, frozen=True):
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of `data` in lower-case hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in lower-case hex, read a part at a time."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(document: Any) -> bytes:

@@ -2,9 +2,10 @@
 
 Whoever reads a run directory pays for what its files unpack to. So the frames of a
 directory may unpack to `FLOOR` bytes and to `DENSEST` times the bytes on the disk,
-where each line or blob counts at least `LEAST_WEIGHT` bytes. The writer holds to that
-whatever an agent says: behind a denser frame it writes a skippable frame of zeros
-(RFC 8878, section 3.1.2), which every zstd reader passes over.
+where each line or blob counts at least `LEAST_WEIGHT` bytes, and each frame at least
+`FRAME_WEIGHT`. The writer holds to that whatever an agent says: beside a denser frame
+it writes a skippable frame of zeros (RFC 8878, section 3.1.2), which every zstd reader
+passes over.
 
 Source: docs/traces.md#hash-chain.
 """
@@ -21,6 +22,7 @@ from owa_bench.errors import CheckFailure, TraceError
 FLOOR = 1 << 27  # bytes [D]
 DENSEST = 32  # traces pack to a fifth, transcripts to a quarter [D]
 LEAST_WEIGHT = 512  # bytes; a line packs to some 44 [D]
+FRAME_WEIGHT = 1 << 14  # bytes that a frame counts at least [D]
 _FAULT_WEIGHT = 1 << 16  # bytes that a damaged frame counts at least [D]
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x50\x2a\x4d\x18"
@@ -78,17 +80,17 @@ class DecodingRoom:
             raise CheckFailure(
                 f"the files of {self._size:,} bytes must unpack to at most {FLOOR:,} "
                 f"bytes and {DENSEST} times their own, a line or blob counting at "
-                f"least {LEAST_WEIGHT}; they unpack to more. No run is so dense"
+                f"least {LEAST_WEIGHT} and a frame {FRAME_WEIGHT}: no run is denser"
             )
 
 
 def weight_of(content: int, parts: int) -> int:
     """Return the bytes that a frame counts, of so many bytes in so many parts.
 
-    >>> weight_of(100, 2)
-    1024
+    >>> weight_of(100, 2), weight_of(100, 64)
+    (16384, 32768)
     """
-    return max(content, LEAST_WEIGHT * parts)
+    return max(content, LEAST_WEIGHT * parts, FRAME_WEIGHT)
 
 
 def padding(length: int, weight: int) -> bytes:
@@ -101,8 +103,8 @@ def padding(length: int, weight: int) -> bytes:
     Returns:
         A skippable frame; empty behind a frame that needs none.
 
-    >>> len(padding(10, 32 * 100)), padding(100, 32 * 100)
-    (90, b'')
+    >>> len(padding(500, 16384)), padding(512, 16384)
+    (12, b'')
     """
     lacking = -(-weight // DENSEST) - length
     if lacking <= 0:

@@ -64,7 +64,7 @@ class TraceFrame(NamedTuple):
 class ShardIndex(NamedTuple):
     """The frames of one shard; `torn` counts the bytes of an open frame at its end.
 
-    `damaged`: whole frames follow one that does not read.
+    `damaged`: whole frames follow one that does not read, which no crash leaves so.
     """
 
     name: str

@@ -51,8 +51,8 @@ class Bundle:
 
     `leaves` are computed from the shards; `recorded_leaves` are the lines of
     `leaves.jsonl`, `leaf_faults` name those that are no leaf. `torn` names shards that
-    end inside an open frame, `damaged` those with whole frames behind one that does
-    not read, `faults` bytes that do not read.
+    end inside an open frame, `faulty` those with bytes that do not read, `damaged`
+    those with whole frames behind such bytes; `faults` name the bytes.
     """
 
     layout: RunLayout
@@ -64,6 +64,7 @@ class Bundle:
     recorded_leaves: tuple[trace.Leaf, ...]
     leaf_faults: tuple[str, ...]
     torn: tuple[str, ...]
+    faulty: frozenset[str]
     damaged: frozenset[str]
     faults: tuple[str, ...]
 
@@ -130,19 +131,20 @@ class Bundle:
         if frames is None:
             return lost_attempt(name)
         attempt = read_attempt(self.layout.shards, frames, self.plan_digest)
-        holed = frames[0].shard in self.damaged and attempt.closing is None
-        if holed and attempt.leaf != recorded and not attempt.faults:
+        holed = frames[0].shard in self.damaged or recorded is not None
+        cut = attempt.closing is None and attempt.leaf != recorded
+        if holed and cut and not attempt.faults:
             return replace(attempt, faults=(f"{name}: its last frames do not read",))
         return attempt
 
     @cached_property
     def _lost(self) -> dict[str, trace.Leaf]:
-        """The leaves on record of damaged shards, by attempt."""
+        """The leaves on record of shards that do not read in full, by attempt."""
         planned = {entry.index for entry in self.plan.entries}
         return {
             leaf.attempt_id: leaf
             for leaf in self.recorded_leaves
-            if leaf.shard in self.damaged
+            if leaf.shard in self.faulty
             and leaf.index in planned
             and leaf.attempt_id == trace.attempt_id(leaf.index, leaf.attempt)
         }
@@ -229,6 +231,7 @@ def read(run_dir: Path) -> Bundle:
         recorded_leaves=leaves,
         leaf_faults=leaf_faults,
         torn=tuple(shard.name for shard in shards if shard.torn),
+        faulty=frozenset(shard.name for shard in shards if shard.faults),
         damaged=frozenset(shard.name for shard in shards if shard.damaged),
         faults=faults,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench.canonical import canonical_json, public_bytes, seal, sha256
+from owa_bench.canonical import canonical_json, file_digest, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.people import read_norms, refuse_other_terms
@@ -156,7 +156,7 @@ def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
 def trace_digests(layout: RunLayout) -> dict[str, str]:
     """Return the SHA-256 of every shard by its name in the statement."""
     return {
-        f"trace/{path.name}": sha256(path.read_bytes())
+        f"trace/{path.name}": file_digest(path)
         for path in sorted(layout.shards.glob("*.jsonl.zst"))
         if path.is_file()
     }

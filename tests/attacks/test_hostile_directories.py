@@ -217,6 +217,7 @@ SLIGHT = frozenset(
         *("a registry with a key of many parts", "a registry nested without end"),
         *("a registry of tables in tables", "a reveal nested deeply"),
         *("a page of gigabytes", "blobs without end", "a shard of zeros"),
+        "one frame of 14 GB",
     }
 )
 
@@ -287,9 +288,8 @@ def test_every_command_ends_by_itself_and_says_why(whole, tmp_path, name, regist
     words = commands(run.root, tmp_path, registry)
     for command, end in zip(words, ends(words.values(), tmp_path), strict=True):
         where = (name, command, end)
-        assert end["code"] in ((0, 1, 2) if name in SLIGHT else (1, 2)) or (
-            command == "leaderboard" and end["code"] == 0
-        ), where
+        may_pass = name in SLIGHT or command in ("leaderboard", "reveal", "prune")
+        assert end["code"] in ((0, 1, 2) if may_pass else (1, 2)), where
         assert len(end["err"]) <= 1, where
         assert all(line.startswith(("error: ", "note: ")) for line in end["err"]), where
         assert end["err"] or end["code"] == 0, where

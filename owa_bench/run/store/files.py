@@ -141,7 +141,10 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     digest = plan_digest(layout)
     found, shards = index_shards(shard_paths(layout))
     damaged = {shard.name for shard in shards if shard.damaged}
-    recorded = _recorded(layout)
+    faulty = {shard.name for shard in shards if shard.faults}
+    recorded = {
+        name: leaf for name, leaf in _recorded(layout).items() if leaf.shard in faulty
+    }
     leaves = [
         _leaf(layout, name, frames, digest, recorded.get(name), damaged)
         for name, frames in found.items()
@@ -149,7 +152,7 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     leaves += [
         msgspec.structs.replace(leaf, status="unreadable")
         for name, leaf in recorded.items()
-        if name not in found and leaf.shard in damaged
+        if name not in found
     ]
     leaves.sort(key=lambda leaf: (leaf.index, leaf.attempt))
     return tuple(leaves)
@@ -245,7 +248,8 @@ def _recorded(layout: RunLayout) -> dict[str, Leaf]:
     for line in lines_of(layout.leaves):
         with contextlib.suppress(*_NO_LEAF):
             leaf = _LEAF_DECODER.decode(line)
-            leaves[leaf.attempt_id] = leaf
+            if leaf.attempt_id == attempt_id(leaf.index, leaf.attempt):
+                leaves[leaf.attempt_id] = leaf
     return leaves
 
 
@@ -265,7 +269,7 @@ def _leaf(
             f"Attempt {name} is in {places[0].shard} and {places[-1].shard}."
         )
     frames = [read_frame(path, place.offset, place.length) for place in places]
-    holed = path.name in damaged
+    holed = path.name in damaged or recorded is not None
     if not holed:
         _refuse_disorder(path, frames)
     lines = [line for frame in frames for line in frame.lines]
