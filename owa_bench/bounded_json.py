@@ -1,6 +1,7 @@
-"""Bounded decoding of JSON that an agent wrote: its size, its depth, its numbers.
+"""Bounded decoding of JSON that others wrote: its size, its depth, its numbers.
 
-Every text of an agent that the harness or a suite decodes goes through here. What is
+Every text of an agent that the harness or a suite decodes goes through here, and so
+does every document of a run directory (`records.bounds`). What is
 refused is a ValueError that says why, never a RecursionError.
 """
 
@@ -39,6 +40,19 @@ def decode(text: bytes | str, *, most_bytes: int = MOST_BYTES) -> Any:
         value = msgspec.json.decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    refuse_deep(value)
+    return value
+
+
+def refuse_deep(value: Any) -> None:
+    """Refuse a decoded document that is nested too deeply, or holds huge integers.
+
+    Args:
+        value: Dictionaries, lists and what they hold.
+
+    Raises:
+        ValueError: It is.
+    """
     level = [value]
     for _ in range(MOST_DEPTH + 1):
         inner: list[Any] = []
@@ -51,6 +65,6 @@ def decode(text: bytes | str, *, most_bytes: int = MOST_BYTES) -> Any:
             elif kind is int and abs(node) > MOST_INTEGER:
                 raise ValueError(f"an integer lies within +-{MOST_INTEGER}")
         if not inner:
-            return value
+            return
         level = inner
     raise ValueError(_TOO_DEEP)

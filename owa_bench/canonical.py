@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,13 +29,34 @@ _CHAIN_START = b"owa/ep/v1"
 _CHAIN_STEP = b"\x02"
 _LEAF = b"\x00"
 _NODE = b"\x01"
+MOST_SIGNATURES = 16  # of an envelope [D]
 # Errors of parsing a hostile document; RecursionError for deep nesting.
-_MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
+_MALFORMED = (ValueError, msgspec.MsgspecError, RecursionError)
+
+
+class _Signature(msgspec.Struct, frozen=True):
+    """One signature of an envelope, in base64."""
+
+    sig: str
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    """A DSSE envelope; fields that are not named here are passed over."""
+
+    payload: str
+    payload_type: str = msgspec.field(name="payloadType", default="")
+    signatures: tuple[_Signature, ...] = ()
 
 
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of `data` in lower-case hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in lower-case hex, read a part at a time."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(document: Any) -> bytes:
@@ -220,10 +242,12 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
             another type.
     """
     try:
-        document = json.loads(envelope)
-        payload = base64.b64decode(document["payload"], validate=True)
-        signed = pre_authentication(str(document["payloadType"]), payload)
-        candidates = [base64.b64decode(s["sig"]) for s in document["signatures"]]
+        document = msgspec.json.decode(envelope, type=_Envelope)
+        payload = base64.b64decode(document.payload, validate=True)
+        signed = pre_authentication(document.payload_type, payload)
+        if len(document.signatures) > MOST_SIGNATURES:
+            raise ValueError(f"at most {MOST_SIGNATURES} signatures are checked")
+        candidates = [base64.b64decode(one.sig) for one in document.signatures]
         verifier = Ed25519PublicKey.from_public_bytes(public)
     except _MALFORMED as error:
         raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error
@@ -232,13 +256,25 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
             verifier.verify(signature, signed)
         except InvalidSignature:
             continue
-        if document["payloadType"] != payload_type:
+        if document.payload_type != payload_type:
             raise CheckFailure(
                 f"The envelope must be of {payload_type}, and what was signed is of "
-                f"{document['payloadType']}."
+                f"{document.payload_type}."
             )
         return payload
     raise CheckFailure(f"No signature of the envelope is by key {key_id(public)}.")
+
+
+def has_signature(envelope: bytes) -> bool:
+    """Return whether an envelope carries any signature, whoever's.
+
+    Raises:
+        CheckFailure: it is no envelope.
+    """
+    try:
+        return bool(msgspec.json.decode(envelope, type=_Envelope).signatures)
+    except _MALFORMED as error:
+        raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error
 
 
 def peek(envelope: bytes) -> bytes:
@@ -248,6 +284,7 @@ def peek(envelope: bytes) -> bytes:
         CheckFailure: it is no envelope.
     """
     try:
-        return base64.b64decode(json.loads(envelope)["payload"], validate=True)
+        document = msgspec.json.decode(envelope, type=_Envelope)
+        return base64.b64decode(document.payload, validate=True)
     except _MALFORMED as error:
         raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error

@@ -6,7 +6,6 @@ vector view are read before and after each, and every line of the replay must eq
 recorded one. Its actions are the numbers of the macros whose calls they are.
 """
 
-import io
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import CheckFailure, TraceError, UsageError
+from owa_bench.records.bounds import decode_array
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan, PlanEntry
@@ -61,7 +61,10 @@ def native_steps(transcripts: Transcripts, trace: Trace) -> Steps:
         raise TraceError(
             f"Attempt {name} must hold one array of observations, got {len(blobs)}."
         )
-    table = np.load(io.BytesIO(transcripts.read(blobs[0])), allow_pickle=False)
+    try:
+        table = decode_array(transcripts.read(blobs[0]))
+    except ValueError as error:
+        raise TraceError(f"Attempt {name}: its observations: {error}.") from error
     digests = [sha256(row.tobytes()) for row in table[1:]]
     if digests != [action.observation for action in actions]:
         raise TraceError(

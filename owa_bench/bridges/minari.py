@@ -150,7 +150,7 @@ def _attempts(
 ) -> Iterator[tuple[PlanEntry, Trace]]:
     """Yield an arm's counted attempts in plan order."""
     for leaf in counted_leaves(plan, files.leaves_of_shards(layout)):
-        if leaf is None:
+        if leaf is None or leaf.status == "unreadable":
             continue
         entry = plan.entries[leaf.index]
         if (entry.arm, entry.suite) == (arm, suite):

@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from owa_bench import __version__, errors
-from owa_bench.cli.console import ERR, OUT, exit_code_of_signal
+from owa_bench.cli.console import ERR, OUT, exit_code_of_signal, one_line
 from owa_bench.cli.options import expand
 from owa_bench.errors import FieldError, OwaError
 
@@ -221,6 +221,9 @@ def main() -> None:
     except OSError as error:
         _say(_of_system(error))
         sys.exit(3 if error.errno in _SCARCE else 2)
+    except (MemoryError, RecursionError) as error:
+        _say(f"The memory of this machine does not suffice ({type(error).__name__}).")
+        sys.exit(3)
     except KeyboardInterrupt:
         code = _CTRL_C
     if code == _CTRL_C:
@@ -268,4 +271,4 @@ def _of_system(error: OSError) -> str:
 def _say(message: str) -> None:
     """Print an error as one line, however wide the screen is."""
     if message:
-        ERR.print(Text.assemble(("error:", "bold red"), f" {message}"))
+        ERR.print(Text.assemble(("error:", "bold red"), f" {one_line(message)}"))

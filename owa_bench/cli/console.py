@@ -12,21 +12,59 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 from rich import progress as bars
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+_BIDI = (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell says it
+
+
+# Characters that move the cursor, end a line, or turn the order of letters around.
+_CONTROLS = {
+    number: f"\\x{number:02x}"
+    for number in (*range(32), *range(127, 160))
+    if chr(number) not in "\n"
+} | {
+    number: f"\\u{number:04x}"
+    for number in (*_BIDI, 0x2028, 0x2029, *range(0xD800, 0xE000))  # half characters
+}
+
+
+def printable(text: str) -> str:
+    r"""Return a text that a terminal shows as it is: what controls it is escaped.
+
+    >>> print(printable("\x1b[31mred"))
+    \x1b[31mred
+    """
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line ends: a name of a file may hold some."""
+    return text.replace("\n", "\\n")
 
 
 class Screen(Console):
     """A stream that prints text literally: names in brackets are no markup.
 
     Lines are never broken, so that they can be copied and searched; tables wrap.
+    Control characters are escaped: names and reasons are other people's text.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield the segments of what is printed, text without control characters."""
+        for segment in super().render(renderable, options):
+            if segment.control is not None:
+                yield segment
+            else:
+                yield segment._replace(text=printable(segment.text))
 
     def on_broken_pipe(self) -> NoReturn:
         """Exit silently: the reader (`| head`) has what it wanted."""
@@ -128,7 +166,7 @@ def check_line(name: str, *, ok: bool, detail: str, skipped: bool = False) -> No
     """
     mark = ("ok  ", "green") if ok else ("FAIL", "bold red")
     mark = ("--  ", "yellow") if ok and skipped else mark
-    OUT.print(Text.assemble(mark, f" {name:<16} {detail}"))
+    OUT.print(Text.assemble(mark, f" {name:<16} {one_line(detail)}"))
 
 
 def note(text: str, screen: Screen = ERR) -> None:
@@ -138,7 +176,7 @@ def note(text: str, screen: Screen = ERR) -> None:
         text: the note.
         screen: where; standard error by default.
     """
-    screen.print(Text.assemble(("note:", "yellow"), f" {text}"))
+    screen.print(Text.assemble(("note:", "yellow"), f" {one_line(text)}"))
 
 
 def progress() -> bars.Progress:

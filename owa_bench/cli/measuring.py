@@ -4,7 +4,7 @@ import csv
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
@@ -14,6 +14,7 @@ import typer
 from owa_bench.cli.console import ERR, note
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, ScoringError, UsageError, needs
+from owa_bench.records.csv_tables import text_of_cell
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.companions.arrays import IntervalEstimate
 from owa_bench.scoring.companions.generality.difficulty import SmallSampleWarning
@@ -273,22 +274,6 @@ def _read(path: Path) -> dict[str, Any]:
     return columns
 
 
-def write_csv(
-    path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
-    """Write a table as CSV with a header line.
-
-    Args:
-        path: the file; an old one is replaced.
-        columns: the header.
-        rows: cells of each row.
-    """
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-
-
 def _read_csv(path: Path) -> dict[str, Any]:
     """Return the columns of a CSV file with a header line."""
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -299,7 +284,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: this is not a table in UTF-8: {error}.") from error
     if not rows:
         return {}
-    header = [name.strip() for name in rows[0]]
+    header = [text_of_cell(name).strip() for name in rows[0]]
     twice = [name for name in header if header.count(name) > 1]
     if twice:
         raise UsageError(
@@ -312,7 +297,10 @@ def _read_csv(path: Path) -> dict[str, Any]:
                 f"{path}: row {i + 1} must have {len(header)} cells as the header, got "
                 f"{len(row)}. Separate cells with {sign}."
             )
-    return {name: [row[j] for row in rows[1:]] for j, name in enumerate(header)}
+    return {
+        name: [text_of_cell(row[j]) for row in rows[1:]]
+        for j, name in enumerate(header)
+    }
 
 
 def _read_parquet(path: Path) -> dict[str, Any]:

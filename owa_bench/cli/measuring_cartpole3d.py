@@ -9,10 +9,11 @@ from scipy import stats
 
 from owa_bench.cli import measuring_aiq, measuring_trials
 from owa_bench.cli.console import ERR, OUT, progress, table
-from owa_bench.cli.measuring import number, save, write_csv
+from owa_bench.cli.measuring import number, save
 from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, UsageError, needs, one_of
+from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.scoring.companions.aiq import measure as aiq

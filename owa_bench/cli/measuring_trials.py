@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from owa_bench.cli import measuring
 from owa_bench.cli.console import as_json, table
 from owa_bench.cli.measuring import figure_path, number, save
 from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite, rank_agents
 from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import ScoringError, UsageError
+from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.observables import Floats
 from owa_bench.report import bundle
 from owa_bench.scoring.companions.novelty import trials
@@ -203,7 +203,7 @@ def scale_by_apti(run: AptiByLevel, *, folder: Path) -> ScaledSuite:
         for arm, cells in found.items()
         for group, value in cells.items()
     ]
-    measuring.write_csv(path, ("agent", "domain", "performance"), rows)
+    write_csv(path, ("agent", "domain", "performance"), rows)
     suite = measured_suite(
         folder / "pool.csv",
         mixtures=folder / "mixtures.csv",

@@ -14,7 +14,6 @@ Source: docs/traces.md#hash-chain.
 """
 
 import io
-import stat
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,14 @@ import msgspec
 import zstandard
 
 from owa_bench.canonical import sha256
-from owa_bench.errors import RunDirectoryError, TraceError
+from owa_bench.errors import CheckFailure, RunDirectoryError, TraceError
+from owa_bench.records.frames import (
+    DecodingRoom,
+    frame_at,
+    open_regular,
+    padding,
+    weight_of,
+)
 from owa_bench.records.layout import RunLayout
 
 FRAME_BYTES = 1 << 22
@@ -32,13 +38,8 @@ LARGEST_BLOB = 1 << 26
 # Measured on ToolQuest: 2.4 KB an episode and 6.5 us a blob; level 1 2.9 KB, 2.0 us,
 # level 9 2.2 KB, 11.7 us.
 _LEVEL = 6
-_MAGIC = b"\x28\xb5\x2f\xfd"
 _COUNT_BYTES = 4
-# Compressed bytes decoded at a time: zstd makes up to 32,768 of one.
-_CHUNK = 1 << 11
 _FRAME_LIMIT = FRAME_BYTES + LARGEST_BLOB + 2 * _COUNT_BYTES
-# What a whole pack may unpack to, in bytes: a floor, and so much for each of its bytes.
-_FLOOR, _RATIO = 1 << 30, 1000
 
 
 class BlobPlace(NamedTuple):
@@ -65,35 +66,41 @@ class PackEncoder:
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
         self._stream = self._compressor.compressobj()
         self._waiting: list[bytes] = []
-        self._frame_size = 0
+        # Of the open frame: bytes of content and on the disk, and blobs.
+        self._frame_size = self._length = self._blobs = 0
         self.waiting_size = 0
 
     def add(self, blob: bytes) -> None:
         """Take a blob of at most `LARGEST_BLOB` bytes; `flush` gives its bytes."""
         self._waiting += (len(blob).to_bytes(_COUNT_BYTES, "little"), blob)
         self.waiting_size += len(blob) + _COUNT_BYTES
+        self._blobs += 1
 
     def flush(self) -> bytes:
         """Return what makes every blob so far readable; empty if none is new."""
         if not self._waiting:
             return b""
-        data = self._stream.compress(b"".join(self._waiting))
-        self._frame_size += self.waiting_size
-        self._waiting.clear()
-        self.waiting_size = 0
-        if self._frame_size >= FRAME_BYTES:
-            return data + self.finish()
-        return data + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        if self._frame_size + self.waiting_size >= FRAME_BYTES:
+            return self.finish()
+        return self._flushed(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
     def finish(self) -> bytes:
         """Return what ends the open frame, with the blobs that wait."""
-        data = self._stream.compress(b"".join(self._waiting))
         if not self._frame_size and not self._waiting:
             return b""
-        self._waiting.clear()
-        self._frame_size = self.waiting_size = 0
-        data += self._stream.flush()
+        data = self._flushed(zstandard.COMPRESSOBJ_FLUSH_FINISH)
+        data += padding(self._length, weight_of(self._frame_size, self._blobs))
+        self._frame_size = self._length = self._blobs = 0
         self._stream = self._compressor.compressobj()
+        return data
+
+    def _flushed(self, mode: int) -> bytes:
+        """Return the bytes of the blobs that wait."""
+        data = self._stream.compress(b"".join(self._waiting)) + self._stream.flush(mode)
+        self._frame_size += self.waiting_size
+        self._length += len(data)
+        self._waiting.clear()
+        self.waiting_size = 0
         return data
 
 
@@ -106,18 +113,23 @@ class PackReader:
         torn: Bytes at the end that a killed writer left, which hold no whole blob.
         fault: What does not read, "" for nothing; blobs behind it are not in `places`.
 
+    Args:
+        path: The pack.
+        room: What all packs may unpack to; None: that of this one.
+
     Raises:
         TraceError: The pack is no regular file, or cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, room: DecodingRoom | None = None) -> None:
         self.path = path
         self.places: dict[str, BlobPlace] = {}
         self.torn = 0
         self.fault = ""
         self._last: tuple[int, bytes] = (-1, b"")
         with open_regular(path) as file:
-            self._scan(file)
+            size = file.seek(0, io.SEEK_END)
+            self._scan(file, DecodingRoom(size) if room is None else room)
 
     def read(self, name: str) -> bytes:
         """Return a blob.
@@ -136,34 +148,34 @@ class PackReader:
             raise TraceError(f"Blob {name} is not in {self.path}.")
         if self._last[0] != place.frame:
             with open_regular(self.path) as file:
-                self._last = (place.frame, _decode(file, place.frame).content)
+                frame = frame_at(file, place.frame, _FRAME_LIMIT)
+                self._last = (place.frame, frame.content if frame else b"")
         data = self._last[1][place.start : place.start + place.length]
         if sha256(data) != name:
             raise TraceError(f"Blob {name} in {self.path} does not hash to its name.")
         return data
 
-    def _scan(self, file: BinaryIO) -> None:
+    def _scan(self, file: BinaryIO, room: DecodingRoom) -> None:
         """Find the places of all blobs, or up to the first bytes that do not read."""
-        size = file.seek(0, io.SEEK_END)
-        room = _FLOOR + _RATIO * size
         offset = 0
-        while offset < size and not self.fault:
-            frame = _decode(file, offset)
-            end = self._place(offset, frame.content)
-            self.fault = frame.fault
-            if frame.whole and end != len(frame.content):
-                self.fault = f"the frame at byte {offset} ends inside a blob"
-            if not frame.whole and not frame.fault:
+        while frame := None if self.fault else frame_at(file, offset, _FRAME_LIMIT):
+            end, blobs = self._place(frame.offset, frame.content, room.parts)
+            if frame.fault:
+                self.fault = f"the frame at byte {frame.offset}: {frame.fault}"
+            elif frame.whole and end != len(frame.content):
+                self.fault = f"the frame at byte {frame.offset} ends inside a blob"
+            elif not frame.whole:
                 self.torn = len(frame.content) - end or frame.length
-            room -= len(frame.content)
-            if room < 0:
-                self.fault = f"unpacks to over {_RATIO} times its {size} bytes"
-            offset += frame.length
+            try:
+                room.take(len(frame.content), blobs, damaged=bool(frame.fault))
+            except CheckFailure as error:
+                self.fault = str(error)
+            offset = frame.offset + frame.length
 
-    def _place(self, offset: int, content: bytes) -> int:
-        """Take the whole records of a frame and return where they end."""
-        at = 0
-        while at + _COUNT_BYTES <= len(content):
+    def _place(self, offset: int, content: bytes, most: int) -> tuple[int, int]:
+        """Take the whole records of a frame; return where they end and how many."""
+        at = count = 0
+        while count <= most and at + _COUNT_BYTES <= len(content):
             start = at + _COUNT_BYTES
             length = int.from_bytes(content[at:start], "little")
             if start + length > len(content):
@@ -171,7 +183,8 @@ class PackReader:
             at = start + length
             name = sha256(content[start:at])
             self.places.setdefault(name, BlobPlace(offset, start, length))
-        return at
+            count += 1
+        return at, count
 
 
 class Transcripts:
@@ -183,7 +196,7 @@ class Transcripts:
     @cached_property
     def packs(self) -> tuple[PackReader, ...]:
         """The packs in order of number; TraceError if one cannot be opened."""
-        return tuple(map(PackReader, pack_paths(self._layout)))
+        return read_packs(self._layout)
 
     def read(self, name: str) -> bytes:
         """Return a blob of the run.
@@ -206,6 +219,17 @@ class Transcripts:
         raise TraceError(f"Blob {name} is not there; {why}.")
 
 
+def read_packs(layout: RunLayout) -> tuple[PackReader, ...]:
+    """Return the packs of a run in order of number, which share their room.
+
+    Raises:
+        TraceError: One cannot be opened.
+    """
+    paths = [*pack_paths(layout)]
+    room = DecodingRoom(sum(path.stat().st_size for path in paths if path.is_file()))
+    return tuple(PackReader(path, room) for path in paths)
+
+
 def pack_paths(layout: RunLayout) -> Iterator[Path]:
     """Yield the packs of a run in order of number."""
     yield from sorted(layout.blobs.glob("*.pack"))
@@ -226,47 +250,3 @@ def read_pruned(layout: RunLayout) -> dict[str, int]:
         raise RunDirectoryError(
             f"{layout.pruned} must name the packs that were pruned, got: {error}."
         ) from error
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read it; a pipe, a device or a folder would hang or never end.
-
-    Raises:
-        TraceError: It is no regular file or cannot be read.
-    """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise TraceError(f"{path} must be a regular file.")
-        return path.open("rb")
-    except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-class _Frame(NamedTuple):
-    """The content of a frame as far as it reads, and its compressed length."""
-
-    content: bytes
-    length: int
-    whole: bool
-    fault: str
-
-
-def _decode(file: BinaryIO, offset: int) -> _Frame:
-    """Return the frame at `offset`; the file ends inside one that is not whole."""
-    file.seek(offset)
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    content, length = bytearray(), 0
-    try:
-        while not reader.eof and (chunk := file.read(_CHUNK)):
-            if not length and not _MAGIC.startswith(chunk[: len(_MAGIC)]):
-                return _Frame(b"", len(chunk), False, f"no frame at byte {offset}")
-            content += reader.decompress(chunk)
-            length += len(chunk)
-            if len(content) > _FRAME_LIMIT:
-                why = f"the frame at byte {offset} unpacks to over {_FRAME_LIMIT} bytes"
-                return _Frame(b"", length, False, why)
-    except zstandard.ZstdError as error:
-        why = f"the frame at byte {offset} does not read: {error}"
-        return _Frame(bytes(content), length, False, why)
-    length -= len(reader.unused_data)
-    return _Frame(bytes(content), length, reader.eof, "")

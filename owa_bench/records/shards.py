@@ -8,26 +8,22 @@ the lines after it are events, and the last frame of a closed attempt ends with 
 Source: docs/traces.md#hash-chain.
 """
 
-from collections.abc import Iterator
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import zstandard
 
-from owa_bench.errors import TraceError
-from owa_bench.records.packs import open_regular
+from owa_bench.errors import CheckFailure, TraceError
+from owa_bench.records.frames import DecodingRoom, RawFrame, frame_at, open_regular
 from owa_bench.records.trace import Closing, Segment, attempt_id
 
-# Compressed bytes decoded at a time: zstd makes up to 32,768 of one.
-_CHUNK = 1 << 9
-# A frame closes at 256 KiB of events; one giant event may exceed that, this never.
-_FRAME_LIMIT = 1 << 27
-# Events pack to a fifth, thousands of equal lines to a hundredth; one event of equal
-# letters to less: of these `LARGEST_LINE` and a frame's own 256 KiB are free. A frame
-# beyond this is there to exhaust its reader.
-_DENSEST, _FREE = 1000, 1 << 23
-_MAGIC = b"\x28\xb5\x2f\xfd"
+# Bytes that a frame unpacks to at most. It closes at 256 KiB of lines, the last of
+# which has `LARGEST_LINE` at most, and its secrets may be shorter than their marks.
+LARGEST_FRAME = 1 << 24
+MOST_FRAMES = 500_000  # of the shards of a run [D]
 _HEAD = b'{"lease":'
 _CLOSING = b'{"closing":'
 _HEAD_BYTES = 1 << 12
@@ -43,19 +39,6 @@ class ShardHead(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     lease: str
-
-
-class Frame(NamedTuple):
-    """The text of a frame and its place; `fault` says why it has none.
-
-    `torn`: the file ends inside the frame, because its writer was killed.
-    """
-
-    offset: int
-    length: int
-    text: bytes
-    fault: str = ""
-    torn: bool = False
 
 
 class ShardFrame(NamedTuple):
@@ -79,30 +62,46 @@ class TraceFrame(NamedTuple):
 
 
 class ShardIndex(NamedTuple):
-    """The frames of one shard; `torn` counts the bytes of an open frame at its end."""
+    """The frames of one shard; `torn` counts the bytes of an open frame at its end.
 
+    `damaged`: whole frames follow one that does not read, which no crash leaves so.
+    """
+
+    name: str
     frames: tuple[TraceFrame, ...]
     torn: int
     faults: tuple[str, ...]
+    damaged: bool = False
 
 
-def frames_of(path: Path) -> Iterator[Frame]:
+def frames_of(path: Path, room: DecodingRoom | None = None) -> Iterator[RawFrame]:
     """Yield the frames of a shard in file order, its head left out.
 
     Bytes that are no frame are one frame with a fault; the next magic number begins
     another.
 
+    Args:
+        path: The shard.
+        room: What all shards may unpack to; None: that of this one.
+
+    Yields:
+        The frames.
+
     Raises:
         TraceError: The file cannot be read.
+        CheckFailure: It unpacks to more than there is room for.
     """
     with open_regular(path) as file:
-        data = file.read()
-    offset = 0
-    while offset < len(data):
-        frame = _decompress(data, offset)
-        if not (offset == 0 and frame.text.startswith(_HEAD)):
-            yield frame
-        offset += frame.length
+        if room is None:
+            room = DecodingRoom(file.seek(0, io.SEEK_END))
+        offset = 0
+        while (frame := frame_at(file, offset, LARGEST_FRAME)) is not None:
+            lines = frame.content.count(b"\n")
+            room.take(len(frame.content), lines, damaged=bool(frame.fault))
+            is_head = offset == 0 and frame.content.startswith(_HEAD)
+            if frame.fault or not is_head:
+                yield frame
+            offset = frame.offset + frame.length
 
 
 def read_lease(path: Path) -> str:
@@ -112,7 +111,8 @@ def read_lease(path: Path) -> str:
         TraceError: The file cannot be read.
     """
     with open_regular(path) as file:
-        text = _decompress(file.read(_HEAD_BYTES), 0).text
+        frame = frame_at(file, 0, _HEAD_BYTES)
+    text = frame.content if frame and not frame.fault else b""
     if not text.startswith(_HEAD):
         return ""
     try:
@@ -122,49 +122,83 @@ def read_lease(path: Path) -> str:
 
 
 def scan(path: Path) -> Iterator[ShardFrame]:
-    """Yield the whole frames of a shard; a torn one at its end is left out.
+    """Yield the whole frames of a shard; torn and damaged ones are left out.
 
     Raises:
-        TraceError: Whole frames follow a damaged one, or a frame does not parse.
+        TraceError: A frame that unpacks does not parse.
     """
-    damaged: Frame | None = None
     for frame in frames_of(path):
-        if frame.torn or frame.fault:
-            damaged = damaged or frame
-        elif damaged is not None:
-            raise broken(path, damaged.offset, "is damaged and whole frames follow it")
-        else:
+        if frame.whole and not frame.fault:
             yield _parsed(path, frame)
 
 
-def index_shard(path: Path) -> ShardIndex:
+def index_shards(
+    paths: Iterable[Path],
+) -> tuple[dict[str, list[TraceFrame]], tuple[ShardIndex, ...]]:
+    """Return the frames of each attempt in file order, and the index of each shard.
+
+    Args:
+        paths: The shards, in order.
+
+    Returns:
+        Both; a frame may name what is no attempt (`is_attempt_id`).
+
+    Raises:
+        CheckFailure: They hold more frames, or denser ones, than a run does.
+    """
+    paths = [*paths]
+    room = DecodingRoom(sum(path.stat().st_size for path in paths if path.is_file()))
+    frames: dict[str, list[TraceFrame]] = defaultdict(list)
+    shards = tuple(index_shard(path, room) for path in paths)
+    for shard in shards:
+        for frame in shard.frames:
+            frames[frame.attempt_id].append(frame)
+    return dict(frames), shards
+
+
+def index_shard(path: Path, room: DecodingRoom | None = None) -> ShardIndex:
     """Return every readable frame of a shard, in file order.
 
     Bytes that are no frame are named as a fault; reading goes on at the next frame.
+
+    Args:
+        path: The shard.
+        room: What all shards may unpack to; None: that of this one.
+
+    Returns:
+        The index.
+
+    Raises:
+        CheckFailure: It holds more frames, or denser ones, than a run does.
     """
     frames: list[TraceFrame] = []
     faults: list[str] = []
-    torn = 0
+    torn, damaged = 0, False
     try:
-        for frame in frames_of(path):
-            if frame.torn:
+        for frame in frames_of(path, room):
+            fault = frame.fault
+            if not fault and not frame.whole:
                 torn = frame.length
                 continue
-            fault = frame.fault
             try:
-                first = frame.text.partition(b"\n")[0]
+                first = frame.content.partition(b"\n")[0]
                 segment = None if fault else msgspec.json.decode(first, type=Segment)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 segment, fault = None, str(error)
             if segment is None:
                 place = f"{path.name}: the frame at {frame.offset}"
                 faults.append(f"{place} does not read: {fault}")
                 continue
+            damaged = bool(faults)
             part = (segment.attempt_id, segment.part)
             frames.append(TraceFrame(path.name, frame.offset, frame.length, *part))
+            if len(frames) > MOST_FRAMES:
+                raise CheckFailure(f"it has more than {MOST_FRAMES:,} frames")
     except TraceError as error:
         faults.append(str(error))
-    return ShardIndex(tuple(frames), torn, tuple(faults))
+    except CheckFailure as error:
+        raise CheckFailure(f"{path}: {error}.") from error
+    return ShardIndex(path.name, tuple(frames), torn, tuple(faults), damaged)
 
 
 def read_frame(path: Path, offset: int, length: int) -> ShardFrame:
@@ -181,12 +215,7 @@ def read_frame(path: Path, offset: int, length: int) -> ShardFrame:
     Raises:
         TraceError: There is no whole frame at that place.
     """
-    with open_regular(path) as file:
-        file.seek(offset)
-        frame = _decompress(file.read(length), 0)
-    if frame.torn or frame.fault:
-        raise broken(path, offset, "is not whole")
-    return _parsed(path, frame._replace(offset=offset))
+    return _parsed(path, _whole_frame(path, offset, length))
 
 
 def frame_lines(folder: Path, frame: TraceFrame) -> list[bytes]:
@@ -202,13 +231,10 @@ def frame_lines(folder: Path, frame: TraceFrame) -> list[bytes]:
     Raises:
         TraceError: the frame ends inside a line, or does not decompress.
     """
-    with open_regular(folder / frame.shard) as shard:
-        shard.seek(frame.offset)
-        found = _decompress(shard.read(frame.length), 0)
-    rows = found.text.split(b"\n")
-    fault = found.fault or ("ends inside a line" if rows[-1] or found.torn else "")
-    if fault:
-        raise TraceError(f"{frame.shard}: the frame at {frame.offset} {fault}.")
+    found = _whole_frame(folder / frame.shard, frame.offset, frame.length)
+    rows = found.content.split(b"\n")
+    if rows[-1]:
+        raise broken(folder / frame.shard, frame.offset, "ends inside a line")
     return rows[1:-1]
 
 
@@ -239,37 +265,21 @@ def broken(path: Path, offset: int, what: str) -> TraceError:
     return TraceError(f"The frame at byte {offset} of {path} {what}.")
 
 
-def _decompress(data: bytes, offset: int) -> Frame:
-    """Return the frame at `offset`; one with a fault reaches to the next magic."""
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    text = bytearray()
-    at = offset
-    fault = ""
-    try:
-        while at < len(data) and not reader.eof and not fault:
-            text += reader.decompress(data[at : at + _CHUNK])
-            at = min(at + _CHUNK, len(data))
-            if len(text) > min(_FRAME_LIMIT, _FREE + _DENSEST * (at - offset)):
-                fault = (
-                    f"a frame must unpack to at most {_FRAME_LIMIT} bytes, and to "
-                    f"{_DENSEST} times its own, got more."
-                )
-    except zstandard.ZstdError as error:
-        fault = str(error)
-    if fault:
-        following = data.find(_MAGIC, offset + 1)
-        end = following if following > 0 else len(data)
-        return Frame(offset, end - offset, b"", fault=fault)
-    if not reader.eof:
-        return Frame(offset, len(data) - offset, b"", torn=True)
-    return Frame(offset, at - offset - len(reader.unused_data), bytes(text))
+def _whole_frame(path: Path, offset: int, length: int) -> RawFrame:
+    """Return the frame at a place; TraceError if it is not whole and as long."""
+    with open_regular(path) as file:
+        frame = frame_at(file, offset, LARGEST_FRAME)
+    at_place = frame is not None and (frame.offset, frame.length) == (offset, length)
+    if frame is None or not at_place or not frame.whole or frame.fault:
+        raise broken(path, offset, "is not whole")
+    return frame
 
 
-def _parsed(path: Path, frame: Frame) -> ShardFrame:
+def _parsed(path: Path, frame: RawFrame) -> ShardFrame:
     """Return a frame's lines and what its first and last line say."""
-    if not frame.text.endswith(b"\n"):
+    if not frame.content.endswith(b"\n"):
         raise broken(path, frame.offset, "does not end with a newline")
-    first, *lines = frame.text[:-1].split(b"\n")
+    first, *lines = frame.content[:-1].split(b"\n")
     closing = None
     try:
         segment = msgspec.json.decode(first, type=Segment)

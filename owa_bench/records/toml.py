@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from owa_bench import bounded_json
 from owa_bench.errors import FieldError, ProtocolError
 
 RecordT = TypeVar("RecordT")
+LARGEST = 1 << 18  # bytes of a file [D]
+_MOST_DOTS = 60  # in a line: keys with more parts than that are nobody's [D]
 _PLACE = re.compile(r"^(?P<rule>.*) - at `(?P<path>.*)`$")
 _NAMED = re.compile(r"(missing required|contains unknown) field `(?P<name>[^`]*)`")
 _KEY = re.compile(r"[^.\[\]]+")
@@ -34,8 +37,8 @@ def decode(
     Raises: `error`: with field, value and rule.
     """
     try:
-        document = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        document = _document(data)
+    except (ValueError, RecursionError) as fault:
         raise error("file", str(fault), "must be TOML in UTF-8") from fault
     try:
         return msgspec.convert(document, record)
@@ -50,6 +53,20 @@ def in_file(name: str) -> Iterator[None]:
         yield
     except FieldError as fault:
         raise type(fault)(f"{name}: {fault.field}", fault.value, fault.rule) from fault
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    """Return what TOML bytes say; ValueError for what would exhaust the parser.
+
+    It takes memory with the square of a dotted key's parts.
+    """
+    if len(data) > LARGEST:
+        raise ValueError(f"at most {LARGEST:,} bytes are read, got {len(data):,}")
+    if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+        raise ValueError(f"a line may have at most {_MOST_DOTS} dots")
+    document = tomllib.loads(data.decode())
+    bounded_json.refuse_deep(document)
+    return document
 
 
 def _named(

@@ -37,7 +37,10 @@ from owa_bench.records.events import (
 from owa_bench.records.plan import Plan
 
 # What fails an attempt that is played again: the harness, or the model's provider.
-Status = Literal["complete", "unfinished", "infrastructure", "provider"]
+# "unreadable" is found by a reader and never written: the evidence of the attempt is
+# damaged. It counts as a failure of quality 0 and is never played again.
+Status = Literal["complete", "unfinished", "infrastructure", "provider", "unreadable"]
+PLAYED: frozenset[Status] = frozenset({"complete", "unreadable"})
 FAILED: frozenset[Status] = frozenset({"infrastructure", "provider"})
 EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
@@ -203,6 +206,8 @@ def plan_order(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
 def counted_leaves(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf | None, ...]:
     """Return the attempt that counts for each plan entry: the last complete one.
 
+    One that does not read counts before any other: losing it wins nothing.
+
     Args:
         plan: The run's plan.
         leaves: In any order.
@@ -211,6 +216,7 @@ def counted_leaves(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf | None, ...
     """
     order = plan_order(plan, leaves)
     last = {leaf.index: leaf for leaf in order if leaf.status == "complete"}
+    last |= {leaf.index: leaf for leaf in order if leaf.status == "unreadable"}
     return tuple(last.get(entry.index) for entry in plan.entries)
 
 
@@ -234,7 +240,8 @@ def replay_root(plan: Plan, leaves: Iterable[Leaf]) -> str:
     Returns: 64 hex digits.
     """
     chosen = [leaf for leaf in counted_leaves(plan, leaves) if leaf is not None]
-    return tree_root([bytes.fromhex(leaf.replay) for leaf in chosen if not leaf.timed])
+    kept = (x for x in chosen if not x.timed and x.status != "unreadable")
+    return tree_root([bytes.fromhex(leaf.replay) for leaf in kept])
 
 
 def sketch(text: str) -> str:

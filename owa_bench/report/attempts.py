@@ -12,11 +12,19 @@ import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start
 from owa_bench.errors import TraceError
-from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd
+from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd, EpisodeStart
+from owa_bench.records.plan import PlanEntry
 from owa_bench.records.shards import TraceFrame, frame_lines
-from owa_bench.records.trace import Closing, Leaf, replay_line
+from owa_bench.records.trace import Closing, Leaf, Status, replay_line
 
 _CLOSING = b'{"closing":'
+# What an episode's start must repeat of its plan entry.
+TERMS = (
+    *("arm", "pair", "repeat", "lane", "day", "session", "delta"),
+    *("role_cap", "muted", "control", "tools_off", "side", "calendar", "phase"),
+    *("condition", "window", "world_day"),
+)
+INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,12 @@ class RecordedAttempt:
     faults: tuple[str, ...]
 
     @property
+    def _status(self) -> Status:
+        if self.faults:
+            return "unreadable"
+        return self.closing.status if self.closing else "unfinished"
+
+    @property
     def leaf(self) -> Leaf:
         """The leaf computed from these lines, whatever `leaves.jsonl` says."""
         closing = self.closing
@@ -46,7 +60,7 @@ class RecordedAttempt:
             attempt_id=self.attempt_id,
             index=int(index),
             attempt=int(attempt),
-            status=closing.status if closing else "unfinished",
+            status=self._status,
             count=self.count,
             head=self.head,
             replay=self.replay,
@@ -97,6 +111,84 @@ def read_attempt(
     )
 
 
+def lost_attempt(name: str) -> RecordedAttempt:
+    """Return an attempt of which no frame reads."""
+    return RecordedAttempt(
+        attempt_id=name,
+        frames=(),
+        count=0,
+        head="",
+        replay="",
+        closing=None,
+        events=(),
+        faults=(f"{name}: none of its frames reads",),
+    )
+
+
+def failed_start(
+    attempt: RecordedAttempt, entry: PlanEntry, starts: Sequence[EpisodeStart]
+) -> EpisodeStart | None:
+    """Return the start of an attempt that does not read.
+
+    Args:
+        attempt: The attempt.
+        entry: Its plan entry.
+        starts: Those of the run's other attempts.
+
+    Returns:
+        Its own where that reads; else that of the most similar episode, with the terms
+        of its entry; None without any of the suite.
+    """
+    first = next(iter(attempt.events), None)
+    if isinstance(first, EpisodeStart):
+        return first
+    alike = [start for start in starts if start.instance.suite == entry.suite]
+    if not alike:
+        return None
+
+    def likeness(start: EpisodeStart) -> tuple[bool, ...]:
+        instance = start.instance
+        return (
+            start.pair == entry.pair,
+            instance.family == entry.family,
+            instance.tier == entry.tier,
+            start.delta == entry.delta,
+            start.interventions == entry.interventions,
+            start.arm == entry.arm,
+        )
+
+    nearest = max(alike, key=likeness)
+    own = next((start for start in starts if start.arm == entry.arm), nearest)
+    terms = {name: getattr(entry, name) for name in TERMS}
+    instance = msgspec.structs.replace(
+        nearest.instance, **{name: getattr(entry, name) for name in INSTANCE_TERMS}
+    )
+    return msgspec.structs.replace(
+        nearest,
+        **terms,
+        index=entry.index,
+        instance=instance,
+        agent=own.agent,
+        fingerprint=own.fingerprint,
+    )
+
+
+def failed_end(attempt: RecordedAttempt) -> EpisodeEnd:
+    """Return the end of an attempt that does not read: a failure of quality 0."""
+    return EpisodeEnd(
+        outcome="agent_raised",
+        q_state=0.0,
+        quality=0.0,
+        success=False,
+        stated=None,
+        failed_attempts=0,
+        reason=f"the attempt does not read: {attempt.faults[0]}",
+        steps=0,
+        simulated_s=0.0,
+        wall_s=0.0,
+    )
+
+
 def _rows(folder: Path, frames: Sequence[TraceFrame]) -> tuple[list[bytes], list[str]]:
     """Return the lines of all frames in file order, and what is wrong with them."""
     rows: list[bytes] = []
@@ -128,12 +220,13 @@ def _split(rows: list[bytes]) -> tuple[Closing | None, list[bytes], list[str]]:
 
 
 def _decode(rows: Sequence[bytes]) -> tuple[tuple[AnyEvent, ...], list[str]]:
-    """Return the events that decode, and the lines that do not."""
+    """Return the events up to the first line that is none, and why that is none."""
     events: list[AnyEvent] = []
     faults: list[str] = []
     for number, row in enumerate(rows):
         try:
             events.append(DECODER.decode(row))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             faults.append(f"line {number} is no event: {error}")
+            break
     return tuple(events), faults

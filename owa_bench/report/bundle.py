@@ -4,11 +4,10 @@ Shares with the recorder only the schema (`records`) and the hash functions
 (`canonical`). Source: `docs/traces.md#hash-chain`.
 """
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ from typing import Any
 import msgspec
 
 from owa_bench.canonical import document_digest
-from owa_bench.errors import OwaError, RunDirectoryError, TraceError
+from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
-from owa_bench.records.layout import Reveal, RunLayout, refuse_hostile_files
+from owa_bench.records.bounds import lines_of, read_document, refuse_hostile_files
+from owa_bench.records.events import EpisodeStart
+from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import (
     HumanNorms,
     read_norms,
@@ -31,9 +32,21 @@ from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
 from owa_bench.records.registry import Registry, read_registry
-from owa_bench.records.shards import TraceFrame, index_shard, is_attempt_id
-from owa_bench.report.attempts import RecordedAttempt, read_attempt
+from owa_bench.records.shards import (
+    ShardIndex,
+    TraceFrame,
+    index_shards,
+    is_attempt_id,
+)
+from owa_bench.report.attempts import (
+    RecordedAttempt,
+    failed_end,
+    failed_start,
+    lost_attempt,
+    read_attempt,
+)
 
+_MOST_FAULTS = 100  # of leaves.jsonl
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 
 
@@ -43,7 +56,8 @@ class Bundle:
 
     `leaves` are computed from the shards; `recorded_leaves` are the lines of
     `leaves.jsonl`, `leaf_faults` name those that are no leaf. `torn` names shards that
-    end inside an open frame, `faults` bytes that do not read.
+    end inside an open frame, `faulty` those with bytes that do not read, `damaged`
+    those with whole frames behind such bytes; `faults` name the bytes.
     """
 
     layout: RunLayout
@@ -55,6 +69,8 @@ class Bundle:
     recorded_leaves: tuple[trace.Leaf, ...]
     leaf_faults: tuple[str, ...]
     torn: tuple[str, ...]
+    faulty: frozenset[str]
+    damaged: frozenset[str]
     faults: tuple[str, ...]
 
     @cached_property
@@ -116,21 +132,60 @@ class Bundle:
 
     def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""
-        for name in sorted(self.index, key=_plan_order):
+        lost = self._lost.keys() - self.index.keys()
+        for name in sorted({*self.index, *lost}, key=_plan_order):
             yield self._read(name)
 
     def _read(self, name: str) -> RecordedAttempt:
-        return read_attempt(self.layout.shards, self.index[name], self.plan_digest)
+        frames, recorded = self.index.get(name), self._lost.get(name)
+        if frames is None:
+            return lost_attempt(name)
+        attempt = read_attempt(self.layout.shards, frames, self.plan_digest)
+        holed = frames[0].shard in self.damaged or recorded is not None
+        cut = attempt.closing is None and attempt.leaf != recorded
+        if holed and cut and not attempt.faults:
+            return replace(attempt, faults=(f"{name}: its last frames do not read",))
+        return attempt
+
+    @cached_property
+    def _lost(self) -> dict[str, trace.Leaf]:
+        """The leaves on record of shards that do not read in full, by attempt."""
+        planned = {entry.index for entry in self.plan.entries}
+        return {
+            leaf.attempt_id: leaf
+            for leaf in self.recorded_leaves
+            if leaf.shard in self.faulty
+            and leaf.index in planned
+            and leaf.attempt_id == trace.attempt_id(leaf.index, leaf.attempt)
+        }
+
+    @property
+    def unreadable(self) -> tuple[RecordedAttempt, ...]:
+        """The attempts that do not read; each counts as a failure of quality 0."""
+        names = [x.attempt_id for x in self.leaves if x.status == "unreadable"]
+        return tuple(map(self._read, names))
 
     def traces(self) -> Iterator[trace.Trace]:
-        """Yield the counted attempts in plan order; TraceError where one is broken."""
+        """Yield the counted attempts in plan order.
+
+        One that does not read is a failure of quality 0, with nothing in its favour: it
+        is left out only where no other episode says what its start was.
+        """
+        entries = {entry.index: entry for entry in self.plan.entries}
         for leaf in self.counting_leaves:
             if leaf is None:
                 continue
             attempt = self._read(leaf.attempt_id)
-            if attempt.faults:
-                raise TraceError(attempt.faults[0])
-            yield trace.Trace(leaf, attempt.events)
+            if not attempt.faults:
+                yield trace.Trace(leaf, attempt.events)
+            elif start := failed_start(attempt, entries[leaf.index], self._starts):
+                yield trace.Trace(leaf, (start, failed_end(attempt)))
+
+    @cached_property
+    def _starts(self) -> tuple[EpisodeStart, ...]:
+        """The starts of all attempts that have one."""
+        firsts = (next(iter(attempt.events), None) for attempt in self.attempts())
+        return tuple(first for first in firsts if isinstance(first, EpisodeStart))
 
     def lost_costs(self, prices: PriceCard) -> dict[int, float]:
         """Return what the agent used in attempts that do not count, by plan index.
@@ -153,7 +208,7 @@ class Bundle:
         """Return the revealed master and nonce, None before `escrow reveal`."""
         if not self.layout.reveal.exists():
             return None
-        document = document_of(self.layout.reveal)
+        document = read_document(self.layout.reveal)
         try:
             return Reveal(str(document["master"]), str(document["nonce"]))
         except KeyError as error:
@@ -173,8 +228,8 @@ def read(run_dir: Path) -> Bundle:
     layout = RunLayout(Path(run_dir))
     _refuse_no_run(layout)
     refuse_hostile_files(layout)
-    document = document_of(layout.plan)
-    index, torn, faults = _index_shards(layout)
+    document = read_document(layout.plan)
+    index, shards, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
         layout=layout,
@@ -185,29 +240,11 @@ def read(run_dir: Path) -> Bundle:
         index=index,
         recorded_leaves=leaves,
         leaf_faults=leaf_faults,
-        torn=torn,
+        torn=tuple(shard.name for shard in shards if shard.torn),
+        faulty=frozenset(shard.name for shard in shards if shard.faults),
+        damaged=frozenset(shard.name for shard in shards if shard.damaged),
         faults=faults,
     )
-
-
-def document_of(path: Path) -> dict[str, Any]:
-    """Return a JSON object file of the run; RunDirectoryError if it is not one."""
-    try:
-        document = json.loads(_bytes(path), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(
-            f"{path} must be a whole JSON document, got: {error}."
-        ) from error
-    if not isinstance(document, dict):
-        raise RunDirectoryError(
-            f"{path} must hold a JSON object, got {type(document).__name__}."
-        )
-    return document
-
-
-def _refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _refuse_no_run(layout: RunLayout) -> None:
@@ -248,21 +285,17 @@ def _bytes(path: Path) -> bytes:
 
 def _index_shards(
     layout: RunLayout,
-) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[str, ...], tuple[str, ...]]:
-    """Return the frames of every attempt, the torn shards, and the faults."""
-    frames: dict[str, list[TraceFrame]] = defaultdict(list)
-    torn: list[str] = []
-    faults: list[str] = []
-    for path in sorted(layout.shards.glob("*.jsonl.zst")):
-        shard = index_shard(path)
-        for frame in shard.frames:
-            if is_attempt_id(frame.attempt_id):
-                frames[frame.attempt_id].append(frame)
-            else:
-                faults.append(f"{path.name}: `{frame.attempt_id}` names no attempt")
-        faults += shard.faults
-        torn += [path.name] if shard.torn else []
-    return {k: tuple(v) for k, v in frames.items()}, tuple(torn), tuple(faults)
+) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[ShardIndex, ...], tuple[str, ...]]:
+    """Return the frames of every attempt, the shards, and the faults."""
+    found, shards = index_shards(sorted(layout.shards.glob("*.jsonl.zst")))
+    faults = [fault for shard in shards for fault in shard.faults]
+    faults += [
+        f"{frames[0].shard}: `{name}` names no attempt"
+        for name, frames in found.items()
+        if not is_attempt_id(name)
+    ]
+    frames = {k: tuple(v) for k, v in found.items() if is_attempt_id(k)}
+    return frames, shards, tuple(faults)
 
 
 def _recorded_leaves(
@@ -272,15 +305,16 @@ def _recorded_leaves(
 
     A last line without its newline was cut off by a crash and is left out.
     """
-    if not layout.leaves.exists():
-        return (), ()
     leaves: list[trace.Leaf] = []
     faults: list[str] = []
-    for number, row in enumerate(layout.leaves.read_bytes().split(b"\n")[:-1], 1):
+    for number, row in enumerate(lines_of(layout.leaves), 1):
         try:
             leaves.append(msgspec.json.decode(row, type=trace.Leaf))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
+        if len(faults) == _MOST_FAULTS:
+            faults.append("what follows was not read")
+            break
     return tuple(leaves), tuple(faults)
 
 

@@ -21,6 +21,7 @@ from owa_bench.records.trace import FAILED, Trace
 from owa_bench.report.assurance import Assurance, submission_words
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.comparison import report_comparison
+from owa_bench.report.integrity_checks import unreadable_line
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.report.ratings import rating_tables
@@ -198,7 +199,8 @@ def _costs(judgement: Judgement) -> dict[str, int | None]:
 
 
 def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
-    return judge(
+    """Return the judgement; a warning names each attempt that does not read."""
+    judgement = judge(
         bundle.plan,
         bundle.traces(),
         bundle.protocol,
@@ -212,6 +214,15 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
         unattended=bundle.unattended,
         own_terms=own_terms(bundle.plan),
     )
+    arms = {entry.index: entry.arm for entry in bundle.plan.entries}
+    lines = defaultdict(list)
+    for attempt in bundle.unreadable:
+        lines[arms.get(attempt.leaf.index)].append(unreadable_line(attempt))
+    verdicts = tuple(
+        msgspec.structs.replace(v, warnings=(*v.warnings, *lines[v.arm]))
+        for v in judgement.verdicts
+    )
+    return msgspec.structs.replace(judgement, verdicts=verdicts) if lines else judgement
 
 
 def _given_nonce(bundle: Bundle) -> str | None:

@@ -1,14 +1,14 @@
 """Checks of the raw evidence of a run: plan, shards, blobs, seeds and checkpoints."""
 
-import json
 from collections.abc import Iterator, Set
 
 import msgspec
 
 from owa_bench.canonical import document_digest, key_id, sha256, unseal
 from owa_bench.errors import CheckFailure, TraceError
+from owa_bench.records.bounds import decode_document
 from owa_bench.records.layout import CHECKPOINT_TYPE, PLAN_TYPE
-from owa_bench.records.packs import PackReader, pack_paths, read_pruned
+from owa_bench.records.packs import read_packs, read_pruned
 from owa_bench.records.trace import Leaf, evidence_root
 from owa_bench.records.witness import DayCheckpoint
 from owa_bench.report.bundle import Bundle
@@ -89,11 +89,12 @@ def _plan(bundle: Bundle, public: bytes | None) -> Iterator[CheckResult]:
     origin = " (named by the plan itself)" if public is None else ""
     try:
         payload = unseal(bundle.layout.plan_envelope.read_bytes(), key, PLAN_TYPE)
-    except (CheckFailure, OSError) as error:
+        planned = decode_document(payload)
+    except (CheckFailure, OSError, ValueError) as error:
         yield CheckResult("plan signature", False, str(error))
         return
     yield CheckResult("plan signature", True, f"by key {key_id(key)}{origin}")
-    same = document_digest(json.loads(payload)) == bundle.plan_digest
+    same = document_digest(planned) == bundle.plan_digest
     faults = [] if same else ["plan.json is not the plan that was signed"]
     if own != key:
         faults.append(f"the plan names key {key_id(own) if own else 'none'} as its own")
@@ -118,14 +119,12 @@ def _blobs(bundle: Bundle, attempt_faults: AttemptFaults) -> CheckResult:
     pruned = read_pruned(bundle.layout)
     stored: set[str] = set()
     faults: list[str] = []
-    for path in pack_paths(bundle.layout):
-        try:
-            pack = PackReader(path)
-        except TraceError as error:
-            faults.append(str(error))
-            continue
-        stored.update(pack.places)
-        faults += [f"{path.name}: {pack.fault}"] if pack.fault else []
+    try:
+        for pack in read_packs(bundle.layout):
+            stored.update(pack.places)
+            faults += [f"{pack.path.name}: {pack.fault}"] if pack.fault else []
+    except TraceError as error:
+        faults.append(str(error))
     missing = sorted(attempt_faults.digests - stored)
     if bundle.plan.transcripts and not pruned:
         faults += [f"blob {name[:16]} is in no pack" for name in missing]

@@ -18,25 +18,18 @@ from owa_bench.records.plan import (
     PlanEntry,
     supervisor_budget,
 )
-from owa_bench.records.trace import Leaf
+from owa_bench.records.trace import PLAYED, Leaf
 from owa_bench.records.witness import seed_nonce
-from owa_bench.report.attempts import RecordedAttempt
+from owa_bench.report.attempts import INSTANCE_TERMS, TERMS, RecordedAttempt
 from owa_bench.report.bundle import Bundle
 from owa_bench.scoring.inner_attempts import inner_faults
 from owa_bench.seeding import commitment, instance_seed, mixed_master
 
 _DIGEST = 64  # hex digits of a SHA-256
-# What an episode's start must repeat of its plan entry.
-_TERMS = (
-    *("arm", "pair", "repeat", "lane", "day", "session", "delta"),
-    *("role_cap", "muted", "control", "tools_off", "side", "calendar", "phase"),
-    *("condition", "window", "world_day"),
-)
 # Meters of the harness whose amounts also follow from events of the trace.
 _METERED = ("api_calls", "supervisor_min")
 # A call by one of these goes over the network; others, such as VAULT, are local tools.
 _HTTP = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 
 
 _CLOCK_SLACK = 0.01  # share by which two clocks of one machine may differ
@@ -86,6 +79,14 @@ def skipped_check(name: str, reason: str) -> CheckResult:
     return CheckResult(name, True, f"not checked: {reason}", skipped=True)
 
 
+def unreadable_line(attempt: RecordedAttempt) -> str:
+    """Return what is said of an attempt that does not read."""
+    return (
+        f"attempt {attempt.attempt_id} does not read and counts as a failure of "
+        f"quality 0 ({attempt.faults[0]})"
+    )
+
+
 class AttemptFaults(NamedTuple):
     """Faults of all attempts by check, with their leaves and the digests of blobs."""
 
@@ -109,7 +110,11 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     faults["frames"] += bundle.faults
     for attempt in bundle.attempts():
         name = attempt.attempt_id
-        faults["frames"] += attempt.faults
+        leaves.append(attempt.leaf)
+        if attempt.faults:
+            faults["frames"].insert(0, unreadable_line(attempt))
+            recorded.pop(name, None)
+            continue
         faults["chain"] += _chain_faults(attempt, recorded.get(name))
         faults["count"] += _count_faults(attempt, recorded.get(name))
         faults["count"] += _clock_faults(attempt, bundle.plan.budget)
@@ -119,7 +124,6 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["inner attempts"] += _inner_faults(attempt)
         inner += sum(isinstance(e, events.InnerAttempt) for e in attempt.events)
         digests.update(_digests(attempt.events))
-        leaves.append(attempt.leaf)
     _compare(recorded, leaves, faults)
     faults["count"] += _numbering_faults(bundle, leaves)
     faults["leaf"] += bundle.leaf_faults
@@ -207,7 +211,7 @@ def _compare(
         elif by_name[name] != leaf:
             faults["leaf"].append(f"{name}: leaves.jsonl differs from the shards")
     for name, leaf in by_name.items():
-        if name not in recorded and leaf.status != "unfinished":
+        if name not in recorded and leaf.status not in ("unfinished", "unreadable"):
             faults["count"].append(f"{name}: in the shards, not in leaves.jsonl")
 
 
@@ -224,7 +228,7 @@ def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
         numbers = [leaf.attempt for leaf in attempts]
         if numbers != list(range(len(attempts))):
             yield f"entry {index} has attempts {numbers}, not all from 0"
-        if any(leaf.status == "complete" for leaf in attempts[:-1]):
+        if any(leaf.status in PLAYED for leaf in attempts[:-1]):
             yield f"entry {index} was played again after a complete attempt"
         failed = [leaf.status for leaf in attempts[:-1]].count("infrastructure")
         if failed >= MAX_FAILURES:
@@ -295,7 +299,7 @@ def _term_faults(
     """Yield where an episode was not played under the terms of its plan entry."""
     if (start.index, start.attempt) != (leaf.index, leaf.attempt):
         yield f"holds the episode {start.index:06d}.{start.attempt}"
-    for term in _TERMS:
+    for term in TERMS:
         got, planned = getattr(start, term), getattr(entry, term)
         if got != planned:
             yield f"{term} is {got!r}, planned {planned!r}"
@@ -304,7 +308,7 @@ def _term_faults(
         yield f"interventions is {start.interventions!r}, planned {budget!r}"
     if start.priced != (entry.interventions == "protocol"):
         yield f"priced is {start.priced}, planned {entry.interventions!r}"
-    for part in _INSTANCE_TERMS:
+    for part in INSTANCE_TERMS:
         if getattr(start.instance, part) != getattr(entry, part):
             yield f"its instance's {part} is not the planned {getattr(entry, part)!r}"
     agents = {arm.name: arm.fingerprint for arm in plan.arms}

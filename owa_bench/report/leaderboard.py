@@ -7,13 +7,16 @@ Nothing is entered by hand: a row is what a run directory proves under the reade
 registry of verifiers. Source: docs/leaderboard.md.
 """
 
+import multiprocessing
+import resource
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
 from owa_bench.canonical import key_id
-from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError
+from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, error_line
 from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
 from owa_bench.records.registry import Registry
 from owa_bench.records.score import AgentVerdict
@@ -30,6 +33,8 @@ from owa_bench.scoring.task_means import mean_over_tasks
 PAGE = "index.html"
 LEAST = 4  # V4: replayed by a second party
 MOST_LOST = 0.02  # attempts laid to a provider, as a share of the planned episodes [D]
+MEMORY_BYTES = 4 << 30  # of the process that reads one member [D]
+CPU_S = 600  # of the same [D]
 _MICRO = 10**6
 
 
@@ -92,24 +97,84 @@ def leaderboard(
     Returns:
         A row an agent of every run that counts, and what was refused.
     """
-    bundles: dict[Path, Bundle] = {}
-    refused = []
-    for run in runs:
-        try:
-            bundles[run] = read(run)
-        except OwaError as error:
-            refused.append(RefusedRun(str(run), str(error)))
-    played = Counter(bundle.plan_digest for bundle in bundles.values())
+    members = [_member_apart(run, registry, evaluator) for run in runs]
+    played = Counter(member.plan_digest for member in members)
     rows: list[BoardRow] = []
-    for run, bundle in bundles.items():
-        try:
-            if played[bundle.plan_digest] > 1:
-                raise CheckFailure("its plan was played in several directories here")
-            rows += _rows(bundle, registry, evaluator)
-        except OwaError as error:
-            refused.append(RefusedRun(str(run), str(error).rstrip(".")))
+    refused = []
+    for run, member in zip(runs, members, strict=True):
+        reason = member.refused
+        if member.plan_digest and played[member.plan_digest] > 1:
+            reason = "its plan was played in several directories here"
+        if reason:
+            refused.append(RefusedRun(str(run), reason.rstrip(".")))
+        else:
+            rows += member.rows
     rows.sort(key=lambda row: (-row.order, -(row.composite.value or 0.0), row.agent))
     return Standings(registry.name, tuple(rows), tuple(refused))
+
+
+# --- one member, in a process of its own ----------------------------------------------
+# A board survives whatever a directory does to its reader: what the bounds of
+# `records.bounds` and `records.frames` do not see ends that process alone.
+
+
+class _Member(NamedTuple):
+    """What a run directory gives: its rows, or why it gives none."""
+
+    plan_digest: str = ""
+    rows: tuple[BoardRow, ...] = ()
+    refused: str = ""
+
+
+def _member_apart(run: Path, registry: Registry, evaluator: bytes | None) -> _Member:
+    """Return what a run directory gives, read by a process with limits."""
+    forks = multiprocessing.get_context("fork")
+    receiver, sender = forks.Pipe(duplex=False)
+    child = forks.Process(
+        target=_send_member, args=(sender, run, registry, evaluator), daemon=True
+    )
+    child.start()
+    sender.close()
+    try:
+        member: _Member = receiver.recv()
+    except EOFError:
+        child.join()
+        member = _Member(
+            refused=f"its reader ended with code {child.exitcode}: it takes more than "
+            f"{MEMORY_BYTES:,} bytes of memory or {CPU_S} s of processor time"
+        )
+    child.join()
+    return member
+
+
+def _send_member(
+    sender: Connection, run: Path, registry: Registry, evaluator: bytes | None
+) -> None:
+    """Send what a run directory gives."""
+    for kind, most in (
+        (resource.RLIMIT_DATA, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_S),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (least, hard))
+    sender.send(_member(run, registry, evaluator))
+
+
+def _member(run: Path, registry: Registry, evaluator: bytes | None) -> _Member:
+    """Return what a run directory gives."""
+    digest = ""
+    try:
+        bundle = read(run)
+        digest = bundle.plan_digest
+        return _Member(digest, tuple(_rows(bundle, registry, evaluator)))
+    except MemoryError:
+        return _Member(refused=f"it takes more than {MEMORY_BYTES:,} bytes of memory")
+    except OwaError as error:
+        return _Member(digest, refused=str(error))
+    except Exception as error:  # noqa: BLE001 - a board survives any member
+        return _Member(digest, refused=f"it cannot be judged: {error_line(error)}")
 
 
 def _rows(

@@ -9,7 +9,6 @@ Rows are of the attempts that count, as scoring reads them.
 Source: docs/read-a-run.md#tables.
 """
 
-import csv
 import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import numpy as np
 
 from owa_bench.errors import needs
 from owa_bench.records import events
+from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import BUDGET_NAMES, NO_DAY, Observables
 from owa_bench.records.packs import Transcripts
@@ -96,10 +96,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
 
     def write_csv(self, path: Path) -> None:
         """Write a CSV file in UTF-8 with a line of names; None is an empty field."""
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(self.columns)
-            writer.writerows(msgspec.structs.astuple(row) for row in self._rows)
+        write_csv(path, self.columns, map(msgspec.structs.astuple, self._rows))
 
 
 def _plain_type(hint: Any) -> Any:

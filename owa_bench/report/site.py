@@ -8,7 +8,6 @@ nothing is checked that `owa-bench verify` checks. Source: docs/read-a-run.md#vi
 
 import base64
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -25,11 +24,12 @@ from markupsafe import Markup, escape
 
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records import events
+from owa_bench.records.bounds import decode_array, read_document
 from owa_bench.records.events import ENCODER, AnyEvent, Artifact, EpisodeStart, Evidence
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.report.attempts import RecordedAttempt
-from owa_bench.report.bundle import Bundle, document_of, read
+from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.templates import own_file, page_template
 
 # --- files of parts: texts, arrays, pictures, events of attempts ----------------------
@@ -146,9 +146,8 @@ def deflated(data: bytes) -> str:
 def _array_json(data: bytes) -> bytes:
     """Return a recorded array as JSON rows; null for what is no finite table."""
     try:
-        table = np.load(io.BytesIO(data), allow_pickle=False)
-        rows = np.round(table.astype(np.float64), _DECIMALS)
-    except (ValueError, TypeError, EOFError):
+        rows = np.round(decode_array(data).astype(np.float64), _DECIMALS)
+    except ValueError:
         return b"null"
     if rows.ndim != 2 or not np.isfinite(rows).all():
         return b"null"
@@ -328,7 +327,7 @@ def _verdicts(bundle: Bundle) -> list[dict[str, Any]]:
     """Return the verdicts of the run's report with their gates, none without one."""
     if not bundle.layout.report.exists():
         return []
-    judgement = document_of(bundle.layout.report).get("judgement", {})
+    judgement = read_document(bundle.layout.report).get("judgement", {})
     verdicts: list[dict[str, Any]] = judgement.get("verdicts", [])
     return verdicts
 

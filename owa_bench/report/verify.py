@@ -11,8 +11,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.canonical import canonical_json, key_id, peek, sha256, unseal
+from owa_bench.canonical import (
+    canonical_json,
+    has_signature,
+    key_id,
+    peek,
+    sha256,
+    unseal,
+)
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
+from owa_bench.records.bounds import decode_document
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.packs import read_pruned
 from owa_bench.records.people import unattended
@@ -122,7 +130,7 @@ def read_signed_report(bundle: Bundle) -> SignedReport | None:
     if not path.exists():
         return None
     try:
-        statement = json.loads(peek(path.read_bytes()))
+        statement = decode_document(peek(path.read_bytes()))
         subjects = {s["name"]: s["digest"]["sha256"] for s in statement["subject"]}
         predicate = statement["predicate"]
         report = msgspec.convert(predicate, Report)
@@ -214,8 +222,7 @@ def _signature(
     key = bytes.fromhex(bundle.plan.public_key) if public is None else public
     claimed = signed.report.assurance.name
     envelope = bundle.layout.report_envelope.read_bytes()
-    signatures = json.loads(envelope).get("signatures")
-    if signed.report.assurance.level <= 1 and not signatures:
+    if signed.report.assurance.level <= 1 and not has_signature(envelope):
         return skipped_check("signature", f"an unsigned draft ({claimed})")
     try:
         unseal(envelope, key, STATEMENT_TYPE)

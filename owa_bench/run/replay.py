@@ -179,6 +179,10 @@ def replay_run(
         )
         with closing(made) as env:
             for leaf in group:
+                if leaf.status == "unreadable":
+                    lost = "its evidence is damaged: it cannot be played again"
+                    attempts.append(AttemptReplay(leaf.attempt_id, "different", lost))
+                    continue
                 trace = read_trace(layout, leaf)
                 if sampled is not None:
                     sampled.expect(tuple(trace.of(InnerAttempt)))

@@ -7,7 +7,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owa_bench.records import shards
+from owa_bench.canonical import document_digest
+from owa_bench.errors import CheckFailure
+from owa_bench.records import frames, packs, shards
 from owa_bench.records.event_base import LARGEST_ACTION, LARGEST_LINE
 from owa_bench.records.events import ENCODER, Action
 from owa_bench.records.plan import Budget
@@ -17,7 +19,10 @@ from owa_bench.run.agents import protocol
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from owa_bench.run.store import files, keys, redaction
+from owa_bench.run.store import files, keys, recorder, redaction
+from owa_bench.run.store.output import ShardFiles
+from tests.builders import run_directory
+from tests.builders.run_directory import make_plan, write_terms
 
 AGENT = """
 class {name}:
@@ -84,11 +89,14 @@ def test_a_hostile_move_costs_its_own_arm_alone(beside_honest):
 
 
 def test_it_works_where_the_writer_has_no_bound(beside_honest, monkeypatch):
-    """The control: the run says complete, and no report of it can be made."""
+    """The control: the run says complete, and its evidence does not read."""
     monkeypatch.setattr(protocol, "LARGEST_ACTION", 1 << 30)
     monkeypatch.setattr(redaction, "LARGEST_LINE", 1 << 30)
-    with pytest.raises(Exception, match=r"unpack|damaged|not whole|does not read"):
-        beside_honest("Large")
+    monkeypatch.setattr(shards, "LARGEST_FRAME", 1 << 23)
+    judgement, failed, _ = beside_honest("Large")
+    assert "frames" in failed
+    [hostile] = [v for v in judgement.verdicts if v.arm == "large"]
+    assert "does not read and counts as a failure" in " ".join(hostile.warnings)
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,18 +114,7 @@ def test_what_is_written_reads_back(texts, tmp_path_factory):
     """Lines of any content up to the bound make frames that the reader takes."""
     lines = redaction.LineBuffer(redaction.Redactor(b"k" * 32))
     for place, (letter, count) in enumerate(texts):
-        lines.add(
-            Action(
-                step=place + 1,
-                action=letter * count,
-                verified=False,
-                reward=0.0,
-                terminated=False,
-                truncated=False,
-                observation="0" * 64,
-                at_ms=0,
-            )
-        )
+        lines.add(move(place + 1, letter * count))
     frame = lines.take()
     path = tmp_path_factory.mktemp("shard") / "00000.jsonl.zst"
     head = ENCODER.encode(Segment(attempt_id="000000.0", part=0))
@@ -127,8 +124,59 @@ def test_what_is_written_reads_back(texts, tmp_path_factory):
     assert read.lines == tuple(frame.lines)
 
 
-def test_the_free_part_of_a_frame_holds_the_longest_line():
-    assert LARGEST_LINE + (256 << 10) + LARGEST_ACTION // 2 < shards._FREE
+def test_a_run_of_dense_moves_reads_back(tmp_path, monkeypatch):
+    """Beside the free room: a shard of dense moves, and a pack of dense texts."""
+    monkeypatch.setattr(frames, "FLOOR", 0)
+    layout = write_dense_run(tmp_path / "run")
+    assert [leaf.status for leaf in files.leaves_of_shards(layout)] == ["complete"]
+    [pack] = packs.read_packs(layout)
+    assert (pack.fault, len(pack.places)) == ("", 40)
+
+
+def test_dense_moves_are_refused_where_nothing_is_padded(tmp_path, monkeypatch):
+    """The control: the same run, written without padding."""
+    monkeypatch.setattr(frames, "FLOOR", 0)
+    monkeypatch.setattr(recorder, "padding", lambda *_: b"")
+    monkeypatch.setattr(packs, "padding", lambda *_: b"")
+    layout = write_dense_run(tmp_path / "run")
+    with pytest.raises(CheckFailure, match="no run is denser"):
+        files.leaves_of_shards(layout)
+    [pack] = packs.read_packs(layout)
+    assert "no run is denser" in pack.fault
+
+
+def write_dense_run(root):
+    """Record an episode of forty moves of one letter, each kept as a text too."""
+    plan = make_plan(1)
+    layout = write_terms(root, plan)
+    digest = document_digest(plan)
+    with recorder.Recorder(ShardFiles(layout, 0), digest, b"k" * 32, True) as made:
+        writer = made.episode(0, 0)
+        start, *_, end = run_directory.events(plan, plan.entries[0], lambda data: "")
+        writer.emit(start)
+        for step in range(40):
+            text = chr(ord("A") + step) * (LARGEST_ACTION // 2)
+            writer.emit(move(step + 1, text, writer.blob(text.encode())))
+        writer.emit(end)
+        writer.close("complete")
+    return layout
+
+
+def move(step, text, seen="0" * 64):
+    return Action(
+        step=step,
+        action=text,
+        verified=False,
+        reward=0.0,
+        terminated=False,
+        truncated=False,
+        observation=seen,
+        at_ms=0,
+    )
+
+
+def test_a_frame_holds_the_longest_line():
+    assert LARGEST_LINE + (256 << 10) + LARGEST_ACTION < shards.LARGEST_FRAME
     # An action escaped letter by letter fits a line.
     assert 6 * LARGEST_ACTION < LARGEST_LINE
     assert len(json.dumps("\x01" * LARGEST_ACTION)) < LARGEST_LINE

@@ -3,10 +3,12 @@ import tracemalloc
 
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records import packs
+from owa_bench.records import frames, packs
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PackEncoder, PackReader, Transcripts
 
@@ -68,7 +70,10 @@ def test_pack_torn_at_any_byte_gives_whole_blobs_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("place", range(4, 60, 5))
-def test_flipped_byte_is_a_fault_and_gives_no_other_bytes_for_a_name(tmp_path, place):
+def test_flipped_byte_is_a_fault_and_gives_no_other_bytes_for_a_name(
+    tmp_path, place, monkeypatch
+):
+    monkeypatch.setattr(packs, "padding", lambda length, weight: b"")
     data = bytearray(packed([b"kept"]) + packed([b"first page", b"second page"]))
     data[-place % len(data)] ^= 4
     pack = reader(tmp_path, bytes(data))
@@ -88,8 +93,8 @@ def test_pack_swapped_after_it_was_opened_gives_no_other_blob(tmp_path):
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b"no frame at all", "no frame at byte 0"),
-        (packed([b"x"]) + b"more", "no frame at byte"),
+        (b"no frame at all", "the frame at byte 0: no frame begins there"),
+        (packed([b"x"]) + b"more", "no frame begins there"),
         (squeezed(b"\x05\0\0\0abc"), "ends inside a blob"),
         (squeezed(b"\xff\xff\xff\xff"), "ends inside a blob"),
         (squeezed(b"\0\0"), "ends inside a blob"),
@@ -99,7 +104,8 @@ def test_what_is_no_pack_is_a_fault(tmp_path, data, fault):
     assert fault in reader(tmp_path, data).fault
 
 
-def test_pack_that_unpacks_without_end_takes_little_memory(tmp_path):
+def test_pack_that_unpacks_without_end_takes_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "FLOOR", 1 << 20)
     stream = zstandard.ZstdCompressor().compressobj()
     zeros = bytes(1 << 24)
     bomb = b"".join(stream.compress(zeros) for _ in range(64)) + stream.flush()
@@ -110,16 +116,28 @@ def test_pack_that_unpacks_without_end_takes_little_memory(tmp_path):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "unpacks to over" in pack.fault
+    assert "must unpack to at most" in pack.fault
     assert peak < 1 << 29
 
 
 def test_many_frames_share_one_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(packs, "_FLOOR", 1000)
-    monkeypatch.setattr(packs, "_RATIO", 1)
-    frame = packed([bytes(400)])
+    monkeypatch.setattr(frames, "FLOOR", 1000)
+    monkeypatch.setattr(frames, "DENSEST", 1)
+    frame = squeezed(b"\x90\x01\0\0" + bytes(400))
     pack = reader(tmp_path, b"".join([frame] * 5))
-    assert "unpacks to over 1 times" in pack.fault
+    assert "must unpack to at most 1,000 bytes" in pack.fault
+    assert reader(tmp_path, packed(*[[bytes(400)]] * 5)).fault == ""
+
+
+@given(st.lists(st.tuples(st.binary(max_size=9), st.integers(0, 1 << 20)), max_size=9))
+@settings(deadline=None, max_examples=40)
+def test_the_densest_blobs_that_are_written_read_back(tmp_path_factory, parts):
+    blobs = [text * count for text, count in parts if len(text) * count < 1 << 22]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "FLOOR", 0)
+        pack = reader(tmp_path_factory.mktemp("pack"), packed(*([b] for b in blobs)))
+    assert (pack.fault, pack.torn) == ("", 0)
+    assert [pack.read(sha256(blob)) for blob in blobs] == blobs
 
 
 def test_pipe_or_folder_is_no_pack(tmp_path):

@@ -59,7 +59,7 @@ def test_a_frame_longer_than_what_is_fed_at_once(tmp_path):
 
 
 def test_a_frame_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "_FRAME_LIMIT", 1000)
+    monkeypatch.setattr(shards, "LARGEST_FRAME", 1000)
     path = tmp_path / "00000.jsonl.zst"
     path.write_bytes(frame("000000.0", 0, "a" * 100_000))
     found = shards.index_shard(path)

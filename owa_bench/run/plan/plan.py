@@ -13,7 +13,8 @@ from owa_bench.calendars import Calendar
 from owa_bench.canonical import canonical_json, document_digest, seal
 from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
 from owa_bench.interfaces import HasReadyCheck, Suite
-from owa_bench.records.layout import PLAN_TYPE, RunLayout, refuse_hostile_files
+from owa_bench.records.bounds import refuse_hostile_files
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
     KEY,
     MOST,

@@ -27,6 +27,7 @@ from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import MAX_FAILURES, Plan
 from owa_bench.records.trace import (
     FAILED,
+    PLAYED,
     Leaf,
     counted_leaves,
     evidence_root,
@@ -313,7 +314,8 @@ class _Watch:
         )
         recorded: dict[str, float] = {}
         if plan.budget.run_meters:
-            traces = (files.read_trace(layout, leaf) for leaf in leaves)
+            readable = (leaf for leaf in leaves if leaf.status != "unreadable")
+            traces = (files.read_trace(layout, leaf) for leaf in readable)
             events = (event for trace in traces for event in trace.events)
             recorded = totals(events, self.prices)
         self.tally = RunTally(plan.budget, recorded)
@@ -389,7 +391,7 @@ class DayReceipts:
         self._leaves.append(leaf)
         self._failures[leaf.index] += leaf.status == "infrastructure"
         given_up = self._failures[leaf.index] >= MAX_FAILURES
-        if leaf.status == "complete" or given_up:
+        if leaf.status in PLAYED or given_up:
             self._open.pop(leaf.index, None)
 
     def _file(self) -> None:

@@ -23,7 +23,7 @@ from owa_bench.records.plan import (
     PlanEntry,
 )
 from owa_bench.records.shards import scan
-from owa_bench.records.trace import Leaf, Status, attempt_id
+from owa_bench.records.trace import PLAYED, Leaf, Status, attempt_id
 from owa_bench.run.store import files
 from owa_bench.run.store.memory import lane_key
 from owa_bench.run.store.memory_folder import EMPTY
@@ -379,7 +379,7 @@ class _Record:
         for leaf in leaves:
             self._numbers[leaf.index] = max(self._numbers[leaf.index], leaf.attempt + 1)
             self.failures[leaf.index] += leaf.status == "infrastructure"
-            if leaf.status == "complete":
+            if leaf.status in PLAYED:
                 self.complete[leaf.index] = leaf
 
     def attempt(self, entry: PlanEntry, root: bytes) -> Attempt:

@@ -5,24 +5,26 @@ again from the shards alone. Shards are read by `records.shards`, blobs by
 `records.packs`.
 """
 
+import contextlib
 import hashlib
-import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
+from owa_bench.records.bounds import decode_document, lines_of, refuse_hostile_files
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.shards import (
     ShardFrame,
+    TraceFrame,
     broken,
+    index_shards,
     read_frame,
-    scan,
 )
 from owa_bench.records.trace import (
     Closing,
@@ -36,6 +38,7 @@ from owa_bench.run.store import disk
 
 _SHARD = re.compile(r"[0-9]{5,9}\.jsonl\.zst")
 _ATTEMPT = re.compile(r"([0-9]{6,9})\.([0-9]{1,9})")
+_NO_LEAF = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _LEAF_DECODER = msgspec.json.Decoder(Leaf)
 
 
@@ -101,14 +104,11 @@ def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     Raises:
         TraceError: Any other line is not a leaf.
     """
-    if not layout.leaves.exists():
-        return ()
     leaves = []
-    lines = layout.leaves.read_bytes().split(b"\n")[:-1]
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines_of(layout.leaves), 1):
         try:
             leaves.append(_LEAF_DECODER.decode(line))
-        except msgspec.MsgspecError as error:
+        except _NO_LEAF as error:
             raise TraceError(
                 f"Line {number} of {layout.leaves} is not a leaf: {error}. "
                 "`owa-bench run --resume` makes the file again from the shards."
@@ -122,7 +122,7 @@ def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     Only for a run that nobody is writing.
 
     Raises:
-        TraceError: A frame is damaged, out of order or twice there.
+        TraceError: A frame is out of order or twice there.
     """
     leaves = leaves_of_shards(layout)
     write_whole(layout.leaves, _leaf_lines(leaves))
@@ -132,19 +132,29 @@ def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
 def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     """Return the leaves by the shards alone, by index, then attempt.
 
-    An attempt without a closing line has status "unfinished".
+    An attempt without a closing line has status "unfinished"; one of which a frame is
+    damaged has status "unreadable".
 
     Raises:
-        TraceError: A frame is damaged, out of order or twice there.
+        TraceError: A frame is out of order or twice there.
     """
     digest = plan_digest(layout)
-    leaves = [leaf for path in shard_paths(layout) for leaf in _leaves_of(path, digest)]
+    found, shards = index_shards(shard_paths(layout))
+    damaged = {shard.name for shard in shards if shard.damaged}
+    faulty = {shard.name for shard in shards if shard.faults}
+    recorded = {
+        name: leaf for name, leaf in _recorded(layout).items() if leaf.shard in faulty
+    }
+    leaves = [
+        _leaf(layout, name, frames, digest, recorded.get(name), damaged)
+        for name, frames in found.items()
+    ]
+    leaves += [
+        msgspec.structs.replace(leaf, status="unreadable")
+        for name, leaf in recorded.items()
+        if name not in found
+    ]
     leaves.sort(key=lambda leaf: (leaf.index, leaf.attempt))
-    for earlier, later in itertools.pairwise(leaves):
-        if earlier.attempt_id == later.attempt_id:
-            raise TraceError(
-                f"Attempt {later.attempt_id} is in {earlier.shard} and {later.shard}."
-            )
     return tuple(leaves)
 
 
@@ -193,9 +203,12 @@ def plan_digest(layout: RunLayout) -> str:
 
     Raises:
         RunDirectoryError: There is no readable plan.
+        CheckFailure: It holds files that no run holds.
     """
+    if layout.plan.exists():
+        refuse_hostile_files(layout)
     try:
-        return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
+        return document_digest(decode_document(layout.plan.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
         raise RunDirectoryError(
@@ -229,44 +242,81 @@ def _leaf_lines(leaves: Iterable[Leaf]) -> bytes:
     return b"".join(ENCODER.encode(leaf) + b"\n" for leaf in leaves)
 
 
-def _leaves_of(path: Path, digest: str) -> list[Leaf]:
-    """Return the leaves of one shard's attempts."""
-    attempts: dict[str, list[ShardFrame]] = {}
-    for frame in scan(path):
-        frames = attempts.setdefault(frame.segment.attempt_id, [])
-        closed = bool(frames) and frames[-1].closing is not None
-        if closed or frame.segment.part != len(frames):
-            raise broken(path, frame.offset, "is out of order in its attempt")
-        frames.append(frame)
-    return [_leaf(path, name, frames, digest) for name, frames in attempts.items()]
+def _recorded(layout: RunLayout) -> dict[str, Leaf]:
+    """Return the leaves on record by attempt; lines that are none are left out."""
+    leaves = {}
+    for line in lines_of(layout.leaves):
+        with contextlib.suppress(*_NO_LEAF):
+            leaf = _LEAF_DECODER.decode(line)
+            if leaf.attempt_id == attempt_id(leaf.index, leaf.attempt):
+                leaves[leaf.attempt_id] = leaf
+    return leaves
 
 
-def _leaf(path: Path, name: str, frames: list[ShardFrame], digest: str) -> Leaf:
+def _leaf(
+    layout: RunLayout,
+    name: str,
+    places: Sequence[TraceFrame],
+    digest: str,
+    recorded: Leaf | None,
+    damaged: Set[str],
+) -> Leaf:
     """Return an attempt's leaf, hashed anew from its lines."""
+    path = layout.shards / places[0].shard
     index, attempt = _numbers(path, name)
-    replay = hashlib.sha256()
+    if places[-1].shard != places[0].shard:
+        raise TraceError(
+            f"Attempt {name} is in {places[0].shard} and {places[-1].shard}."
+        )
+    frames = [read_frame(path, place.offset, place.length) for place in places]
+    holed = path.name in damaged or recorded is not None
+    if not holed:
+        _refuse_disorder(path, frames)
     lines = [line for frame in frames for line in frame.lines]
     head = chain_lines(chain_start(digest, name), lines)
-    for line in lines:
-        replayed = replay_line(_event(line))
-        if replayed is not None:
-            replay.update(replayed + b"\n")
+    replay, readable = _replay_digest(lines)
     computed = Closing(
         closing=name,
         status="unfinished",
         count=len(lines),
         head=head.hex(),
-        replay=replay.hexdigest(),
+        replay=replay,
     )
     closing = frames[-1].closing or computed
-    if (closing.count, closing.head, closing.replay) != (
+    same = (closing.count, closing.head, closing.replay) == (
         computed.count,
         computed.head,
         computed.replay,
-    ):
+    )
+    leaf_places = [(frame.offset, frame.length) for frame in frames]
+    leaf = leaf_of(closing, index, attempt, path.name, leaf_places)
+    if readable and same and (not holed or frames[-1].closing or leaf == recorded):
+        return leaf
+    if readable and not holed:
         raise TraceError(f"Attempt {name} in {path} does not hash to its closing line.")
-    places = [(frame.offset, frame.length) for frame in frames]
-    return leaf_of(closing, index, attempt, path.name, places)
+    kept = leaf if recorded is None else recorded
+    return msgspec.structs.replace(kept, status="unreadable")
+
+
+def _refuse_disorder(path: Path, frames: Sequence[ShardFrame]) -> None:
+    """Refuse frames that are not the parts of one attempt, each once."""
+    for part, frame in enumerate(frames):
+        closed = part > 0 and frames[part - 1].closing is not None
+        if closed or frame.segment.part != part:
+            raise broken(path, frame.offset, "is out of order in its attempt")
+
+
+def _replay_digest(lines: Iterable[bytes]) -> tuple[str, bool]:
+    """Return the replay digest of lines, and whether each of them is an event."""
+    replay = hashlib.sha256()
+    try:
+        for line in lines:
+            replayed = replay_line(_event(line))
+            if replayed is not None:
+                replay.update(replayed + b"\n")
+    except TraceError:
+        return replay.hexdigest(), False
+    return replay.hexdigest(), True
 
 
 def _numbers(path: Path, name: str) -> tuple[int, int]:
@@ -283,5 +333,5 @@ def _event(line: bytes) -> AnyEvent:
     """Return the event of a line."""
     try:
         return DECODER.decode(line)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"A line of a shard is no event: {error}.") from error

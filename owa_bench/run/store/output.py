@@ -35,7 +35,7 @@ class ShardOutput(Protocol):
         """Append a whole frame to the shard, and before it the blobs it names.
 
         Args:
-            frame: Bytes of one zstd frame; empty for blobs alone.
+            frame: Bytes of one zstd frame and its padding; empty for blobs alone.
             blobs: Bytes for the pack; may be empty.
 
         Raises:

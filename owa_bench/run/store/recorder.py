@@ -26,6 +26,7 @@ import zstandard
 from owa_bench.canonical import chain_lines, chain_start, sha256
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.events import ENCODER, EpisodeEnd, Event, Intervention
+from owa_bench.records.frames import padding, weight_of
 from owa_bench.records.packs import LARGEST_BLOB, PackEncoder
 from owa_bench.records.trace import Closing, Leaf, Segment, Status, attempt_id
 from owa_bench.run.store.files import leaf_of
@@ -247,8 +248,10 @@ class Recorder:
         """Write `data` as one frame and return its (offset, length)."""
         with self._lock:
             frame = self._compressor.compress(data)
-            place = (self._output.size, len(frame))
-            self._write(frame, self._pack.flush())
+            # Before the frame: a write that a full disk cuts off leaves no whole one.
+            filler = padding(len(frame), weight_of(len(data), data.count(b"\n")))
+            place = (self._output.size + len(filler), len(frame))
+            self._write(filler + frame, self._pack.flush())
             return place
 
     def keep(self, data: bytes) -> str:

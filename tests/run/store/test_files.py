@@ -144,8 +144,8 @@ def test_damage_that_whole_frames_follow_is_no_torn_frame(layout, played) -> Non
     offset, length = played[0].frames[1]
     data[offset + length // 2] ^= 1
     path.write_bytes(bytes(data))
-    with pytest.raises(TraceError, match=f"byte {offset} .* damaged"):
-        rebuild_leaves(layout)
+    statuses = [leaf.status for leaf in rebuild_leaves(layout)]
+    assert statuses == ["unreadable", "complete", "complete"]
     with pytest.raises(TraceError):
         read_trace(layout, played[0])
     assert len(read_trace(layout, played[1]).events) == 1_012
