@@ -27,6 +27,7 @@ from owa_bench.records.layout import RunLayout
 LARGEST_FILE = 1 << 26  # bytes; statements, pages, witnesses [D]
 LARGEST_LIST = 1 << 26  # bytes; the plan, its envelope and the leaves [D]
 LARGEST_SHARD = 1 << 31  # bytes, of a shard or a pack; forty million events [D]
+MOST_FAULTS = 100  # lines of leaves.jsonl that are no leaf, before reading ends [D]
 LARGEST_LEAF = 1 << 20  # bytes of a line of leaves.jsonl [D]
 MOST_FILES = 100_000  # files and folders [D]
 DEEPEST = 16  # folders inside each other [D]

@@ -85,7 +85,14 @@ class DecodingRoom:
 
 
 def weight_of(content: int, parts: int) -> int:
-    """Return the bytes that a frame counts, of so many bytes in so many parts.
+    """Return the bytes that a frame counts.
+
+    Args:
+        content: Bytes that it unpacks to.
+        parts: Its lines or blobs.
+
+    Returns:
+        Bytes, at least so many for the frame and for each part.
 
     >>> weight_of(100, 2), weight_of(100, 64)
     (16384, 32768)

@@ -17,7 +17,12 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
-from owa_bench.records.bounds import lines_of, read_document, refuse_hostile_files
+from owa_bench.records.bounds import (
+    MOST_FAULTS,
+    lines_of,
+    read_document,
+    refuse_hostile_files,
+)
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import (
@@ -46,7 +51,6 @@ from owa_bench.report.attempts import (
     read_attempt,
 )
 
-_MOST_FAULTS = 100  # of leaves.jsonl
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 
 
@@ -132,12 +136,12 @@ class Bundle:
 
     def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""
-        lost = self._lost.keys() - self.index.keys()
+        lost = self._leaves_of_faulty_shards.keys() - self.index.keys()
         for name in sorted({*self.index, *lost}, key=_plan_order):
             yield self._read(name)
 
     def _read(self, name: str) -> RecordedAttempt:
-        frames, recorded = self.index.get(name), self._lost.get(name)
+        frames, recorded = self.index.get(name), self._leaves_of_faulty_shards.get(name)
         if frames is None:
             return lost_attempt(name)
         attempt = read_attempt(self.layout.shards, frames, self.plan_digest)
@@ -148,7 +152,7 @@ class Bundle:
         return attempt
 
     @cached_property
-    def _lost(self) -> dict[str, trace.Leaf]:
+    def _leaves_of_faulty_shards(self) -> dict[str, trace.Leaf]:
         """The leaves on record of shards that do not read in full, by attempt."""
         planned = {entry.index for entry in self.plan.entries}
         return {
@@ -312,7 +316,7 @@ def _recorded_leaves(
             leaves.append(msgspec.json.decode(row, type=trace.Leaf))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
-        if len(faults) == _MOST_FAULTS:
+        if len(faults) == MOST_FAULTS:
             faults.append("what follows was not read")
             break
     return tuple(leaves), tuple(faults)

@@ -71,7 +71,9 @@ def beside_honest(tmp_path):
         key = keys.load(options.home, options.key)
         judgement = statement.write(layout.root, key)
         failed = [check.name for check in verify.verify(layout.root) if not check.ok]
-        traces = [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
+        leaves = files.leaves_of_shards(layout)
+        readable = (leaf for leaf in leaves if leaf.status != "unreadable")
+        traces = [files.read_trace(layout, leaf) for leaf in readable]
         return judgement, failed, {t.start.arm: t.end for t in traces}
 
     return play

@@ -5,7 +5,6 @@ again from the shards alone. Shards are read by `records.shards`, blobs by
 `records.packs`.
 """
 
-import contextlib
 import hashlib
 import os
 import re
@@ -16,7 +15,12 @@ import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records.bounds import decode_document, lines_of, refuse_hostile_files
+from owa_bench.records.bounds import (
+    MOST_FAULTS,
+    decode_document,
+    lines_of,
+    refuse_hostile_files,
+)
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.shards import (
@@ -244,12 +248,17 @@ def _leaf_lines(leaves: Iterable[Leaf]) -> bytes:
 
 def _recorded(layout: RunLayout) -> dict[str, Leaf]:
     """Return the leaves on record by attempt; lines that are none are left out."""
-    leaves = {}
+    leaves, faults = {}, 0
     for line in lines_of(layout.leaves):
-        with contextlib.suppress(*_NO_LEAF):
+        try:
             leaf = _LEAF_DECODER.decode(line)
-            if leaf.attempt_id == attempt_id(leaf.index, leaf.attempt):
-                leaves[leaf.attempt_id] = leaf
+        except _NO_LEAF:
+            faults += 1
+            if faults == MOST_FAULTS:
+                break
+            continue
+        if leaf.attempt_id == attempt_id(leaf.index, leaf.attempt):
+            leaves[leaf.attempt_id] = leaf
     return leaves
 
 
