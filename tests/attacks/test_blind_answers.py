@@ -140,7 +140,7 @@ def test_no_blind_policy_earns_in_n_back(tier, delta, monkeypatch, record_proper
     earns = {
         name: mean_of(make, "n_back", tier, delta) for name, make in POLICIES.items()
     }
-    record_property("earned", earns)
+    record_property("earned", {name: float(mean) for name, mean in earns.items()})
     assert max(earns.values()) <= MOST, earns
     assert all(earns[name] == 0 for name in earns if name.startswith("always"))
     monkeypatch.setattr(RecallOracle, "quality", share_of_right)

@@ -389,5 +389,6 @@ def stand_in(bundle, registry, evaluator):
         cost=figure,
         axes=(),
         submitter="",
+        plans="",
         made="",
     )
