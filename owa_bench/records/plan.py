@@ -33,6 +33,7 @@ WEAK_HOSTINGS: Mapping[str, int] = {
 }
 PRIVATE: Final = "private"  # an arm's root: nothing in common with another sandbox
 SHARED: Final = "shared"
+OWN_CODE: Final = "package"  # shared by agents of this package alone
 KEY = re.compile(r"([0-9a-f]{64})?")  # a public key in hex, or none
 
 
@@ -107,6 +108,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     drift-blind agent of maintenance.
     `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
     `root` is PRIVATE where every sitting and seat has files and locks of its own,
+    OWN_CODE where an agent of this package plays, which passes no bit by the kernel,
     "shared: " and why where it must and cannot, empty where nothing asks for it.
     """
 
@@ -122,7 +124,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shared_root(self) -> str:
         """Why its sittings and seats can pass bits past the record, "" if not."""
-        return self.root.removeprefix(f"{SHARED}: ") if self.root != PRIVATE else ""
+        word, _, why = self.root.partition(": ")
+        return why if word == SHARED else ""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

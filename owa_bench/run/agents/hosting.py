@@ -10,7 +10,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from owa_bench.errors import UsageError
-from owa_bench.records.plan import HARNESS, PRIVATE, SHARED
+from owa_bench.records.plan import HARNESS, OWN_CODE, PRIVATE, SHARED
 from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.images import image_fault, is_image
 from owa_bench.run.agents.spec import Origin
@@ -119,19 +119,24 @@ def require_hosting(origin: Origin, hosting: str) -> None:
         views.make_image()
 
 
-def root_of(hosting: str) -> str:
+def root_of(hosting: str, *, own_code: bool = False) -> str:
     """Return what root the sandboxes of an arm get where its episodes must be apart.
 
     Args:
         hosting: A key of HOSTINGS.
+        own_code: Whether all of the arm's code is this package's, so that nobody wrote
+            into it that it reads what another sandbox did.
 
     Returns:
-        PRIVATE, or "shared: " and why; "" for what no sandbox of this machine holds.
+        PRIVATE, OWN_CODE, or "shared: " and why; "" for what no sandbox of this machine
+        holds.
     """
     if hosting == "docker":
         return f"{SHARED}: containers of an image have its files in common"
     if hosting != SANDBOXED:
         return ""
+    if own_code:
+        return OWN_CODE
     fault = root_image.private_root_fault()
     return f"{SHARED}: {fault}" if fault else PRIVATE
 

@@ -117,6 +117,14 @@ class AgentHandle:
         return self.seats.get(seat) or self.seats.get(_REST) or self
 
     @property
+    def is_own_code(self) -> bool:
+        """Whether all that plays was registered by this package."""
+        return all(
+            member.origin.kind == "registry" and not member.package
+            for member in self.members
+        )
+
+    @property
     def screenshots(self) -> bool:
         """Whether it wants to see the window, by its option of that name."""
         return self.options.get("screenshots") == "true"

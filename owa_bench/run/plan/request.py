@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -232,10 +232,10 @@ def draft_plan(
         plan = plan_campaign(campaign, agents, terms, baseline)
     else:
         plan = plan_draws(battery.suite if battery else request.draws, agents, terms)
-    return PlanDraft(_with_roots(plan), protocol_file, prices_file)
+    return PlanDraft(_with_roots(plan, agents), protocol_file, prices_file)
 
 
-def _with_roots(plan: Plan) -> Plan:
+def _with_roots(plan: Plan, agents: Iterable[AgentHandle]) -> Plan:
     """Return a plan that says what root its arms' sandboxes have, where that counts.
 
     That is where what an episode, a sitting or a seat knows must not reach another but
@@ -248,8 +248,12 @@ def _with_roots(plan: Plan) -> Plan:
     )
     if not apart:
         return plan
+    own = {agent.spec for agent in agents if agent.is_own_code} | {BASELINE}
     arms = tuple(
-        msgspec.structs.replace(arm, root=root_of(arm.hosting)) for arm in plan.arms
+        msgspec.structs.replace(
+            arm, root=root_of(arm.hosting, own_code=arm.agent in own)
+        )
+        for arm in plan.arms
     )
     return msgspec.structs.replace(plan, arms=arms)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from owa_bench import discovery
 from owa_bench.errors import UsageError
 from owa_bench.run.agents import hosting
 from owa_bench.run.agents.hosting import require_root, root_of
@@ -19,10 +20,17 @@ def fault(request, monkeypatch):
     return request.param
 
 
-def roots(suite, family, **options):
+@pytest.fixture
+def agent(tmp_path):
+    """An agent in a file: somebody else's code."""
+    (tmp_path / "mine.py").write_text("class Mine:\n    pass\n")
+    return tmp_path
+
+
+def roots(suite, family, folder, agent="mine.py"):
     draw = Draw(name=suite, tiers=(1,), families=(family,))
-    request = Request(agents=("noop",), draws=(draw,))
-    return {arm.root for arm in draft_plan(request, **options).plan.arms}
+    request = Request(agents=(agent,), draws=(draw,))
+    return {arm.root for arm in draft_plan(request, folder).plan.arms}
 
 
 @pytest.mark.parametrize(
@@ -33,9 +41,27 @@ def roots(suite, family, **options):
         ("toolquest", "reconcile", False),
     ],
 )
-def test_a_plan_says_what_its_suites_need(suite, family, apart, fault):
+def test_a_plan_says_what_its_suites_need(suite, family, apart, fault, agent):
     expected = f"shared: {fault}" if fault else "private"
-    assert roots(suite, family) == {expected if apart else ""}
+    assert roots(suite, family, agent) == {expected if apart else ""}
+    own = roots(suite, family, agent, "noop")
+    assert own == {"package" if apart else ""}
+
+
+def test_an_agent_of_another_package_is_not_this_packages(monkeypatch, agent, fault):
+    """The attack: a plug-in under any name; the control: the same card as ours."""
+    entry = discovery.find("agents")["noop"]
+    other = entry._replace(package="evil")
+    find = discovery.find
+    monkeypatch.setattr(
+        discovery,
+        "find",
+        lambda kind: find(kind) | ({"noop": other} if kind == "agents" else {}),
+    )
+    expected = f"shared: {fault}" if fault else "private"
+    assert roots("recall", "counterfactual", agent, "noop") == {expected}
+    crew = "seats:lead=mine.py;*=fifo"
+    assert roots("multicrew", "contract", agent, crew) == {expected}
 
 
 def test_containers_share_and_what_is_in_no_sandbox_says_nothing(fault):
