@@ -2,7 +2,7 @@
 
 Each channel is tried in a private root, and as its control without a sandbox, where it
 works; those of files that sandboxes had in common also in a shared root, where they
-work. Timing is measured apart (`benchmarks/agent_start.py`).
+work. Timing is measured apart (`benchmarks/timing_channels.py`).
 """
 
 import contextlib

@@ -363,6 +363,8 @@ CHANNELS = {
 class Leaker:
     """Obeys one order an act."""
 
+    known = CHANNELS
+
     def reset(self, brief, tools, memory_dir):
         self.folder, self.channels = memory_dir, {}
 
@@ -370,7 +372,7 @@ class Leaker:
         order = json.loads(observation["text"])
         name = order.pop("channel")
         if name not in self.channels:
-            self.channels[name] = CHANNELS[name]()
+            self.channels[name] = self.known[name]()
             self.channels[name].folder = self.folder
         do = getattr(self.channels[name], order.pop("do"), lambda: None)
         try:
