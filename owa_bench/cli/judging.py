@@ -201,6 +201,7 @@ def _print(verdict: score.AgentVerdict) -> None:
     if not verdict.axes:
         for made in verdict.tables:
             table(made.title, made.columns, map(_cells, made.rows))
+        _print_warnings(verdict)
         return
     table(
         "axes",
@@ -222,6 +223,11 @@ def _print(verdict: score.AgentVerdict) -> None:
     for made in verdict.tables:
         if made.title.startswith("projects of "):
             table(made.title, made.columns, map(_cells, made.rows))
+    _print_warnings(verdict)
+
+
+def _print_warnings(verdict: score.AgentVerdict) -> None:
+    """Print what a reader of the verdict must know."""
     for warning in verdict.warnings:
         note(warning, OUT)
 

@@ -130,7 +130,6 @@ def test_keys_that_are_wrong(owa, run, place):
     ("harm", "check"),
     [
         (tear, "chain"),
-        (flip, "frames"),
         (lose_blob, "blobs"),
         (lose_leaves, "layout"),
         (lose_envelope, "plan signature"),
@@ -150,6 +149,18 @@ def test_harm_is_named_by_its_check_and_nothing_is_signed_over_it(
     assert refused.code in (1, 2)
     assert "error: " in refused.err
     assert run.report_envelope.read_bytes() == signed
+
+
+def test_an_attempt_that_does_not_read_is_named_and_the_others_are_judged(owa, run):
+    flip(run)
+    said = owa("verify run")
+    assert said.code == 1
+    assert "FAIL frames" in said.out
+    made = owa("report run")
+    assert made.code == 0
+    assert "does not read and counts as a failure of quality 0" in made.out
+    assert owa("recompute run").code == 0
+    assert owa("verify run").code == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from owa_bench.errors import RunDirectoryError, TraceError
+from owa_bench.errors import RunDirectoryError
 from owa_bench.records.trace import evidence_root, replay_root
 from owa_bench.report import bundle
 from owa_bench.run.store import files
@@ -64,7 +64,7 @@ def test_a_plan_without_episodes_yet_is_a_run(tmp_path):
     assert len(run.missing) == len(run.plan.entries)
 
 
-def test_a_counted_attempt_with_a_broken_frame_is_never_judged(tmp_path):
+def test_a_counted_attempt_with_a_broken_frame_counts_as_failed(tmp_path):
     layout = make_run(tmp_path / "run", make_plan(1), shards=1)
     shard = layout.shard(0)
     data = bytearray(shard.read_bytes())
@@ -72,5 +72,7 @@ def test_a_counted_attempt_with_a_broken_frame_is_never_judged(tmp_path):
     shard.write_bytes(bytes(data))
     run = bundle.read(layout.root)
     assert "does not read" in run.faults[0]
-    with pytest.raises(TraceError, match="frame 0 says that it is part 1"):
-        list(run.traces())
+    [lost] = run.unreadable
+    [end] = [t.end for t in run.traces() if t.leaf.attempt_id == lost.attempt_id]
+    assert (end.quality, end.success) == (0.0, False)
+    assert "does not read" in end.reason
