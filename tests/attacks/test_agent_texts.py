@@ -65,6 +65,7 @@ def test_a_body_that_breaks_decoders_is_a_bad_request(
     oauth = path == "/token"
     auth = Auth(kind="oauth2", token_path=path, scope="s", lifetime_ms=60_000)
     shop = caller(wire=wire, auth=auth if oauth else None)
+    shop.read_vault()
     headers = {"content-type": "application/json", "x-api-key": KEY}
     reply = shop.http(path, "POST", body=body, headers=headers)
     assert 400 <= reply["status"] < 500
@@ -73,6 +74,7 @@ def test_a_body_that_breaks_decoders_is_a_bad_request(
 @pytest.mark.parametrize("pointer", ["/data/²", f"/data/{'9' * 5000}", "/data/-1"])
 def test_a_pointer_that_is_no_index_points_at_nothing(caller, pointer):  # noqa: F811
     shop = caller()
+    shop.read_vault()
     handle = shop.http("/v1/items", headers={"x-api-key": KEY})["handle"]
     result = shop.call("read", handle=handle, pointer=pointer)
     assert "nothing at the pointer" in result.text

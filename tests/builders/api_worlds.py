@@ -134,6 +134,11 @@ class Caller:
         self.events += result.events
         return result
 
+    def read_vault(self) -> None:
+        """Read every entry of the vault: who sends another secret is told once."""
+        for entry in json.loads(self.call("vault").text)["entries"]:
+            self.call("vault", name=entry["name"])
+
     def http(self, path: str, method: str = "GET", **arguments: Any) -> Any:
         """Return the parsed answer to a request to the shop."""
         url = path if path.startswith("http") else f"https://{HOST}{path}"
@@ -141,6 +146,7 @@ class Caller:
 
     def token(self, **form: str) -> str:
         """Return an access token, asked for with the credentials in the body."""
+        self.read_vault()
         name, _, secret = CLIENT.partition(":")
         body = {
             "grant_type": "client_credentials",

@@ -22,6 +22,7 @@ def bearer(token):
 
 def test_api_key_in_a_header(caller):
     shop = caller(auth=Auth(kind="key_header", name="X-Api-Key"))
+    shop.read_vault()
     refused = shop.http(ITEMS)
     assert refused["status"] == 401
     assert 'in="header", name="X-Api-Key"' in refused["headers"]["www-authenticate"]
@@ -33,6 +34,7 @@ def test_api_key_in_a_header(caller):
 
 def test_api_key_in_the_query(caller):
     shop = caller(auth=Auth(kind="key_query", name="token"))
+    shop.read_vault()
     refused = shop.http(ITEMS, headers={"token": KEY})
     assert refused["status"] == 401
     assert (
@@ -44,6 +46,7 @@ def test_api_key_in_the_query(caller):
 
 def test_revoked_key_says_that_it_was_rotated(caller):
     shop = caller(auth=Auth(kind="key_header", name="X-Api-Key"))
+    shop.read_vault()
     answer = shop.http(ITEMS, headers={"X-Api-Key": "worn-out-key"})
     assert answer["status"] == 401
     assert answer["body"]["error"] == "revoked_key"
@@ -54,6 +57,7 @@ def test_revoked_key_says_that_it_was_rotated(caller):
 
 def test_token_by_form_basic_or_json(caller):
     shop = caller(auth=OAUTH)
+    shop.read_vault()
     mark = base64.b64encode(CLIENT.encode()).decode()
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     grant = "grant_type=client_credentials&scope=retail.read"
@@ -95,7 +99,9 @@ def test_token_by_form_basic_or_json(caller):
     ],
 )
 def test_token_endpoint_refuses(caller, form, status, error):
-    answer = caller(auth=OAUTH).http("/token", "POST", body=form)
+    shop = caller(auth=OAUTH)
+    shop.read_vault()
+    answer = shop.http("/token", "POST", body=form)
     assert answer["status"] == status
     assert answer["body"]["error"] == error
     assert ("www-authenticate" in answer["headers"]) == (status == 401)

@@ -74,6 +74,7 @@ def reading(world: ApiWorld, known: Provider) -> str:
     what the vendor holds. "wrong": it looks right and some row means something else.
     """
     caller, found = Caller(still(world)), "right"
+    caller.read_vault()
     for resource in known.documented.resources:
         headers, query = credential(known)
         query |= {parameter.name: parameter.value for parameter in resource.required}

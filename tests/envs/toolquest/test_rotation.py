@@ -19,7 +19,9 @@ def shop(caller):
     world = small_world(auth=AUTH)
     [provider] = world.providers
     secret = Secret(name="shop", value=f"{PAIR}:{FIRST}", about="Grant of Shop.")
-    return caller(world.with_provider(replace(provider, secrets=(secret,))))
+    shop = caller(world.with_provider(replace(provider, secrets=(secret,))))
+    shop.read_vault()
+    return shop
 
 
 def ask(shop, refresh):

@@ -211,6 +211,7 @@ def test_tokens_are_equal_in_a_replay_and_differ_between_instances(caller):
 
     def token(seed):
         shop = caller(still(world, seed))
+        shop.read_vault()
         body = {
             "grant_type": "client_credentials",
             "client_id": "client-7",
