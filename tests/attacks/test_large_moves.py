@@ -11,10 +11,10 @@ from owa_bench.canonical import document_digest
 from owa_bench.errors import CheckFailure
 from owa_bench.records import frames, packs, shards
 from owa_bench.records.event_base import LARGEST_ACTION, LARGEST_LINE
-from owa_bench.records.events import ENCODER, Action
+from owa_bench.records.events import ENCODER, Action, Artifact, Belief, Resource
 from owa_bench.records.plan import Budget
 from owa_bench.records.trace import Segment
-from owa_bench.report import statement, verify
+from owa_bench.report import bundle, statement, verify
 from owa_bench.run.agents import protocol
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
@@ -126,6 +126,71 @@ def test_what_is_written_reads_back(texts, tmp_path_factory):
     assert read.lines == tuple(frame.lines)
 
 
+def move(step, text, seen="0" * 64):
+    return Action(
+        step=step,
+        action=text,
+        verified=False,
+        reward=0.0,
+        terminated=False,
+        truncated=False,
+        observation=seen,
+        at_ms=0,
+    )
+
+
+TEXTS = st.builds(
+    lambda text, count: (text * count)[: LARGEST_ACTION // 8],
+    st.text(min_size=1, max_size=20).filter(str.isascii) | st.text(max_size=9),
+    st.sampled_from([1, 1, 1, 7, 20_000]),
+)
+EVENTS = st.one_of(
+    st.builds(move, st.integers(1, 99), TEXTS),
+    st.builds(
+        Belief,
+        step=st.integers(0, 99),
+        proposition=TEXTS,
+        kind=st.just("own_success"),
+        p=st.floats(0, 1),
+        source=st.just("agent"),
+    ),
+    st.builds(
+        Resource,
+        step=st.integers(0, 99),
+        meter=st.sampled_from(["tokens_in", "api_calls"]),
+        amount=st.floats(0, 1e7),
+        source=st.sampled_from(["agent", "harness"]),
+    ),
+    st.builds(
+        Artifact,
+        step=st.integers(0, 99),
+        name=TEXTS,
+        blob=st.just("0" * 64),
+        media=st.sampled_from(["text/plain", "image/png"]),
+        provenance=st.lists(st.integers(0, 1 << 40), max_size=9).map(tuple),
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(drawn=st.lists(EVENTS, max_size=30), many=st.sampled_from([0, 0, 0, 10_000]))
+def test_what_the_recorder_writes_the_reader_reads(drawn, many, tmp_path_factory):
+    plan = make_plan(1)
+    layout = write_terms(tmp_path_factory.mktemp("drawn") / "run", plan)
+    digest = document_digest(plan)
+    small = [move(step, "x") for step in range(many)]
+    with recorder.Recorder(ShardFiles(layout, 0), digest, b"k" * 32, True) as made:
+        writer = made.episode(0, 0)
+        start, *_, end = run_directory.events(plan, plan.entries[0], lambda data: "")
+        for event in (start, *drawn, *small, end):
+            writer.emit(event)
+        leaf = writer.close("complete")
+    assert files.leaves_of_shards(layout) == (leaf,)
+    [trace] = bundle.read(layout.root).traces()
+    assert trace.leaf == leaf
+    assert trace.events[1:-1] == (*drawn, *small)
+
+
 def test_a_run_of_dense_moves_reads_back(tmp_path, monkeypatch):
     """Beside the free room: a shard of dense moves, and a pack of dense texts."""
     monkeypatch.setattr(frames, "FLOOR", 0)
@@ -162,19 +227,6 @@ def write_dense_run(root):
         writer.emit(end)
         writer.close("complete")
     return layout
-
-
-def move(step, text, seen="0" * 64):
-    return Action(
-        step=step,
-        action=text,
-        verified=False,
-        reward=0.0,
-        terminated=False,
-        truncated=False,
-        observation=seen,
-        at_ms=0,
-    )
 
 
 def test_a_frame_holds_the_longest_line():
