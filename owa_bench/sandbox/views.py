@@ -21,13 +21,7 @@ import owa_bench
 from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import first_process, namespaces
 from owa_bench.sandbox.first_process import ProcessTerms, ProgramLimits
-from owa_bench.sandbox.namespaces import (
-    DEVICES,
-    NOBODY,
-    SYSTEM,
-    TMP_BYTES,
-    SandboxView,
-)
+from owa_bench.sandbox.namespaces import NOBODY, SYSTEM, TMP_BYTES, SandboxView
 
 IMAGE: Final = "owa-bench-sandbox:2"
 ISOLATION = (
@@ -35,9 +29,6 @@ ISOLATION = (
     *("--new-session", "--clearenv", "--cap-drop", "ALL"),
     *("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox"),
     *("--proc", "/proc", "--dev", "/dev"),
-    # All sandboxes have the inodes of devices in common: no time or mode can be set.
-    *(w for name in DEVICES for w in ("--remount-ro", f"/dev/{name}")),
-    *("--dev-bind", "/dev/null", "/dev/tty", "--remount-ro", "/dev/tty"),
     *("--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
     *("--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  the sandbox's own
 )

@@ -13,7 +13,7 @@ import pytest
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
-from owa_bench.sandbox import namespaces, views
+from owa_bench.sandbox import namespaces
 from tests.builders.docker_daemon import docker_daemon
 from tests.builders.sandboxes import needs_sandbox
 
@@ -79,31 +79,43 @@ def test_what_an_agent_leaves_in_its_memory_does_not_stop_the_run(tmp_path):
 
 SETS_A_TIME = """
 import os
-for name in ("null", "zero", "full", "random", "urandom", "tty"):
-    try:
-        os.utime(f"/dev/{name}", (1, 1))
-    except OSError:
-        continue
-    print(name)
+
+class Toucher:
+    def reset(self, brief, tools, memory_dir):
+        touched = []
+        for name in ("null", "zero", "full", "random", "urandom"):
+            try:
+                os.utime(f"/dev/{name}", (1, 1))
+            except OSError:
+                continue
+            touched.append(name)
+        self.touched, self.acted = touched, False
+
+    def act(self, observation, info):
+        if self.acted:
+            raise RuntimeError(f"touched: {self.touched}")
+        self.acted = True
+        return '{"tool": "vault", "arguments": {}}'
+
+    def close(self):
+        pass
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
-def test_no_program_can_set_the_times_of_devices(tmp_path, monkeypatch):
-    python = [sys.executable, "-c", SETS_A_TIME]
-
-    def devices():
-        options = views.bubblewrap_options(views.system_view())
-        command = ["bwrap", *options, "--", *python]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return done.stdout.split()
-
-    assert devices() == []
-    kept = views.ISOLATION[: views.ISOLATION.index("--dev") + 2]
-    monkeypatch.setattr(views, "ISOLATION", (*kept, "--tmpfs", "/tmp"))
+def test_no_forked_agent_can_set_the_times_of_devices(tmp_path, port):
+    """The attack on inodes that all sandboxes share; the control: without a sandbox."""
+    (tmp_path / "toucher.py").write_text(SETS_A_TIME)
     before = {name: os.stat(f"/dev/{name}").st_mtime for name in namespaces.DEVICES}
     try:
-        assert set(devices()) >= set(before)
+        for sandbox, touched in (("namespaces", []), ("none", [*before])):
+            place = tmp_path / sandbox
+            place.mkdir()
+            shutil.copy(tmp_path / "toucher.py", place)
+            layout, _ = run(place, port, sandbox, agents=("toucher.py",))
+            [reason] = reasons(layout).values()
+            assert f"touched: {touched}" in reason
     finally:
         for name, time in before.items():
             os.utime(f"/dev/{name}", (time, time))

@@ -172,7 +172,9 @@ def test_no_more_than_three_attempts_may_fail_through_the_harness() -> None:
 def test_faults_of_files_are_passed_on() -> None:
     broken = recorded(two()[1], faults=("a torn frame",))
     found = faults([honest()[0], broken], faults=["no shard"], leaf_faults=["no leaf"])
-    assert found == {"frames": ["no shard", "a torn frame"], "leaf": ["no leaf"]}
+    torn = "attempt 000001.0 does not read and counts as a failure of quality 0"
+    frames = [f"{torn} (a torn frame)", "no shard"]
+    assert found == {"frames": frames, "leaf": ["no leaf"]}
 
 
 @pytest.mark.parametrize(

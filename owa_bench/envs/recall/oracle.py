@@ -145,8 +145,8 @@ def informedness(keys: Sequence[str], scores: Sequence[float | None]) -> float:
 
     >>> informedness(["yes", "no", "no", "no"], [0, 1, 1, 1])  # always "no"
     0.0
-    >>> informedness(["yes", "no", "no", "no"], [1, 1, 1, 0])  # 1 - 1/3
-    0.6666666666666667
+    >>> round(informedness(["yes", "no", "no", "no"], [1, 1, 1, 0]), 6)  # 1 - 1/3
+    0.666667
     """
     of_key: dict[str, list[float]] = {key: [] for key in keys}
     guess = 1 / len(of_key)

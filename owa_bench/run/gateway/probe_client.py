@@ -104,7 +104,8 @@ class ProbeClient:
 
     async def chat(self, body: Mapping[str, Any]) -> ServerReply:
         """Return the reply to a chat request."""
-        record = ModelRequest(path=_CHAT, body=msgspec.json.encode(body))
+        content = msgspec.json.encode(body)
+        record = ModelRequest(path=_CHAT, body=content, sent=dict(body))
         try:
             reply = await self._upstream.send(record)
             await self._upstream.read(record, reply)

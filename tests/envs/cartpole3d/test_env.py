@@ -25,7 +25,7 @@ ID = "owa_bench/CartPole3D-v2"
 def instance(family="table1/7", tier=2, seed=5, drift_step=1):
     return Instance(
         suite="cartpole3d",
-        version=1,
+        version=2,
         family=family,
         tier=tier,
         seed=seed,

@@ -115,13 +115,15 @@ def test_rules_hold_for_pushes(clone):
     clone.git("fetch", "-q", str(clone.bundle), "+refs/heads/*:refs/remotes/origin/*")
     name = forge.state.world.features[0].name
     clone.commit({f"{HARNESS}/test_{name}.py": "def test(): pass\n", "conftest.py": ""})
-    clone.push()
+    assert clone.push().startswith("Not pushed")  # told first
     assert forge.rules() == {"unsafe_import", "disabled_test", "test_settings"}
+    clone.push()
     held = forge.state.head
     clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit({"c.md": "c\n"})
-    assert clone.push(old=held).startswith("main is")
+    assert clone.push(old=held).startswith("Not pushed")  # told first
     assert "rewritten_history" in forge.rules()
+    assert clone.push(old=held).startswith("main is")
 
 
 @pytest.mark.project
