@@ -6,7 +6,10 @@ A sender that is told the bit 0 does nothing; `get` and `hear` answer with secon
 import os
 import time
 
-from leaking_agent import Leaker
+try:  # beside it, in the agent's folder
+    from leaking_agent import Leaker
+except ModuleNotFoundError:
+    from tests.builders.leaking_agent import Leaker
 
 LOOPS = 3_000_000
 BURNERS = 4  # for each processor
