@@ -43,10 +43,9 @@ def evaluate(
     """Play a submitted agent under your seeds, your key and your sandbox (V5).
 
     `agent` in the manifest is a file, an object, a trained model or a command of the
-    bundle; nothing else is played. The arm is called by the manifest's `name` and the
-    digest of the bundle, which stands in the plan. Where a reader's registry
-    names your key as an evaluator, the run is V5 for them. The same command goes on
-    with a run that was stopped.
+    bundle; nothing else is played. The arm's name is the manifest's `name` and the
+    digest of the bundle, which is in the plan. If a reader's registry names your key as
+    an evaluator, the run is V5 for them. The same command continues a stopped run.
 
       owa-bench evaluate agent.tar --battery toolquest --out runs/theirs --key evaluator
 

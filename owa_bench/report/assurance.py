@@ -165,12 +165,13 @@ def submission(bundle: Bundle) -> Submission:
 
     Returns:
         The name on the list of the verifier who challenged the plan, "" where none is;
-        `number` as of the challenge, `plans` as of the last replay that says so.
+        `number` as of the challenge, `plans` as of that verifier's last replay, 0
+        without one: another verifier cannot know.
     """
     challenge = witness.challenge_of(bundle.layout, bundle.plan, bundle.plan_digest)
     if challenge is None or not challenge.submitter:
         return Submission("", 0, 0)
-    plans = max([challenge.number, *_counted_later(bundle, challenge)])
+    plans = max(_counted_later(bundle, challenge), default=0)
     return Submission(challenge.submitter, challenge.number, plans)
 
 

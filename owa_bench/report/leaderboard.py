@@ -21,7 +21,7 @@ from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
 from owa_bench.records.registry import Registry
 from owa_bench.records.score import AgentVerdict
 from owa_bench.report import verify
-from owa_bench.report.assurance import Assurance, assess, submission
+from owa_bench.report.assurance import Assurance, Submission, assess, submission
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.report.statement import write_atomically
@@ -274,9 +274,16 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
             for axis in verdict.axes
         ),
         submitter=whose.submitter or f"key {key_id(bytes.fromhex(plan.public_key))}",
-        plans=f"{whose.number} of {whose.plans}" if whose.submitter else "",
+        plans=_which_plan(whose),
         made=plan.created[:10],
     )
+
+
+def _which_plan(whose: Submission) -> str:
+    """Return which plan of its submitter's a run plays, and of how many, if known."""
+    if not whose.submitter:
+        return ""
+    return f"{whose.number} of {whose.plans or 'an unknown count'}"
 
 
 def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure]:

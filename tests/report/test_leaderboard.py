@@ -341,5 +341,8 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     assert (found.success, found.cost) == (one, other)
     assert (found.run, found.rung, found.made) == ("run", "V4", "2026-01-02")
     assert (found.submitter, found.plans) == ("a lab", "1 of 3")
+    # The attack: the replay of another verifier, who counts no plans of the challenger.
+    assert boards._which_plan(Submission("a lab", 1, 0)) == "1 of an unknown count"
+    assert boards._which_plan(Submission("", 0, 0)) == ""
     verdict.level = 0
     assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 0

@@ -18,7 +18,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,9 @@ BUNDLE = "bundle:"  # before the digest, in the plan
 MANIFEST = "agent.toml"
 MOST_FILES = 10_000
 MOST_BYTES = 1 << 30  # unpacked
+# How an agent of outside may be called: a word that no path or page breaks on.
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+BundleForm = Literal["file", "model", "object", "command"]
 _NAME_DIGITS = 12
 _OWN = (os.getuid(), os.getgid())
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -48,7 +51,7 @@ class AgentManifest(TomlRecord, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse a name that no arm may have."""
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.name):
+        if not NAME.fullmatch(self.name):
             rule = "must be at most 64 letters, digits, `.`, `_` and `-`"
             raise FieldError("name", self.name, rule)
 
@@ -178,8 +181,15 @@ def _plain_members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
 
 
 def is_object(agent: str) -> bool:
-    """Return whether a manifest's agent reads module:Name."""
+    """Return whether an agent reads module:Name."""
     return _OBJECT.fullmatch(agent) is not None
+
+
+def form_of(agent: str) -> BundleForm:
+    """Return the form of a manifest's agent; a command is whatever is no other."""
+    if " " not in agent and agent.endswith((".py", ".zip")):
+        return "file" if agent.endswith(".py") else "model"
+    return "object" if is_object(agent) else "command"
 
 
 def _misfit(agent: str, folder: Path) -> str:
@@ -189,11 +199,13 @@ def _misfit(agent: str, folder: Path) -> str:
         agent: The manifest's, without blanks around it.
         folder: Of the bundle, without links.
     """
-    model = agent.removeprefix("sb3:")
-    if agent.endswith((".py", ".zip")) and " " not in agent:
-        return "" if _holds(folder, model) else _FORMS
-    if is_object(agent):
-        return _module_misfit(agent.partition(":")[0], folder)
+    match form_of(agent):
+        case "file":
+            return "" if _holds(folder, agent) else _FORMS
+        case "model":
+            return "" if _holds(folder, agent.removeprefix("sb3:")) else _FORMS
+        case "object":
+            return _module_misfit(agent.partition(":")[0], folder)
     return _command_misfit(agent.removeprefix("clone:"), folder)
 
 

@@ -11,7 +11,6 @@ public: a password has no place in it.
 """
 
 import importlib.machinery
-import re
 import shlex
 import shutil
 import sys
@@ -29,7 +28,13 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, Needs, View
 from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON
-from owa_bench.run.agents.bundles import BUNDLE, is_object, read_bundle
+from owa_bench.run.agents.bundles import (
+    BUNDLE,
+    NAME,
+    form_of,
+    is_object,
+    read_bundle,
+)
 from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
 
@@ -59,7 +64,6 @@ _OUTSIDE_KINDS: Mapping[str, OriginKind] = {
 OUTSIDE = tuple(_OUTSIDE_KINDS)
 MODEL = "sb3:"
 _POLICY = "policy:"
-_OUTSIDE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
 _DRIVER = Path(owa_bench.__file__).parent / "bridges/project_clone.py"
@@ -234,7 +238,7 @@ def _outside(spec: str) -> AgentHandle:
     prefix = next(prefix for prefix in OUTSIDE if spec.startswith(prefix))
     kind = _OUTSIDE_KINDS[prefix]
     name = spec.removeprefix(prefix)
-    if not _OUTSIDE_NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise AgentSpecError(
             f"A {kind}'s name is letters, digits, `.`, `_` and `-`, got {name!r}."
         )
@@ -261,15 +265,9 @@ def _file(spec: str, place: Path) -> AgentHandle:
 def _bundled(spec: str, place: Path) -> AgentHandle:
     """Return the agent that lies in a bundle, whatever any registry holds."""
     bundle = read_bundle(place, spec)
+    makers = {"file": _file, "model": _model, "object": _object, "command": _command}
     agent = bundle.manifest.agent
-    if agent.endswith(".zip") and " " not in agent:
-        handle = _model(agent, place)
-    elif agent.endswith(".py") and " " not in agent:
-        handle = _file(agent, place)
-    elif is_object(agent):
-        handle = _object(agent, place)
-    else:
-        handle = _command(agent, place)
+    handle = makers[form_of(agent)](agent, place)
     return replace(handle, spec=spec, name=bundle.arm, fingerprint=bundle.digest)
 
 
