@@ -44,14 +44,17 @@ MOVES = {
 }
 
 
+SMALL = """'{"tool": "vault", "arguments": {}}'"""
+
+
 @pytest.fixture
 def beside_honest(tmp_path):
     """Return a function that plays one of them beside two honest arms."""
-    for name, move in MOVES.items():
+    for name, move in {**MOVES, "Small": SMALL}.items():
         text = AGENT.format(name=name, move=move)
         (tmp_path / f"{name.lower()}.py").write_text(text)
 
-    def play(*names):
+    def play(*names, steps=5):
         draw = Draw(
             name="toolquest",
             families=("reconcile",),
@@ -61,7 +64,9 @@ def beside_honest(tmp_path):
         )
         hostile = tuple(f"{name.lower()}.py" for name in names)
         request = Request(
-            agents=("noop", *hostile, "fixed"), draws=(draw,), budget=Budget(steps=5)
+            agents=("noop", *hostile, "fixed"),
+            draws=(draw,),
+            budget=Budget(steps=steps),
         )
         options = RunOptions(
             home=tmp_path / "home", folder=tmp_path, failure_share=1.0, in_process=True
@@ -88,6 +93,17 @@ def test_a_hostile_move_costs_its_own_arm_alone(beside_honest):
     assert large.outcome == "agent_raised"
     assert "an action has at most 1,048,576 bytes, got 15,000,000" in large.reason
     assert all(end.outcome != "infrastructure" for end in ends.values())
+
+
+@pytest.mark.slow
+def test_ten_thousand_small_moves_cost_their_own_arm_alone(beside_honest):
+    judgement, failed, ends = beside_honest("Small", steps=10_000)
+    assert failed == []
+    assert {v.arm for v in judgement.verdicts} >= {"noop", "fixed"}
+    assert ends["fixed"].outcome in ("finished", "truncated", "infeasible")
+    small = ends["small"]
+    assert (small.outcome, small.steps) == ("truncated", 10_000)
+    assert not small.success
 
 
 def test_it_works_where_the_writer_has_no_bound(beside_honest, monkeypatch):

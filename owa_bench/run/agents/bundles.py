@@ -104,7 +104,8 @@ def unpack(path: Path, home: Path) -> AgentBundle:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(folder, members)  # noqa: S202
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise CheckFailure(f"{path} is no bundle: {error}.") from error
+        why = str(error).partition("\n")[0].rstrip(":")
+        raise CheckFailure(f"{path} is no bundle, which is a tar: {why}.") from error
     try:
         return read_bundle(folder, f"{BUNDLE}{digest}")
     except (FieldError, AgentSpecError):

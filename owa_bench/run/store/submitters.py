@@ -60,6 +60,8 @@ class SubmitterList(TomlRecord, frozen=True):
         Raises:
             FieldError: The key stands under another name.
         """
+        if not key or not KEY.fullmatch(key):
+            raise FieldError("--submitter", key, "must be 64 hex digits")
         owner = self.name_of(key)
         if owner and owner != name:
             raise FieldError("--submitter", key, f"must be no key of {owner!r}")
