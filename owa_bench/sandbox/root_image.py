@@ -212,11 +212,6 @@ def _system_layer() -> tuple[_Keeper, str]:
     return keeper, keeper.make_layer(order)
 
 
-def held_image() -> bool:
-    """Return whether this process holds an image."""
-    return _system_layer.cache_info().currsize > 0
-
-
 def make_image(code: Iterable[str], hidden: Iterable[str]) -> ImageReference:
     """Return a root image with what sandboxes share and the code of some agents.
 
