@@ -1,7 +1,8 @@
 """The forms in which an action may be given, the same in every environment.
 
-    a number   int, NumPy integer, array of one integer, list or tuple of one, or any of
-               them as the only entry "action" of a mapping
+    a number   int, NumPy integer, array of one integer, list or tuple of one, its digits
+               as text (so an agent's process sends it), or any of them as the only entry
+               "action" of a mapping
     numbers    array, list or tuple, one for each lane of a batch
     a text     text, an array of one text, or the call as a mapping
 
@@ -11,6 +12,7 @@ Source: docs/suites.md#forms-of-an-action
 """
 
 import operator
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 _LARGEST = 2**63 - 1
+_DIGITS = re.compile(r"-?[0-9]{1,19}")
 
 
 def whole_number(action: Any) -> int | None:
@@ -27,15 +30,17 @@ def whole_number(action: Any) -> int | None:
 
     >>> whole_number(np.array([2])), whole_number((2,)), whole_number(np.int8(2))
     (2, 2, 2)
-    >>> whole_number({"action": np.array([2])})
-    2
-    >>> whole_number(2.0), whole_number(True), whole_number([[2]])
-    (None, None, None)
+    >>> whole_number({"action": np.array([2])}), whole_number("2")
+    (2, 2)
+    >>> whole_number(2.0), whole_number(True), whole_number([[2]]), whole_number("two")
+    (None, None, None, None)
     """
     if isinstance(action, dict) and set(action) == {"action"}:
         action = action["action"]
     if isinstance(action, np.ndarray | list | tuple):
         action = _only_element(action)
+    if isinstance(action, str) and _DIGITS.fullmatch(action):
+        action = int(action)
     if isinstance(action, bool | np.bool_):
         return None
     try:

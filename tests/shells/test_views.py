@@ -5,6 +5,7 @@ import pytest
 
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action
+from owa_bench.run.agents.protocol import AgentReply, as_move
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode_events import ListSink
 from tests.builders.toy_suite import corridor
@@ -85,6 +86,16 @@ def test_macros_play_and_are_recorded_as_tool_calls():
     recorded = [event.action for event in sink.events if isinstance(event, Action)]
     assert recorded[0] == call_text("walk", {"to": "right"})
     assert json.loads(recorded[-1]) == {"tool": "finish", "arguments": {"p": 0.95}}
+
+
+def test_a_number_that_an_agents_process_sends_plays_its_macro():
+    sink = ListSink()
+    env = corridor("vector", sink=sink)
+    env.reset(seed=1)
+    move = as_move(AgentReply(action=macro("right")), numbers=True)
+    env.step(move.action)
+    (record,) = (event for event in sink.events if isinstance(event, Action))
+    assert record.action == call_text("walk", {"to": "right"})
 
 
 @pytest.mark.parametrize(("action", "shown"), [(3, "open"), (99, 99), (-1, -1)])

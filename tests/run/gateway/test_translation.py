@@ -160,8 +160,15 @@ def test_a_run_is_played_priced_and_recorded(library, played, small, monkeypatch
     calls = list(trace.of(ModelCall))
     assert len(calls) == len(asked) > 0
     assert {(call.status, call.metered) for call in calls} == {(200, True)}
-    used = [e.amount for e in trace.of(Resource) if e.meter == "tokens_in"]
-    assert used == [TOKENS[0]] * len(calls)
+    read, written, cached = TOKENS
+    expected = {
+        "tokens_in": read - cached,
+        "tokens_cached": cached,
+        "tokens_out": written,
+    }
+    for meter, amount in expected.items():
+        used = [e.amount for e in trace.of(Resource) if e.meter == meter]
+        assert used == [amount] * len(calls), meter
 
 
 def test_plain_requests_have_no_fault():
