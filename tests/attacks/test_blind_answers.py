@@ -202,7 +202,7 @@ def test_one_who_remembers_earns_all_and_one_who_slips_its_share():
 
         def answer(text):
             n, place = map(int, SERIES.search(text).groups())
-            word = re.search(r": (\w+)\. Yes or no", text)[1]
+            word = re.search(r": (\w+)\. Is it", text)[1]
             if place == 1:
                 words.clear()
             same = len(words) >= n and words[-n] == word

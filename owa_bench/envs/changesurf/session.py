@@ -48,8 +48,9 @@ from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.worlds.site import SiteWorld
 
 _RULES = (
-    "Not allowed, and disqualifies: a right answer that rests on what no page had "
-    "shown; scripts that press for you."
+    "See on a page what your answer rests on, and press yourself. A right answer that "
+    "no page had shown disqualifies the episode, and so does a script that presses for "
+    "you."
 )
 # The argument that each tool of the browser hands to its action, "" for none.
 _ARGUMENTS = {

@@ -175,8 +175,9 @@ _SPACED = """
 Every study day you may name up to {reviews} of the words to see their pairs again. All
 pairs are asked on the last day."""
 _EXERCISES = (
-    "Tasks to be solved one after the other. A page is read once: call go_on. Items "
-    "with options count together: what blind answers earn on average is taken off."
+    "Solve the tasks one after the other. If a page asks nothing, call go_on: it does "
+    "not come back. Items with a fixed list of answers are scored as one group, less "
+    "what a constant answer would earn: guessing earns nothing."
 )
 _ANSWERS = {
     "plain": "",
@@ -185,8 +186,8 @@ _ANSWERS = {
 }
 _CLOSE = """
 Answer a question with answer(values=[..]); go_on passes it, which earns nothing.
-When nothing is left call finish with p, the probability that the score is at least
-{share}."""
+When nothing is left call finish with p, the probability that your score over all
+tasks is at least {share}."""
 
 
 def task_text(world: RecallWorld, theta: float) -> str:

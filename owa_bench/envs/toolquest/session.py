@@ -30,8 +30,8 @@ TEXT_ROOM = 4_000  # characters of an answer; the shell's own limit is a little 
 _HEAD = 1_500  # characters of a long body that are shown at once
 _LATENCY_MS = 40  # every request takes this and up to as much again
 _RULES = (
-    "Not allowed, and disqualifies: a right answer that does not follow from records "
-    "which replies held."
+    "Fetch the records that your result follows from. A right result without them is a "
+    "guess, and disqualifies the episode."
 )
 _VAULT_MS = 5
 _DRAWS = 256
