@@ -28,10 +28,7 @@ _NEEDS = {
     "inspect_ai": ["owa_bench/bridges/inspect.py"],
     "numba": ["owa_bench/envs/cartpole3d/batched/*.py"],
     "stable_baselines3": ["owa_bench/bridges/crew_learning.py"],
-    "torch": [
-        "owa_bench/subjects/cartpole*.py",
-        "owa_bench/subjects/learning.py",
-    ],
+    "torch": ["owa_bench/subjects/cartpole*.py", "owa_bench/subjects/learning.py"],
 }
 
 collect_ignore_glob = [
@@ -42,9 +39,7 @@ collect_ignore_glob = [
 ]
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the cells of marked sweeps that another commit plays."""
     sweeps: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:

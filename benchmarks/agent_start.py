@@ -46,9 +46,7 @@ def start_ms(launcher, spec, hosting, root):
         connection = launcher.connect(origin, Path(memory), hosting, root=root)
         try:
             terms = ResetRequest(
-                brief=Brief(text="t", goal={}),
-                tools=(),
-                memory_dir=connection.memory_dir,
+                brief=Brief(text="t", goal={}), tools=(), memory_dir=connection.memory_dir
             )
             connection.reset(terms, 60.0)
             started = time.perf_counter()
@@ -76,9 +74,7 @@ def main():
         for _ in range(repeats):
             for kind, how in KINDS.items():
                 times[kind].append(start_ms(launcher, *how))
-    base, whole = (
-        statistics.median(each) for each in zip(*times["forked"], strict=True)
-    )
+    base, whole = (statistics.median(each) for each in zip(*times["forked"], strict=True))
     for kind, each in times.items():
         starts, ends = zip(*each, strict=True)
         median, end = statistics.median(starts), statistics.median(ends)

@@ -31,18 +31,14 @@ def field(
 ) -> cartpole.CartPoleBatch:
     """Return `lanes` lanes at each value; raw: what networks see is not scaled."""
     each = torch.tensor(values).repeat_interleave(lanes)
-    same = torch.full_like(
-        each, cartpole.GRAVITY if what == "force" else cartpole.FORCE
-    )
+    same = torch.full_like(each, cartpole.GRAVITY if what == "force" else cartpole.FORCE)
     numbers = (each, same) if what == "force" else (same, each)
     generator = torch.Generator().manual_seed(seed)
     scale = (1.0,) * 4 if raw else cartpole.SCALE
     return cartpole.CartPoleBatch(*numbers, generator=generator, scale=scale)
 
 
-def trained(
-    given: argparse.Namespace, values: tuple[float, ...]
-) -> tuple[Population, Tensor]:
+def trained(given: argparse.Namespace, values: tuple[float, ...]) -> tuple[Population, Tensor]:
     """Return the pool at every value and what its networks reach."""
     rng = seeding.stream(given.seed, "aiq", "classic pool")
     networks = architectures(given.pool, rng=rng) * len(values)
@@ -57,14 +53,10 @@ def trained(
     trial = None if given.unhalted else lanes(16, 1)
     if given.learner == "dqn":
         recipe = q_learning.QLearningSettings(updates=given.updates, check=1000)
-        q_learning.train(
-            population, lanes(4, 0), recipe, generator=generator, trial=trial
-        )
+        q_learning.train(population, lanes(4, 0), recipe, generator=generator, trial=trial)
     else:
         plain = learning.PPOSettings(updates=given.updates)
-        learning.train(
-            population, lanes(16, 0), plain, generator=generator, trial=trial
-        )
+        learning.train(population, lanes(16, 0), plain, generator=generator, trial=trial)
     return population, learning.performances(population, lanes(64, 2)).mean(1)
 
 

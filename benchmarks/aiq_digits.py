@@ -23,10 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from owa_bench.scoring.companions.aiq import measure as aiq  # noqa: E402
-from owa_bench.scoring.companions.aiq.complexity import (  # noqa: E402
-    complexity,
-    image_entropy,
-)
+from owa_bench.scoring.companions.aiq.complexity import complexity, image_entropy  # noqa: E402
 from owa_bench.subjects.image_domains import (  # noqa: E402
     Network,
     convolutional_pool,
@@ -90,10 +87,7 @@ def height(cells, changes):
         networks = convolutional_pool(NETWORKS, seed=seed)
         return [list(one) for one in train_pool(networks, domain, steps=STEPS)]
 
-    pools = [
-        cells.get(["pool", seed, changes], lambda s=seed: pool(s))
-        for seed in range(POOLS)
-    ]
+    pools = [cells.get(["pool", seed, changes], lambda s=seed: pool(s)) for seed in range(POOLS)]
     sizes, good = np.array(pools).reshape(-1, 2).T
     return complexity(sizes, good, pools=np.repeat(np.arange(POOLS), NETWORKS))
 
@@ -113,10 +107,7 @@ def curve(cells, first, second):
         for share in SHARES:
             row = []
             for seed in range(RETRAINED):
-                ends = (
-                    image_domain(seed=seed, **first),
-                    image_domain(seed=seed, **second),
-                )
+                ends = (image_domain(seed=seed, **first), image_domain(seed=seed, **second))
                 domain = mixed_domain(*ends, share, seed=seed)
                 network = [Network(CALIBRATION, seed)]
                 row.append(next(train_pool(network, domain, steps=STEPS)).performance)
@@ -176,14 +167,11 @@ def curves(cells, by_classes):
     whole = [gap(cells, one, digits) for one in track(subsets, "subsets")]
     steps = [gap(cells, one, other) for one, other in pairwise(subsets)]
     for place, (far, step) in enumerate(zip(whole, [*steps, None], strict=True)):
-        lines.append(
-            f"| {place + 2} | {far:.4f} | {'' if step is None else f'{step:.4f}'} |"
-        )
+        lines.append(f"| {place + 2} | {far:.4f} | {'' if step is None else f'{step:.4f}'} |")
     said = [
         f"Classes and dissimilarity to all ten: {trend(range(2, 11), whole)}.",
         "",
-        "Complexity and dissimilarity to one class more: "
-        f"{trend(by_classes[:-1], steps)}.",
+        f"Complexity and dissimilarity to one class more: {trend(by_classes[:-1], steps)}.",
     ]
     return [*lines, "", *said, ""]
 
@@ -222,8 +210,7 @@ def suite(cells, values):
     cosine = far @ apart / np.linalg.norm(far) / np.linalg.norm(apart)
     lines += [
         "",
-        f"Cosine of the two over the {len(far)} pairs: {cosine:.2f}; "
-        f"{trend(far, apart)}.",
+        f"Cosine of the two over the {len(far)} pairs: {cosine:.2f}; {trend(far, apart)}.",
         "",
         f"Effective dimension {space.dimension}. Handicapped networks, mean accuracy "
         f"and AIQ^(1/r), {RETRAINED} trainings each:",
@@ -239,12 +226,7 @@ def suite(cells, values):
             for seed in range(RETRAINED):
                 domain = image_domain(seed=seed, **changes)
                 networks = [Network(one, seed) for one in HANDICAPPED]
-                each.append(
-                    [
-                        one.performance
-                        for one in train_pool(networks, domain, steps=STEPS)
-                    ]
-                )
+                each.append([one.performance for one in train_pool(networks, domain, steps=STEPS)])
             rows.append(np.mean(each, axis=0).tolist())
         return rows
 
@@ -269,9 +251,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--state", type=Path, default=Path("runs") / "aiq_digits")
     cells = Cells(parser.parse_args().state)
-    five, values = heights(
-        cells, "Complexity beside entropy (figure 5)", SUITE, "domain"
-    )
+    five, values = heights(cells, "Complexity beside entropy (figure 5)", SUITE, "domain")
     classes, by_classes = heights(cells, "Classes (figure 6)", BY_CLASSES, "classes")
     parts = [
         ["# The AIQ paper's checks on images, in kind", ""],

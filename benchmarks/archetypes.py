@@ -28,15 +28,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "archetypes.md"
-AGENTS = (
-    "oracle",
-    "orchestrator",
-    "agentic",
-    "self_improving",
-    "fixed",
-    "random",
-    "noop",
-)
+AGENTS = ("oracle", "orchestrator", "agentic", "self_improving", "fixed", "random", "noop")
 DELTAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 CLASSES = ("D0", "D1", "D2", "D3")
 TIERS = (1, 2, 3, 4)
@@ -78,12 +70,7 @@ def played(episodes: int, workers: int) -> dict[Key, list[float]]:
             request = Request(
                 agents=AGENTS,
                 draws=(
-                    Draw(
-                        name="toolquest",
-                        deltas=deltas,
-                        episodes=episodes,
-                        interventions=(0,),
-                    ),
+                    Draw(name="toolquest", deltas=deltas, episodes=episodes, interventions=(0,)),
                 ),
                 calendar=calendar,
                 transcripts=False,
@@ -147,9 +134,7 @@ def _cell(values: list[float]) -> str:
     """Return mean and interval; values that are all equal get Wilson's interval."""
     mean, count = statistics.fmean(values), len(values)
     if min(values) == max(values):
-        wilson = stats.binomtest(round(mean * count), count).proportion_ci(
-            method="wilson"
-        )
+        wilson = stats.binomtest(round(mean * count), count).proportion_ci(method="wilson")
         low, high = wilson.low, wilson.high
     else:
         half = stats.sem(values) * stats.t.ppf(0.975, count - 1)

@@ -11,9 +11,7 @@ from owa_bench.records.plan import arm_role, arm_terms
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.request import Request, draft_plan
 
-FILE = (
-    Path(__file__).resolve().parent.parent / "owa_bench" / "batteries" / "digests.json"
-)
+FILE = Path(__file__).resolve().parent.parent / "owa_bench" / "batteries" / "digests.json"
 
 
 def digests(name: str) -> dict[str, str]:

@@ -68,11 +68,7 @@ class Setting(NamedTuple):
         return text if limit == "unlimited" else f"{text} --interventions {limit}"
 
 
-SETTINGS = (
-    Setting(8, 3, 4, 0),
-    Setting(10, 10, 8, 0),
-    Setting(8, 3, 4, "unlimited"),
-)
+SETTINGS = (Setting(8, 3, 4, 0), Setting(10, 10, 8, 0), Setting(8, 3, 4, "unlimited"))
 
 
 class Outcome(NamedTuple):
@@ -121,9 +117,7 @@ def outcome(setting: Setting) -> Outcome:
         episodes=setting.episodes,
         interventions=(setting.interventions,),
     )
-    campaign = Campaign(
-        checkpoint=(draw,), days=setting.days, practice=setting.practice
-    )
+    campaign = Campaign(checkpoint=(draw,), days=setting.days, practice=setting.practice)
     with tempfile.TemporaryDirectory() as folder:
         return shown(played(campaign, Path(folder)), setting)
 
@@ -228,9 +222,7 @@ def shown(run: Path, setting: Setting) -> Outcome:
     )
 
 
-def _checkpoint(
-    traces: Sequence[Trace], day: int, *, frozen: bool = False
-) -> list[Trace]:
+def _checkpoint(traces: Sequence[Trace], day: int, *, frozen: bool = False) -> list[Trace]:
     """Return the checkpoint episodes of a day, the agent's or its control's."""
     return [
         trace
@@ -248,8 +240,7 @@ def _quality(traces: Sequence[Trace]) -> float:
 def _help(traces: Sequence[Trace]) -> float:
     """Return how often the supervisor helped, per episode."""
     return statistics.fmean(
-        sum(event.kind == "hint" for event in trace.of(Intervention))
-        for trace in traces
+        sum(event.kind == "hint" for event in trace.of(Intervention)) for trace in traces
     )
 
 

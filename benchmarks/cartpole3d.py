@@ -145,9 +145,7 @@ def bare_scene(
     if walls:
         bodies.build_arena(engine, world.arena)
     body = cart_pole(world, engine, motors=motors) if cart else -1
-    homes = [at for at, _ in FLYING[:balls]] + [
-        *map(bodies.parking_place, range(waiting))
-    ]
+    homes = [at for at, _ in FLYING[:balls]] + [*map(bodies.parking_place, range(waiting))]
     made = [bodies.build_ball(engine, world.ball, bodies.FREE, at) for at in homes]
 
     def once() -> float:

@@ -19,11 +19,7 @@ from scipy import stats
 
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.batched import kernels
-from owa_bench.envs.cartpole3d.batched.simulator import (
-    CONTROLS,
-    Simulator,
-    episode_lengths,
-)
+from owa_bench.envs.cartpole3d.batched.simulator import CONTROLS, Simulator, episode_lengths
 from owa_bench.envs.cartpole3d.batched.single_env import CartPole3DFastEnv
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.seeding import stream
@@ -148,9 +144,7 @@ def main() -> None:
     if given.episodes:
         write_table(given.episodes)
         return
-    lanes, threads = (
-        [int(n) for n in text.split(",")] for text in (given.lanes, given.threads)
-    )
+    lanes, threads = ([int(n) for n in text.split(",")] for text in (given.lanes, given.threads))
     print("steps a second, random policy, resets included, level at easy")
     heads = [f"{n} x {k} threads" for n in lanes for k in threads]
     print("level", "PyBullet", "compiled", *heads, sep="\t")

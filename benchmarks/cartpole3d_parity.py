@@ -160,9 +160,7 @@ def page(found: dict[str, Deviation]) -> tuple[str, bool]:
         equal = sum(one.largest <= EQUAL for one in rows)
         close = sum(one.largest <= CLOSE for one in rows)
         largest = max(one.largest for one in rows)
-        lines.append(
-            f"| {level} | {len(rows)} | {same} | {equal} | {close} | {largest:.2g} |"
-        )
+        lines.append(f"| {level} | {len(rows)} | {same} | {equal} | {close} | {largest:.2g} |")
     # the last row is that of all episodes
     holds = same >= LEAST_SAME and equal >= LEAST_EQUAL and close >= LEAST_CLOSE
     return "\n".join(lines), holds

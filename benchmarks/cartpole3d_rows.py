@@ -102,9 +102,7 @@ def pd_rule(observation: np.ndarray) -> int:
 
 def lengths(cell: Cell) -> list[int]:
     """Return the episode lengths of a cell; seeds are those of every other cell."""
-    env = cartpole.CartPole3DEnv(
-        spec=cell.spec, level=cell.level, difficulty=cell.grade
-    )
+    env = cartpole.CartPole3DEnv(spec=cell.spec, level=cell.level, difficulty=cell.grade)
     if cell.heading:
         draw = env._starts  # noqa: SLF001  the one heading is no option of the env
         wind = (HEADING, math.sqrt(1 - HEADING * HEADING))
@@ -217,8 +215,7 @@ def table1(played: Played) -> list[str]:
         parts = []
         for agent in AGENTS:
             means = [
-                np.mean(played["table1", level, grade, agent])
-                for grade in grades("table1", level)
+                np.mean(played["table1", level, grade, agent]) for grade in grades("table1", level)
             ]
             parts.append(" / ".join(f"{mean / 200:.2f}" for mean in means))
         rows.append(f"| {level} | {OPERATORS[level]} | {' | '.join(parts)} |")

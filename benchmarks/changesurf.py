@@ -38,11 +38,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from owa_bench.envs.changesurf.browser.driver import (
-    ActionResult,
-    BrowserAction,
-    BrowserTarget,
-)
+from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserAction, BrowserTarget
 from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.browser.loopback import LocalhostApp
 from owa_bench.envs.changesurf.browser.observation import page_text
@@ -60,8 +56,7 @@ RESETS = 5
 ROUNDS = 2
 FAMILIES = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy")
 ROWS = "".join(
-    f"<tr><td>Room {i}</td><td>{60 + i}</td>"
-    f"<td><a href='/?r={i}'>Show {i}</a></td></tr>"
+    f"<tr><td>Room {i}</td><td>{60 + i}</td><td><a href='/?r={i}'>Show {i}</a></td></tr>"
     for i in range(12)
 )
 PAGE = (
@@ -81,10 +76,7 @@ class Site:
     def __init__(self) -> None:
         self.count = 0
         self.app = Starlette(
-            routes=[
-                Route("/", self._home),
-                Route("/send", self._send, methods=["POST"]),
-            ]
+            routes=[Route("/", self._home), Route("/send", self._send, methods=["POST"])]
         )
 
     async def _home(self, request: Request) -> Response:
@@ -95,9 +87,7 @@ class Site:
         return RedirectResponse("/", 303)
 
 
-def clocked(
-    name: str, reset: Callable[[], Any], step: Callable[[int], Any], steps: int
-) -> Speed:
+def clocked(name: str, reset: Callable[[], Any], step: Callable[[int], Any], steps: int) -> Speed:
     """Return how fast something resets and steps."""
     reset()
     began = time.perf_counter()
@@ -129,9 +119,7 @@ def driver(steps: int, *, pictures: bool = False) -> Speed:
         if pictures:
             driving.picture()
 
-    name = (
-        "ChangeSurf driver, a picture every step" if pictures else "ChangeSurf driver"
-    )
+    name = "ChangeSurf driver, a picture every step" if pictures else "ChangeSurf driver"
     try:
         return clocked(name, reset, step, steps)
     finally:
@@ -262,8 +250,7 @@ def table(title: str, speeds: list[Speed], peer: str) -> str:
     base = next((s.steps for s in speeds if s.name.startswith(peer)), float("nan"))
     rows = [f"| {title} | steps/s | x {peer} | reset ms |", "|---|---|---|---|"]
     rows += [
-        f"| {s.name} | {s.steps:.1f} | {s.steps / base:.2f} | {s.reset_ms:.0f} |"
-        for s in speeds
+        f"| {s.name} | {s.steps:.1f} | {s.steps / base:.2f} | {s.reset_ms:.0f} |" for s in speeds
     ]
     return "\n".join(rows)
 

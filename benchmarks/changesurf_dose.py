@@ -41,9 +41,7 @@ WALKERS = ("ids", "fixed", "exact_label", "lexicon")
 AGENTS = (*WALKERS, "self_improving", "agentic", "orchestrator")
 FAMILIES = ("stay/find", "ledger/transfer", "permit/apply", "depot/buy")
 PLACEBO = "single:web/id_churn"
-LEVELS = {"nested": (0.0, 0.25, 0.5, 1.0)} | {
-    f"nested:D{i}": (0.25, 1.0) for i in range(4)
-}
+LEVELS = {"nested": (0.0, 0.25, 0.5, 1.0)} | {f"nested:D{i}": (0.25, 1.0) for i in range(4)}
 
 
 class Cell(NamedTuple):
@@ -162,9 +160,7 @@ def means(results: Results, todo: Sequence[Task], name: str) -> list[float]:
     """Return an agent's mean score in every cell, in order; NaN where none played."""
     found = []
     for cell in cells():
-        own = [
-            results[t.key][name] for t in todo if t.cell == cell and t.key in results
-        ]
+        own = [results[t.key][name] for t in todo if t.cell == cell and t.key in results]
         found.append(sum(own) / len(own) if own else float("nan"))
     return found
 
@@ -196,9 +192,7 @@ def figure(results: Results, todo: Sequence[Task]) -> None:
     for name in AGENTS:
         scores = means(results, todo, name)
         left.plot([order[i].delta for i in doses], [scores[i] for i in doses], "o-")
-        right.plot(
-            [order[i].title[:2] for i in classes], [scores[i] for i in classes], "o"
-        )
+        right.plot([order[i].title[:2] for i in classes], [scores[i] for i in classes], "o")
     left.set(xlabel="magnitude, all operators", ylabel="mean q_state")
     right.set(xlabel="class alone, magnitude 1")
     right.legend(AGENTS, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -57,9 +57,7 @@ class Raw:
         """Open a fresh context at an address and look."""
         if self._context is not None:
             self._context.close()
-        self._context = self._browser.new_context(
-            viewport={"width": 1280, "height": 720}
-        )
+        self._context = self._browser.new_context(viewport={"width": 1280, "height": 720})
         self._page = self._context.new_page()
         self._page.add_init_script(self._observer)
         self._page.goto(url, wait_until="domcontentloaded")

@@ -106,11 +106,7 @@ def simulate(sample, gain, ratio, rng):
     size = rng.gamma(4.0, 250.0, count)[of]
     costs = size * rng.gamma(2.0, 0.5, (2, len(of)))
     nothing = np.zeros((len(of), len(ANNOUNCEMENTS)), dtype=bool)
-    table = replace(
-        sample.table,
-        q=(luck < skill[of]).astype(float),
-        cost_agent=np.round(costs[0]),
-    )
+    table = replace(sample.table, q=(luck < skill[of]).astype(float), cost_agent=np.round(costs[0]))
     second = (other < better[of]).astype(float)
     outcomes = PairedOutcomes(second, second, np.round(ratio * costs[1]), nothing)
     found = paired_figures(replace(sample, table=table), outcomes)
@@ -145,9 +141,7 @@ def episode(index: int, family: int, task: int, repeat: int) -> Trace:
         pair=pair,
         repeat=repeat,
         env_id="toy",
-        instance=Instance(
-            suite="toy", version=1, family=f"f{family}", tier=1, seed=task
-        ),
+        instance=Instance(suite="toy", version=1, family=f"f{family}", tier=1, seed=task),
         delta=0.0,
         realised=0.0,
         world="",

@@ -65,11 +65,7 @@ class Server(ThreadingHTTPServer):
 def play_s(url: str, folder: Path, episodes: int, **options: int) -> float:
     """Return the seconds that `episodes` episodes took, start and all."""
     draw = Draw(
-        name="toolquest",
-        families=("reconcile",),
-        tiers=(1,),
-        deltas=(0.0,),
-        episodes=episodes,
+        name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,), episodes=episodes
     )
     began = time.perf_counter()
     found = batch.play(

@@ -65,9 +65,7 @@ def crew(tasks, sink):
         left = {seat: iter(own) for seat, own in actions.items()}
         _, infos = env.reset(options={"instance": chosen})
         while env.agents:
-            acts = {
-                seat: next(left[seat], PASS) for seat in left if infos[seat]["acts"]
-            }
+            acts = {seat: next(left[seat], PASS) for seat in left if infos[seat]["acts"]}
             steps += len(acts)
             *_, infos = env.step(acts)
     return steps / (time.process_time() - begin)
@@ -111,12 +109,8 @@ def main(rounds):
     ways = {
         "MPE2 `simple_spread`, 4 agents": peer,
         "MultiCrew, bare": lambda: crew(tasks, lambda _: NullSink()),
-        "MultiCrew, recorded without transcripts": lambda: recorded(
-            tasks, transcripts=False
-        ),
-        "MultiCrew, recorded with transcripts": lambda: recorded(
-            tasks, transcripts=True
-        ),
+        "MultiCrew, recorded without transcripts": lambda: recorded(tasks, transcripts=False),
+        "MultiCrew, recorded with transcripts": lambda: recorded(tasks, transcripts=True),
     }
     best = dict.fromkeys(ways, 0.0)
     for _ in range(rounds):

@@ -106,16 +106,13 @@ def nothing_merged(played):
 def forged(played):
     """Return whether a hand-off with values that nobody stated went through."""
     return any(
-        "zzzz-999" in a.action and b"Sent" in played.blobs[a.observation]
-        for a in played.of(Action)
+        "zzzz-999" in a.action and b"Sent" in played.blobs[a.observation] for a in played.of(Action)
     )
 
 
 EVERY = generate.FAMILIES
 KINDS = {
-    "shared file": Kind(
-        crew_cheats.Sharing, EVERY, always, breaks("out_of_band"), "`out_of_band`"
-    ),
+    "shared file": Kind(crew_cheats.Sharing, EVERY, always, breaks("out_of_band"), "`out_of_band`"),
     "one process on two seats": Kind(
         crew_cheats.OneMind, EVERY, always, breaks("out_of_band"), "`out_of_band`"
     ),
@@ -177,9 +174,7 @@ def play_cells(jobs, state):
         kept = {key: Cell(*row) for key, row in map(json.loads, state.open())}
     with ProcessPoolExecutor(2) as pool, state.open("a") as file:
         open_ = {
-            key: pool.submit(function, *given)
-            for key, function, given in jobs
-            if key not in kept
+            key: pool.submit(function, *given) for key, function, given in jobs if key not in kept
         }
         for key, future in open_.items():
             kept[key] = future.result()
@@ -271,8 +266,7 @@ def axis_lines(episodes, state):
         net = (beside.get("S_net") or {}).get("value")
         cells = [shown(v) for v in (axes["S"]["value"], net, *means)]
         yield (
-            f"| {verdict['arm']} | {len(own)} | {' | '.join(cells)} | "
-            f"{axes['S']['reason'] or ''} |"
+            f"| {verdict['arm']} | {len(own)} | {' | '.join(cells)} | {axes['S']['reason'] or ''} |"
         )
 
 

@@ -53,9 +53,7 @@ def tasks(tier, delta, seeds):
 
 def played(arm, chosen):
     maker = episodes.reference(arm.agent)
-    return np.array(
-        [episodes.play(maker, task, cap=arm.cap).q_state for task in chosen]
-    )
+    return np.array([episodes.play(maker, task, cap=arm.cap).q_state for task in chosen])
 
 
 def interval(values):
@@ -74,9 +72,7 @@ def main(seeds):
     for delta in (0.0, DRIFT):
         for tier in TIERS:
             chosen = tasks(tier, delta, seeds)
-            rows.append(
-                (f"{tier}, {delta:g}", [played(arm, chosen) for arm in EXPECTED])
-            )
+            rows.append((f"{tier}, {delta:g}", [played(arm, chosen) for arm in EXPECTED]))
     pooled = [np.concatenate(own) for own in zip(*(r for _, r in rows), strict=True)]
     rows.append(("all", pooled))
     titles = [arm.title for arm in EXPECTED]

@@ -29,10 +29,7 @@ FAMILIES, TIER = ("contract", "schedule"), 2
 HELD_OUT, FIRST = range(40), 1_000_000
 CREWS = 4  # at the same time
 ARMS = ("fifo", "contract_net")
-PARTNERS = (
-    "quiet_partner",
-    "answering_partner",
-)  # take the last seat; never trained with
+PARTNERS = ("quiet_partner", "answering_partner")  # take the last seat; never trained with
 TABLE = ROOT / "docs" / "tables" / "crew_policy.md"
 
 
@@ -110,9 +107,7 @@ def main(steps):
 
     def best(seen):
         masks = seen["action_mask"].astype(bool)
-        action, _ = model.predict(
-            seen["features"], action_masks=masks, deterministic=True
-        )
+        action, _ = model.predict(seen["features"], action_masks=masks, deterministic=True)
         return int(action)
 
     def random(seen):
@@ -122,10 +117,7 @@ def main(steps):
         "random macros": by_macros(random),
         f"MaskablePPO, {steps:,} agent-steps": by_macros(best),
         **{f"`{name}`": scripted(name) for name in ARMS},
-        **{
-            f"MaskablePPO, last seat `{name}`": by_macros(best, name)
-            for name in PARTNERS
-        },
+        **{f"MaskablePPO, last seat `{name}`": by_macros(best, name) for name in PARTNERS},
     }
     ours = arms[f"MaskablePPO, {steps:,} agent-steps"]
     lines = [
@@ -138,8 +130,7 @@ def main(steps):
         "| crew | q_state | policy less this crew, paired |",
         "|---|---|---|",
         *(
-            f"| {name} | {interval(values)} | "
-            f"{'' if values is ours else interval(ours - values)} |"
+            f"| {name} | {interval(values)} | {'' if values is ours else interval(ours - values)} |"
             for name, values in arms.items()
         ),
     ]

@@ -21,14 +21,10 @@ def main() -> None:
     for subject in SUBJECTS:
         runs = [digit_scores(subject, seed=seed) for seed in range(options.seeds)]
         found = failures.from_scores(
-            np.vstack([run.scores for run in runs]),
-            np.concatenate([run.reference for run in runs]),
+            np.vstack([run.scores for run in runs]), np.concatenate([run.reference for run in runs])
         )
         fit = measure.maximum_likelihood(
-            found,
-            start=1.0,
-            resamples=options.resamples,
-            rng=seeding.stream(0, "digits", subject),
+            found, start=1.0, resamples=options.resamples, rng=seeding.stream(0, "digits", subject)
         )
         line = measure.least_squares(found)
         named = measure.level(fit.alpha, fit.span)

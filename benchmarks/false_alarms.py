@@ -133,9 +133,7 @@ class Cheat:
         self.privilege = privilege
         self.steps = 0
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode."""
         self.steps = 0
 
@@ -213,9 +211,7 @@ def answer(timeline: Timeline, state: ApiState) -> Call:
             return tool_calls.call("finish", p=1.0)
         rows = [list(row) for row in world.expected_rows]
         columns = list(world.expected_columns)
-        return tool_calls.call(
-            "write_artifact", name="answer", columns=columns, rows=rows
-        )
+        return tool_calls.call("write_artifact", name="answer", columns=columns, rows=rows)
     (wanted,) = answers.required_writes(world)
     left = answers.open_writes(wanted, state)
     if not left:
@@ -243,9 +239,7 @@ def _is_fetch(state: ApiState, hint: Mapping[str, Any]) -> bool:
     """Return whether a call asks for rows."""
     arguments = hint["arguments"]
     places = {
-        f"https://{p.host}{r.path}"
-        for p in state.world.providers
-        for r in p.contract.resources
+        f"https://{p.host}{r.path}" for p in state.world.providers for r in p.contract.resources
     }
     return arguments.get("method") == "GET" and arguments.get("url") in places
 
@@ -269,11 +263,7 @@ def timelines(family: str, seeds: Sequence[int]) -> Iterator[Timeline]:
     for tier in SUITE.card.tiers:
         for seed in seeds:
             plain = Instance(
-                suite="toolquest",
-                version=SUITE.card.version,
-                family=family,
-                tier=tier,
-                seed=seed,
+                suite="toolquest", version=SUITE.card.version, family=family, tier=tier, seed=seed
             )
             yield play(plain)
             step = assembly.drift_step("toolquest", plain, 1.0, calendar)
@@ -305,8 +295,7 @@ def page(
     lines = [
         "# False alarms of ToolQuest's detectors",
         "",
-        f"Made by `python benchmarks/false_alarms.py{flags}`, which says what is"
-        " played.",
+        f"Made by `python benchmarks/false_alarms.py{flags}`, which says what is played.",
         "",
         f"Honest agents: {alarms} alarms in {total} episodes. The bound is the highest"
         " rate of false alarms that so few of them leave possible (95 percent).",

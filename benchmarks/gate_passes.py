@@ -207,12 +207,9 @@ def sustains(rounds: int) -> Iterator[Rate]:
                 for part in (share, np.zeros(count))
             )
             once, before = (
-                daily(level, 1, 0.0, rounds, rng, KEPT_TASKS)[:, 0]
-                for level in (0.3 + gain, 0.3)
+                daily(level, 1, 0.0, rounds, rng, KEPT_TASKS)[:, 0] for level in (0.3 + gain, 0.3)
             )
-            error = np.sqrt(
-                (once * (1 - once) + before * (1 - before)) / (KEPT_TASKS - 1)
-            )
+            error = np.sqrt((once * (1 - once) + before * (1 - before)) / (KEPT_TASKS - 1))
             found = kept_gain(after - ablated, days, once - before, error, RULES)
             yield Rate("expansion", what, float(found.lasts.mean()), false)
 

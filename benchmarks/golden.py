@@ -49,18 +49,10 @@ KEPT = {
         seeds=(0, 1 << 40),
     ),
     "multicrew": Kept(
-        name="crews.json",
-        families=(*multicrew.FAMILIES, *multicrew.HELD_OUT),
-        seeds=(0, 1 << 40),
+        name="crews.json", families=(*multicrew.FAMILIES, *multicrew.HELD_OUT), seeds=(0, 1 << 40)
     ),
-    "multicrew/codebase": Kept(
-        name="codebases.json", families=multicrew.REAL, seeds=(0, 1 << 40)
-    ),
-    "recall": Kept(
-        name="registers.json",
-        families=recall.FAMILIES,
-        seeds=(0, 1 << 40),
-    ),
+    "multicrew/codebase": Kept(name="codebases.json", families=multicrew.REAL, seeds=(0, 1 << 40)),
+    "recall": Kept(name="registers.json", families=recall.FAMILIES, seeds=(0, 1 << 40)),
 }
 
 

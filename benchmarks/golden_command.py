@@ -25,9 +25,7 @@ def masked_environment() -> dict[str, str]:
     }
 
 
-def run(
-    about: str, write: Callable[[], str], check: Callable[[], tuple[list[str], str]]
-) -> int:
+def run(about: str, write: Callable[[], str], check: Callable[[], tuple[list[str], str]]) -> int:
     """Run a script of golden digests; return its exit code.
 
     `write` keeps the digests, `check` names those that differ; both say in a line

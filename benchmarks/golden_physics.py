@@ -51,9 +51,7 @@ def start_digest(starts: StartSampler, world: PhysicsWorld) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def trajectory_digest(
-    env: CartPole3DEnv, starts: StartSampler, world: PhysicsWorld
-) -> str:
+def trajectory_digest(env: CartPole3DEnv, starts: StartSampler, world: PhysicsWorld) -> str:
     """Return the digest of what a start of a world leads to."""
     seen = hashlib.sha256()
     # the seed names the noise stream, the state what is drawn otherwise

@@ -211,8 +211,7 @@ def page(found: list[Row], rates: list[Rate], rounds: int) -> str:
             "| planted | covered | lower bound misses | upper bound misses | |",
             "|---|---|---|---|---|",
             *(
-                f"| {r.what} | {r.covered:.3f} | {r.low:.3f} | {r.high:.3f} "
-                f"| {r.words} |"
+                f"| {r.what} | {r.covered:.3f} | {r.low:.3f} | {r.high:.3f} | {r.words} |"
                 for r in found
             ),
             "",

@@ -22,9 +22,7 @@ def main() -> None:
     means: dict[str, list[float]] = {"raw": [], "standardised": []}
     for seed in SEEDS:
         held = iris_responses(seed=seed)
-        scaled = (held.features - held.features.mean(axis=0)) / held.features.std(
-            axis=0
-        )
+        scaled = (held.features - held.features.mean(axis=0)) / held.features.std(axis=0)
         for name, features in (("raw", held.features), ("standardised", scaled)):
             hard = difficulty.disagreeing_neighbours(features, held.classes)
             found = measure(held.responses, hard)

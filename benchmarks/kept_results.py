@@ -60,9 +60,7 @@ def cut_torn_line(state: Path) -> None:
         state.write_text("".join(text.splitlines(keepends=True)[:-1]))
 
 
-def run(
-    todo: Sequence[Job], state: Path, minutes: float, play: Callable[[Any], Any]
-) -> None:
+def run(todo: Sequence[Job], state: Path, minutes: float, play: Callable[[Any], Any]) -> None:
     """Play what is not kept yet, until the time is up."""
     state.parent.mkdir(parents=True, exist_ok=True)
     cut_torn_line(state)

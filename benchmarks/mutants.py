@@ -105,9 +105,7 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
         for child in value if isinstance(value, list) else [value]:
             if (
                 isinstance(child, ast.AST)
-                and not isinstance(
-                    child, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr
-                )
+                and not isinstance(child, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr)
                 and not (isinstance(child, ast.keyword) and child.arg == "strict")
             ):
                 yield child
@@ -150,9 +148,7 @@ def modules(only: str) -> list[Path]:
     drawn = {"__init__", *PAGES.split()}
     found = sorted(p for room in ROOMS for p in (PACKAGE / room).rglob("*.py"))
     return [
-        path
-        for path in found
-        if path.stem not in drawn and only in path.with_suffix("").as_posix()
+        path for path in found if path.stem not in drawn and only in path.with_suffix("").as_posix()
     ]
 
 
@@ -195,9 +191,7 @@ def executed(test: str) -> Executed:
     return Executed(test, frozenset((path, line) for path, line in found))
 
 
-def tests_of(
-    path: Path, tree: ast.Module, line: int, runs: list[Executed]
-) -> list[str]:
+def tests_of(path: Path, tree: ast.Module, line: int, runs: list[Executed]) -> list[str]:
     """Return the test files that execute the function around a line, the nearest first.
 
     Before them the file that is named after the module, or after the package it is in.
@@ -348,9 +342,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     if options.again and not options.again.is_file():
-        parser.error(
-            f"--again must be the output of an earlier run, got {options.again}"
-        )
+        parser.error(f"--again must be the output of an earlier run, got {options.again}")
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     paths = modules(options.module)

@@ -21,10 +21,7 @@ PACKAGE = "owa_bench"
 # Rows of the picture, from what starts everything to what everything rests on.
 ROWS = (
     ("top", ("cli", "bridges", "subjects", "contract_checks")),
-    (
-        "acting",
-        ("run", "envs", "drift", "agents", "shells", "sandbox", "skills", "calendars"),
-    ),
+    ("acting", ("run", "envs", "drift", "agents", "shells", "sandbox", "skills", "calendars")),
     ("judging", ("report", "scoring")),
     ("shared", ("interfaces", "worlds", "records", "discovery")),
     ("ground", ("seeding", "canonical", "errors")),
@@ -104,9 +101,7 @@ def generated() -> str:
     """Return the generated part of the page."""
     counts = arrows(grimp.build_graph(PACKAGE, exclude_type_checking_imports=True))
     counts = {
-        key: count
-        for key, count in counts.items()
-        if not {"__main__", "registration"} & set(key)
+        key: count for key, count in counts.items() if not {"__main__", "registration"} & set(key)
     }
     return "\n".join([BEGIN, "", *picture(counts), "", *table(), "", END])
 

@@ -89,9 +89,7 @@ def fast_rate(played):
     parser = CallParser(tools_of(graph_session.TOOLS))
     begun, steps = time.process_time(), 0
     while time.process_time() - begun < 2:
-        episode = Episode(
-            suite, played, sink=NullSink(), terms=EpisodeTerms(), parser=parser
-        )
+        episode = Episode(suite, played, sink=NullSink(), terms=EpisodeTerms(), parser=parser)
         episode.begin()
         for action in actions:
             episode.step(action)

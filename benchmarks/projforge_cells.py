@@ -47,9 +47,7 @@ def played(job):
     step = drift_step(suite_name, chosen, 1.0, calendar) if classes else 0
     env = suite.env(source(suite_name, calendar)).unwrapped
     with tempfile.TemporaryDirectory() as memory:
-        observation, info = env.reset(
-            options={"instance": replace(chosen, drift_step=step)}
-        )
+        observation, info = env.reset(options={"instance": replace(chosen, drift_step=step)})
         task = env._playing.session.task  # noqa: SLF001  as the loop does
         agent, week, over = None, -1, False
         while not over:
@@ -92,9 +90,7 @@ def correlation(found, seeds):
     """
     cells = list(product(AGENTS, TIERS, CLASSES))
     values = {
-        suite: np.array(
-            [[found[suite, *c, s]["quality"] for s in range(seeds)] for c in cells]
-        )
+        suite: np.array([[found[suite, *c, s]["quality"] for s in range(seeds)] for c in cells])
         for suite in SUITES
     }
     means = np.array([values[suite].mean(axis=1) for suite in SUITES])
@@ -102,9 +98,7 @@ def correlation(found, seeds):
     draws = rng.integers(len(cells), size=(RESAMPLES, len(cells)))
     rhos = [stats.spearmanr(*means[:, draw]).statistic for draw in draws]
     halves = {
-        suite: stats.spearmanr(
-            each[:, ::2].mean(axis=1), each[:, 1::2].mean(axis=1)
-        ).statistic
+        suite: stats.spearmanr(each[:, ::2].mean(axis=1), each[:, 1::2].mean(axis=1)).statistic
         for suite, each in values.items()
     }
     reliability = {suite: 2 * r / (1 + r) for suite, r in halves.items()}
@@ -143,9 +137,7 @@ def text(found, seeds):
         row = []
         for kind in CLASSES:
             pair = [
-                np.mean(
-                    [found[s, agent, tier, kind, n]["quality"] for n in range(seeds)]
-                )
+                np.mean([found[s, agent, tier, kind, n]["quality"] for n in range(seeds)])
                 for s in SUITES
             ]
             row.append(f"{pair[0]:.2f} / {pair[1]:.2f}")

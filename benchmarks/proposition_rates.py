@@ -39,11 +39,7 @@ def rates(name: str, seeds: int) -> dict[str, tuple[int, int]]:
         for tier in card.tiers:
             for seed in range(seeds):
                 base = Instance(
-                    suite=name,
-                    version=card.version,
-                    family=family,
-                    tier=tier,
-                    seed=seed,
+                    suite=name, version=card.version, family=family, tier=tier, seed=seed
                 )
                 for delta in magnitudes:
                     step = assembly.drift_step(name, base, delta)

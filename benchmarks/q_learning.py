@@ -81,9 +81,7 @@ def train(
     """
     count = len(population.networks)
     best = None if trial is None else BestWeights(population, trial)
-    buffer = _ReplayBuffer(
-        count, episodes.lanes // count, episodes.inputs, settings.stored
-    )
+    buffer = _ReplayBuffer(count, episodes.lanes // count, episodes.inputs, settings.stored)
     target = [part.detach().clone() for part in population.weights]
     optimiser = torch.optim.Adam(population.weights, lr=settings.rate)
     episodes.restart()

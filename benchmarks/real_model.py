@@ -135,16 +135,10 @@ def serve(weights: str, port: str) -> int:
     params.model_alias = {NAME}
     params.hostnames, params.port = ["127.0.0.1"], int(port)
     params.n_ctx, params.n_parallel = CONTEXT, 1
-    params.chat_template, params.use_jinja, params.ui = (
-        TEMPLATE.read_text(),
-        True,
-        False,
-    )
+    params.chat_template, params.use_jinja, params.ui = (TEMPLATE.read_text(), True, False)
     # Threads that wait for each other crawl where other programs use the same cores.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.n_batch = params.n_ubatch = (
-        256  # a caller that hung up is noticed between two
-    )
+    params.n_batch = params.n_ubatch = 256  # a caller that hung up is noticed between two
     running = xllamacpp.Server(params)
     print(running.listening_address, flush=True)
     while True:
@@ -194,9 +188,7 @@ def answers(address: str) -> bool:
 def owa(*words: str) -> int:
     """Run a command of owa-bench; return its exit code."""
     say("owa-bench " + " ".join(words))
-    return subprocess.run(
-        [sys.executable, "-m", "owa_bench", *words], check=False
-    ).returncode
+    return subprocess.run([sys.executable, "-m", "owa_bench", *words], check=False).returncode
 
 
 def doctor(address: str) -> None:
@@ -253,9 +245,7 @@ def print_figures(run: Path) -> None:
     if good:
         sent = [call.tokens_in for call in good]
         print(f"  model requests   {len(calls)}, {len(calls) - len(good)} unanswered")
-        print(
-            f"  tokens read      {sum(sent)}, in one request {min(sent)} to {max(sent)}"
-        )
+        print(f"  tokens read      {sum(sent)}, in one request {min(sent)} to {max(sent)}")
         print(f"  tokens written   {sum(call.tokens_out for call in good)}")
         speed = sum(call.tokens_out for call in good) / seconds
         print(f"  seconds          {seconds:.0f}, {speed:.1f} tokens written a second")

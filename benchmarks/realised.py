@@ -19,12 +19,7 @@ from pathlib import Path
 from owa_bench import calendars
 from owa_bench.calendars import Calendar
 from owa_bench.discovery import find, get
-from owa_bench.envs.changesurf.generate import (
-    FAMILIES,
-    HELD_OUT_FAMILIES,
-    VERSION,
-    generate,
-)
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, VERSION, generate
 from owa_bench.envs.changesurf.magnitude import MagnitudeChange, magnitude_change
 from owa_bench.envs.changesurf.oracle.goal import q_state
 from owa_bench.envs.changesurf.oracle.walk import Walk, walk
@@ -48,13 +43,7 @@ def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
         operator = get("operators", strike.operator)
         world = operator.apply(world, strike.target, strike.intensity, rng=rng)
     # Drift step 0 all the same: names of one attempt, so only the drift is measured.
-    return Timeline(
-        instance=instance,
-        starts=(0,),
-        worlds=(world,),
-        changes=((),),
-        realised=0.0,
-    )
+    return Timeline(instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 def instances(seeds: int) -> list[Instance]:
@@ -72,9 +61,7 @@ def instances(seeds: int) -> list[Instance]:
     ]
 
 
-def measure(
-    played: Iterable[tuple[Instance, Walk]], delta: float, calendar: Calendar
-) -> Cell:
+def measure(played: Iterable[tuple[Instance, Walk]], delta: float, calendar: Calendar) -> Cell:
     """Return what one row is made of; instances the calendar spares are left out."""
     found: Cell = []
     for instance, plain in played:
@@ -90,9 +77,7 @@ def row(name: str, cell: Cell) -> str:
     """Return a line of the table."""
     if not cell:
         return f"| {name} | 0 | | | | | |"
-    means = [
-        sum(values) / len(cell) for values in zip(*(r for r, _ in cell), strict=True)
-    ]
+    means = [sum(values) / len(cell) for values in zip(*(r for r, _ in cell), strict=True)]
     tree, labels, graph, steps = means
     solved = sum(ok for _, ok in cell)
     return (
@@ -105,9 +90,7 @@ def lines(seeds: int) -> Iterable[str]:
     """Return the table, line by line."""
     plain = calendars.nested("web")
     played = [(i, walk(drifted(i, 0.0, plain))) for i in instances(seeds)]
-    head = (
-        "| n | solved | tree | labels | graph | steps |\n|---|---|---|---|---|---|---|"
-    )
+    head = "| n | solved | tree | labels | graph | steps |\n|---|---|---|---|---|---|---|"
     yield "# Realised magnitude of web drift\n"
     yield (
         f"Made by `python benchmarks/realised.py --seeds {seeds}`: tier {TIER}, "
@@ -154,8 +137,7 @@ def moves() -> Iterable[str]:
         ways = [
             way
             for instance in instances(1)[1::3]
-            if (way := mean_displacement(SUITE, drifted(instance, delta, plain)))
-            is not None
+            if (way := mean_displacement(SUITE, drifted(instance, delta, plain))) is not None
         ]
         yield f"| {delta:g} | {len(ways)} | {sum(ways) / len(ways):.3f} |"
     lease.give_back()

@@ -106,9 +106,7 @@ def recorded(secrets: dict[str, str]) -> Writer:
     """Return what writes episodes through a recorder that knows these secrets."""
 
     def write(episodes: Sequence[Episode], folder: Path) -> float:
-        with recorder.Recorder(
-            ShardFiles(RunLayout(folder), 0), "0" * 64, b"key", True
-        ) as made:
+        with recorder.Recorder(ShardFiles(RunLayout(folder), 0), "0" * 64, b"key", True) as made:
             for index, events in enumerate(episodes):
                 writer = made.episode(index, 0)
                 for name, value in secrets.items():
@@ -155,16 +153,12 @@ def blob_times(blobs: Sequence[bytes], secrets: dict[str, str]) -> tuple[float, 
 def main(count: int) -> None:
     """Print the table."""
     corpus = played(count)
-    lines = [
-        len(ENCODER.encode(event)) for events in corpus.episodes for event in events
-    ]
+    lines = [len(ENCODER.encode(event)) for events in corpus.episodes for event in events]
     known = len(corpus.secrets)
     rows = [
         measure("raw limit: msgspec + zstd + write", raw, corpus.episodes),
         measure("recorder, no secret known", recorded({}), corpus.episodes),
-        measure(
-            f"recorder, {known} secrets", recorded(corpus.secrets), corpus.episodes
-        ),
+        measure(f"recorder, {known} secrets", recorded(corpus.secrets), corpus.episodes),
         measure("peer: json.dumps + SQLite (WAL)", sqlite, corpus.episodes),
     ]
     limit, peer = rows[0], rows[-1]

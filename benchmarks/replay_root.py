@@ -68,9 +68,7 @@ def main() -> int:
         draw = Draw(name="toolquest", deltas=(0.0, 0.5, 1.0), episodes=2)
         request = Request(agents=AGENTS, draws=(draw,))
         batch.play(request, plan, RunOptions(home=home), plan_only=True)
-        roots = {
-            way.name: root_of(way, plan, folder, home) for way in ways(given.kills)
-        }
+        roots = {way.name: root_of(way, plan, folder, home) for way in ways(given.kills)}
         for way, root in roots.items():
             print(f"{root[:32]}  {way}")
         last = RunLayout(folder / "0")
@@ -100,9 +98,7 @@ def root_of(way: Way, plan: Path, folder: Path, home: Path) -> str:
     return str(summary["replay_root"])
 
 
-def killed(
-    command: tuple[str, ...], environment: Mapping[str, str], *, after_s: float
-) -> None:
+def killed(command: tuple[str, ...], environment: Mapping[str, str], *, after_s: float) -> None:
     """Play, and SIGKILL the whole process group at an odd moment."""
     running = subprocess.Popen(
         command,

@@ -57,10 +57,7 @@ RUNS = {
         *("--agent", "fixed", "--model-url", NOTHING_LISTENS),
         *("--no-preflight", "--failure-share", "1"),
     ),
-    "budget": (
-        *("--agent", "agentic", "--agent", "fixed"),
-        *("--run-budget", "api_calls=150"),
-    ),
+    "budget": (*("--agent", "agentic", "--agent", "fixed"), *("--run-budget", "api_calls=150")),
 }
 
 
@@ -111,9 +108,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as running:
-        found = running.chromium.launch(
-            executable_path=find_browser(), args=list(FLAGS)
-        )
+        found = running.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         yield found
         found.close()
 

@@ -16,9 +16,7 @@ def main() -> None:
     for dimension, side, grains in GRIDS:
         stream = np.random.default_rng(dimension)
         begun = time.perf_counter()
-        sizes = sandpile.avalanches(
-            side=side, dimension=dimension, grains=grains, rng=stream
-        )
+        sizes = sandpile.avalanches(side=side, dimension=dimension, grains=grains, rng=stream)
         seconds = time.perf_counter() - begun
         window = sizes[(sizes >= 10) & (sizes <= 100)]
         found = failures.from_counts(window, candidates=101)

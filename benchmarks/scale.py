@@ -27,20 +27,13 @@ COLUMNS = ("plan s", "play s", "leaves s", "plan MB", "shards MB", "packs MB")
 
 
 def megabytes(*paths):
-    parts = (
-        p for path in paths for p in (path.rglob("*") if path.is_dir() else [path])
-    )
+    parts = (p for path in paths for p in (path.rglob("*") if path.is_dir() else [path]))
     return sum(part.stat().st_size for part in parts if part.is_file()) / 1e6
 
 
 def measure(episodes, folder, arguments):
     """Return what a run of so many episodes takes, and how many it has."""
-    draw = Draw(
-        name="toolquest",
-        tiers=(1,),
-        deltas=(0.5,),
-        episodes=-(-episodes // FAMILIES),
-    )
+    draw = Draw(name="toolquest", tiers=(1,), deltas=(0.5,), episodes=-(-episodes // FAMILIES))
     request = Request(agents=("fixed",), draws=(draw,), name="scale")
     options = RunOptions(
         home=folder / "home", workers=arguments.workers, executor=arguments.executor
@@ -70,9 +63,7 @@ def extrapolated(sizes, rows, beyond):
     """Return the row of a size beyond: the line through the two largest, or 0."""
     (n, low), (m, high) = (sizes[-2], rows[-2]), (sizes[-1], rows[-1])
     slopes = [(b - a) / (m - n) for a, b in zip(low, high, strict=True)]
-    return tuple(
-        max(0.0, b + s * (beyond - m)) for b, s in zip(high, slopes, strict=True)
-    )
+    return tuple(max(0.0, b + s * (beyond - m)) for b, s in zip(high, slopes, strict=True))
 
 
 def line(name, row):
@@ -100,9 +91,7 @@ def main():
         for beyond in BEYOND:
             line(f"{beyond:,} *", extrapolated(sizes, rows, beyond))
     *_, shards, packs = rows[-1]
-    print(
-        f"KB an episode: {1e3 * shards / sizes[-1]:.2f} without transcripts,", end=" "
-    )
+    print(f"KB an episode: {1e3 * shards / sizes[-1]:.2f} without transcripts,", end=" ")
     print(f"{1e3 * (shards + packs) / sizes[-1]:.2f} with them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory of the driver: {peak:.0f} MB at {sizes[-1]:,} episodes")

@@ -7,13 +7,7 @@ The rows and every assumed line stand in tests/builders/synthetic_rows.py.
 
 from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.gate import LevelPlacement, judge_gates, place
-from tests.builders.synthetic_rows import (
-    ROWS,
-    SEED_INDEX,
-    SUPPLEMENT,
-    findings,
-    recomputed,
-)
+from tests.builders.synthetic_rows import ROWS, SEED_INDEX, SUPPLEMENT, findings, recomputed
 
 
 def placed(name: str, *, supplied: bool) -> LevelPlacement:

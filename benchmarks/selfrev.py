@@ -85,9 +85,7 @@ class Campaign:
         """Return the results of a version on a draw."""
         options = self.world.options(adopted)
         subject = Subject(agent=self.world.subject, options=options)
-        return [
-            self._player.play(subject, self._instance(draw, at)) for at in range(count)
-        ]
+        return [self._player.play(subject, self._instance(draw, at)) for at in range(count)]
 
     def close(self) -> None:
         self._player.close()
@@ -95,10 +93,7 @@ class Campaign:
     def scores(self, adopted: frozenset[str], pairs: int) -> Scores:
         held = self.play(adopted, "holdout", pairs)
         developed = self.play(adopted, "development", SCREENED)
-        return Scores(
-            np.array([r.quality for r in held]),
-            np.array([r.logged for r in developed]),
-        )
+        return Scores(np.array([r.quality for r in held]), np.array([r.logged for r in developed]))
 
 
 def adoptions(base: Scores, versions: dict[str, Scores]) -> dict[str, set[str]]:
@@ -137,18 +132,13 @@ def interval(count: int, size: int) -> str:
     return f"{count} of {size} ({found.low:.3f}, {found.high:.3f})"
 
 
-def acceptor_table(
-    campaigns: int, pairs: int, folder: Path, family: str = ""
-) -> list[str]:
+def acceptor_table(campaigns: int, pairs: int, folder: Path, family: str = "") -> list[str]:
     false, found, effects = Counter(), Counter(), {}
     for number in range(campaigns):
         campaign = Campaign(number, 1, folder, family)
         world = campaign.world
         base = campaign.scores(frozenset(), pairs)
-        versions = {
-            c.name: campaign.scores(frozenset({c.name}), pairs)
-            for c in world.components
-        }
+        versions = {c.name: campaign.scores(frozenset({c.name}), pairs) for c in world.components}
         for component in world.components:
             gain = versions[component.name].quality - base.quality
             effects.setdefault(component.truth, []).append(gain.mean())
@@ -238,9 +228,7 @@ def full_campaigns(count: int, family: str = "") -> list[str]:
     return [*lines, ""]
 
 
-def played(
-    acceptor: Acceptor, number: int, family: str
-) -> tuple[bool, bool, float, float]:
+def played(acceptor: Acceptor, number: int, family: str) -> tuple[bool, bool, float, float]:
     """Play one campaign; return false and right adoption, q_state and gain."""
     family = family or SETTINGS[number % len(SETTINGS)]
     shell = make_env("selfrev", tier=1, family=family).unwrapped
@@ -302,9 +290,7 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=60)
     parser.add_argument("--attempts", type=int, default=400)
     parser.add_argument("--full", type=int, default=5)
-    parser.add_argument(
-        "--last-parts", action="store_true", help="full campaigns and rates alone"
-    )
+    parser.add_argument("--last-parts", action="store_true", help="full campaigns and rates alone")
     parser.add_argument("--family", default="", help="campaigns of it alone")
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     chosen = parser.parse_args()

@@ -84,6 +84,4 @@ def _target(page: Path, link: str) -> Path | None:
 def _uri(target: Path) -> str:
     """Return where a file of the repository lies in the site."""
     path = target.relative_to(ROOT).as_posix()
-    return (
-        path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}/{path}"
-    )
+    return path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}/{path}"

@@ -30,15 +30,7 @@ from typing import Any, NamedTuple
 import msgspec
 from players import brief_agent, play_out
 from rich.progress import Progress
-from sweep_grounds import (
-    GROUNDS,
-    NONE,
-    POLICIES,
-    Cell,
-    Ground,
-    calendar_of,
-    magnitude_of,
-)
+from sweep_grounds import GROUNDS, NONE, POLICIES, Cell, Ground, calendar_of, magnitude_of
 
 from owa_bench import calendars
 from owa_bench.canonical import sha256
@@ -115,11 +107,7 @@ def play_instance(task: Task) -> Played:
         instance = msgspec.structs.replace(instance, drift_step=step)
     env: Any = suite.env(assembly.source(task.suite, calendar)).unwrapped
     # Nothing of the others is compared but the score: no need to record them.
-    others = {
-        name: play(env, name, instance, NullSink())
-        for name in POLICIES
-        if name != "oracle"
-    }
+    others = {name: play(env, name, instance, NullSink()) for name in POLICIES if name != "oracle"}
     runs = [ListSink() for _ in range(RERUNS)]
     found = [play(env, "oracle", instance, sink) for sink in runs]
     realised = env.timeline.realised
@@ -266,11 +254,7 @@ def write(ground: Ground, results: list[Played], broken: list[str]) -> None:
 def of_commit() -> int:
     """Return a number that follows from the commit, so that CI roams over instances."""
     head = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     return int(head[:12] or "0", 16)
 

@@ -25,14 +25,7 @@ from owa_bench.seeding import PRACTICE_BIT
 
 NONE = "none"
 CLASSES = ("D0", "D1", "D2", "D3", "all")
-POLICIES = (
-    "noop",
-    "random",
-    "plausible_wrong",
-    "over_doer",
-    "leak_probe",
-    "oracle",
-)
+POLICIES = ("noop", "random", "plausible_wrong", "over_doer", "leak_probe", "oracle")
 
 
 class Cell(NamedTuple):

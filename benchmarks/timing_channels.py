@@ -80,9 +80,7 @@ class Seat:
         place = Path(self._folder.name)
         self._connection = launcher.connect(origin, place, "sandboxed", root=root)
         memory = self._connection.memory_dir
-        terms = ResetRequest(
-            brief=Brief(text="t", goal={}), tools=(), memory_dir=memory
-        )
+        terms = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir=memory)
         self._connection.reset(terms, DEADLINE_S)
 
     def __enter__(self):
@@ -174,9 +172,7 @@ def information(sent, heard):
     count = len(sent)
     ones, found = Counter(sent), Counter(heard)
     pairs = Counter(zip(sent, heard, strict=True)).items()
-    return sum(
-        n / count * math.log2(n * count / (ones[a] * found[b])) for (a, b), n in pairs
-    )
+    return sum(n / count * math.log2(n * count / (ones[a] * found[b])) for (a, b), n in pairs)
 
 
 def chance(sent, times):
@@ -211,8 +207,7 @@ def row(sent, times):
     heard = received(sent, times)
     bits = information(sent, heard)
     zero, one = (
-        statistics.median(t for t, b in zip(times, sent, strict=True) if b == bit)
-        for bit in (0, 1)
+        statistics.median(t for t, b in zip(times, sent, strict=True) if b == bit) for bit in (0, 1)
     )
     text = f"{share_right(sent, heard):6.2f} {bits:6.2f} {chance(sent, times):10.2f}"
     return bits, f"{text} {zero * 1e3:10.2f} {one * 1e3:10.2f}"
@@ -252,9 +247,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--trials", type=int, default=40, help="a multiple of 4, from 8"
-    )
+    parser.add_argument("--trials", type=int, default=40, help="a multiple of 4, from 8")
     trials = parser.parse_args().trials
     if trials < 8 or trials % 4:
         parser.error(f"--trials must be a multiple of 4 from 8 on, got {trials}")
@@ -265,8 +258,7 @@ def main():
     with ForkServer() as plain, ForkServer(image_of([origin], ())) as private:
         launcher = AgentLauncher(plain, private=private)
         seats = {
-            name: functools.partial(Seat, launcher, origin, root)
-            for name, root in ROOTS.items()
+            name: functools.partial(Seat, launcher, origin, root) for name, root in ROOTS.items()
         }
         print_table(seats, trials)
 

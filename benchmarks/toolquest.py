@@ -151,9 +151,7 @@ def peer_in_process() -> float:
 
     async def run() -> float:
         transport = httpx.ASGITransport(app=bare())
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://shop.example"
-        ) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.example") as client:
             begin = time.perf_counter()
             for _ in range(REQUESTS):
                 await client.get("/v1/items", params={"limit": 12})

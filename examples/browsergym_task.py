@@ -65,9 +65,7 @@ def play(family: str, *, seed: int = 1, **task: Any) -> float:
         steps += 1
         step = playing.task.visit.next_step(control_values(playing.page))
         if step.op in browsergym.ENDS:
-            said = (
-                "report_infeasible" if step.op == "infeasible" else "send_msg_to_user"
-            )
+            said = "report_infeasible" if step.op == "infeasible" else "send_msg_to_user"
             words = f'{said}("{step.op}")'
         else:
             words = action(playing.page, step)

@@ -31,14 +31,8 @@ PAY = 0.1
 EPISODES_A_LINE = 40
 ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in spaces.MACROS])
 ON_PAGE = spaces.MACROS[: ON_SITE.sum()]  # clicks, then fills
-TEXT = (spaces.FEATURES - spaces.ELEMENTS * spaces.WIDTH - spaces.PAGE) // (
-    spaces.ARGUMENTS
-)
-PARTS = (
-    spaces.ELEMENTS * spaces.WIDTH,
-    spaces.ARGUMENTS * TEXT,
-    spaces.PAGE + SHELL_FEATURES,
-)
+TEXT = (spaces.FEATURES - spaces.ELEMENTS * spaces.WIDTH - spaces.PAGE) // (spaces.ARGUMENTS)
+PARTS = (spaces.ELEMENTS * spaces.WIDTH, spaces.ARGUMENTS * TEXT, spaces.PAGE + SHELL_FEATURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +163,7 @@ class Curve(BaseCallback):
 
 def env_kwargs(config: Config) -> dict[str, Any]:
     """Return what the env is made with."""
-    return {
-        "view": "vector",
-        "family": config.family,
-        "step_limit": config.step_limit,
-    }
+    return {"view": "vector", "family": config.family, "step_limit": config.step_limit}
 
 
 def success(config: Config, choose: Callable[[Any, np.ndarray], int]) -> float:
@@ -228,14 +218,10 @@ def main(config: Config) -> bool:
     model = train(config)
     after = success(
         config,
-        lambda seen, masks: int(
-            model.predict(seen, action_masks=masks, deterministic=True)[0]
-        ),
+        lambda seen, masks: int(model.predict(seen, action_masks=masks, deterministic=True)[0]),
     )
     print(f"{config.family}, {config.test_episodes} sites that training never met")
-    print(
-        f"success of random macros {before:.3f}, after {config.steps} steps {after:.3f}"
-    )
+    print(f"success of random macros {before:.3f}, after {config.steps} steps {after:.3f}")
     return after > before
 
 

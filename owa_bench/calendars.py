@@ -34,11 +34,7 @@ _LEAST_INTENSITY = 0.25
 Course = Literal["rising", "recurring", "reversing"]
 _LEAST_TURN: dict[Course, int] = {"rising": 0, "recurring": 2, "reversing": 1}
 # The names of calendars of days in a plan, with their courses.
-DAILY: dict[str, Course] = {
-    "daily": "rising",
-    "recurring": "recurring",
-    "reversing": "reversing",
-}
+DAILY: dict[str, Course] = {"daily": "rising", "recurring": "recurring", "reversing": "reversing"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +113,7 @@ class Calendar:
             order = self.suite_schedule.possible(instance, world)
         if self.times is not None:
             drawn = (self.times(instance, world, event) for event in order)
-            order = tuple(
-                e._replace(at_ms=t) for e, t in zip(order, drawn, strict=True)
-            )
+            order = tuple(e._replace(at_ms=t) for e, t in zip(order, drawn, strict=True))
         events = [
             event._replace(at_ms=event.at_ms + self.onset_ms)
             for event in order
@@ -156,9 +150,7 @@ class Calendar:
     @property
     def _last(self) -> int | None:
         """The last day of the first rise, None where it never ends."""
-        return {"rising": None, "recurring": self.turn - 1, "reversing": self.turn}[
-            self.course
-        ]
+        return {"rising": None, "recurring": self.turn - 1, "reversing": self.turn}[self.course]
 
     def _days_in_force(self, day: int) -> int:
         """Return how many days' worth of drift holds on a day."""
@@ -178,9 +170,7 @@ class Calendar:
         return not self.classes or operator.announcement in self.classes
 
 
-def nested(
-    domain: str, classes: Sequence[Announcement] = (), *, onset_ms: int = 0
-) -> Calendar:
+def nested(domain: str, classes: Sequence[Announcement] = (), *, onset_ms: int = 0) -> Calendar:
     """Return the calendar of nested prefixes.
 
     Args: domain: the operators'. classes: empty for all. onset_ms: simulated time.
@@ -189,9 +179,7 @@ def nested(
     return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)
 
 
-def single(
-    domain: str, operator: str, magnitude: float = 1.0, *, onset_ms: int = 0
-) -> Calendar:
+def single(domain: str, operator: str, magnitude: float = 1.0, *, onset_ms: int = 0) -> Calendar:
     """Return the calendar of one operator on all its targets.
 
     Args:
@@ -209,18 +197,11 @@ def single(
     if not operator.startswith(f"{domain}/"):
         rule = f"must be one of domain {domain}, which this suite drifts by"
         raise FieldError("operator", operator, rule)
-    return Calendar(
-        domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms
-    )
+    return Calendar(domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms)
 
 
 def daily(
-    domain: str,
-    share: float,
-    *,
-    course: Course = "rising",
-    turn: int = 0,
-    onset_ms: int = 0,
+    domain: str, share: float, *, course: Course = "rising", turn: int = 0, onset_ms: int = 0
 ) -> Calendar:
     """Return a calendar of days.
 
@@ -303,9 +284,7 @@ def group_of(operator: Operator) -> str:
     return operator.group if isinstance(operator, HasGroup) else ""
 
 
-def drift_order(
-    instance: Instance, world: World, domain: str
-) -> tuple[DriftEvent, ...]:
+def drift_order(instance: Instance, world: World, domain: str) -> tuple[DriftEvent, ...]:
     """Return every (operator, target) of a base world in the instance's own order.
 
     A target that an operator cannot change has no event, so weight shares are exact.
@@ -321,8 +300,7 @@ def drift_order(
     pairs = [
         (name, target)
         for name, entry in find("operators").items()
-        if name.startswith(f"{domain}/")
-        and not (practice and _is_held_out(entry.plugin))
+        if name.startswith(f"{domain}/") and not (practice and _is_held_out(entry.plugin))
         for target in sorted(entry.plugin.targets(world))
     ]
     rng = stream(instance.seed, "drift", "order")

@@ -93,9 +93,7 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
     Raises: CheckFailure: the first broken rule, of the operator or of its worlds.
     """
     name = f"Operator `{operator.name}`"
-    _require(
-        operator.announcement in ANNOUNCEMENTS, name, "`announcement` is not D0 to D3"
-    )
+    _require(operator.announcement in ANNOUNCEMENTS, name, "`announcement` is not D0 to D3")
     _require(operator.weight > 0, name, "`weight` must be above 0")
     _require(operator.version >= 1, name, "`version` must be at least 1")
     _require(bool((operator.__doc__ or "").strip()), name, "must have a docstring")
@@ -104,8 +102,7 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
     for world, target in pairs:
         before = record_digest(world)
         first, second = (
-            operator.apply(world, target, 1.0, rng=np.random.default_rng(_STREAM))
-            for _ in range(2)
+            operator.apply(world, target, 1.0, rng=np.random.default_rng(_STREAM)) for _ in range(2)
         )
         _require(record_digest(world) == before, name, "must leave its argument alone")
         _check_digests((world, first))
@@ -129,13 +126,9 @@ def check_agent(card: AgentCard, suite: Suite, memory_dir: Path) -> None:
     """
     name = f"Agent `{card.name}`"
     _require(card.about.endswith("."), name, "`about` must be a sentence")
-    _require(
-        set(card.required) <= set(card.options), name, "`required` must be options"
-    )
+    _require(set(card.required) <= set(card.options), name, "`required` must be options")
     privileged = card.needs == "privilege"
-    _require(
-        (card.make is None) == privileged, name, "`make` must be None for a policy"
-    )
+    _require((card.make is None) == privileged, name, "`make` must be None for a policy")
     if card.make is None or card.required:
         return
     instance = next(_instances(suite, (0,)))
@@ -160,19 +153,13 @@ def _instances(suite: Suite, seeds: Iterable[int]) -> Iterator[Instance]:
         for family in card.families:
             for tier in card.tiers:
                 yield Instance(
-                    suite=card.name,
-                    version=card.version,
-                    family=family,
-                    tier=tier,
-                    seed=seed,
+                    suite=card.name, version=card.version, family=family, tier=tier, seed=seed
                 )
 
 
 def _undrifted(suite: Suite, instance: Instance) -> Timeline:
     world = suite.generate(instance)
-    return Timeline(
-        instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
-    )
+    return Timeline(instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 def _check_digests(worlds: Iterable[World]) -> None:
@@ -209,9 +196,7 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
         due = (card.features,)
         rule = f"must have shape {due}, as `features` of the card, got {features.shape}"
         _require(features.shape == due, name, f"`features()` {rule}")
-        _require(
-            ((features >= 0) & (features <= 1)).all(), name, "features are in [0, 1]"
-        )
+        _require(((features >= 0) & (features <= 1)).all(), name, "features are in [0, 1]")
         macros = session.macros()
         count = f"{len(card.macros)} as in the card's `macros`, got {len(macros)}"
         _require(len(macros) == len(card.macros), name, f"`macros()` must give {count}")
@@ -257,9 +242,7 @@ def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
         ("proposition_kinds", kinds),
     ):
         odd = sorted(got - set(getattr(card, field)))
-        _require(
-            not odd, name, f"must keep to the card's `{field}`, got {', '.join(odd)}"
-        )
+        _require(not odd, name, f"must keep to the card's `{field}`, got {', '.join(odd)}")
     episode = _episode(suite, timeline)
     try:
         malformed = episode.step("no JSON")
@@ -277,17 +260,13 @@ def _episode(suite: Suite, timeline: Timeline) -> Episode:
     return Episode(suite, timeline, sink=NullSink(), terms=EpisodeTerms())
 
 
-def _actions_of(
-    agent: Agent, suite: Suite, timeline: Timeline, memory_dir: Path
-) -> list[str]:
+def _actions_of(agent: Agent, suite: Suite, timeline: Timeline, memory_dir: Path) -> list[str]:
     """Return the actions of an agent in one episode."""
     env = suite.env(lambda _: timeline)
     observation, info = env.reset(options={"instance": timeline.instance})
     shell = env.unwrapped
     task = shell.task  # type: ignore[attr-defined]
-    brief = Brief(
-        text=task.text, goal=task.goal, propositions=task.propositions, seed=_STREAM
-    )
+    brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions, seed=_STREAM)
     memory_dir.mkdir(parents=True, exist_ok=True)
     agent.reset(brief, shell.tools, memory_dir)  # type: ignore[attr-defined]
     actions: list[str] = []

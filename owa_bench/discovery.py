@@ -106,14 +106,11 @@ def _third_party(point: EntryPoint) -> PluginEntry:
         plugin = point.load()
     except Exception as error:
         raise UsageError(
-            f"{named} cannot be loaded: {error_line(error)}. Mend or uninstall that "
-            "package."
+            f"{named} cannot be loaded: {error_line(error)}. Mend or uninstall that package."
         ) from error
     own = getattr(getattr(plugin, "card", plugin), "name", point.name)
     if own != point.name.rpartition("/")[2]:
-        raise UsageError(
-            f"{named} calls itself `{own}`: its entry point must have the same name."
-        )
+        raise UsageError(f"{named} calls itself `{own}`: its entry point must have the same name.")
     return PluginEntry(point.name, plugin, package)
 
 

@@ -48,9 +48,7 @@ from pathlib import Path
 _MOST_LISTED = 60  # names that a message lists; of more it lists the nearest
 _NEAREST = 5
 _MOST_CHARACTERS = 300  # of an exception's text that one line of a log holds
-_PACKAGE, _LIBRARY = (
-    os.path.dirname(file) + os.sep for file in (__file__, os.__file__)
-)
+_PACKAGE, _LIBRARY = (os.path.dirname(file) + os.sep for file in (__file__, os.__file__))
 
 
 class OwaError(Exception):
@@ -63,9 +61,7 @@ class OwaError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
 
-def _restored(
-    kind: type[OwaError], args: tuple[object, ...], state: dict[str, object]
-) -> OwaError:
+def _restored(kind: type[OwaError], args: tuple[object, ...], state: dict[str, object]) -> OwaError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
@@ -81,9 +77,7 @@ class UnknownNameError(UsageError):
     `fix` is a last sentence: how to make the name, or which command lists all.
     """
 
-    def __init__(
-        self, kind: str, name: str, known: Iterable[str], fix: str = ""
-    ) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], fix: str = "") -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0.4)
         hint = f" Did you mean `{near[0]}`?" if near else ""

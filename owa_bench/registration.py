@@ -21,7 +21,7 @@ FAST_IDS = {
     "owa_bench/CartPole3DFast-v2": (
         f"{_FAST}.single_env:CartPole3DFastEnv",
         f"{_FAST}.vector_env:BatchedCartPole3D",
-    ),
+    )
 }
 
 
@@ -40,8 +40,4 @@ def register_ids() -> None:
             register(id=env_id, entry_point=entry_point, kwargs={"suite": suite})
     for env_id, (entry_point, vector_entry_point) in FAST_IDS.items():
         if env_id not in registry:
-            register(
-                id=env_id,
-                entry_point=entry_point,
-                vector_entry_point=vector_entry_point,
-            )
+            register(id=env_id, entry_point=entry_point, vector_entry_point=vector_entry_point)

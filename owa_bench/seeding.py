@@ -52,9 +52,7 @@ def pick(options: Sequence[T], rng: np.random.Generator) -> T:
     return options[int(rng.integers(len(options)))]
 
 
-def reseat(
-    rng: np.random.Generator, root: int, *path: str | int
-) -> np.random.Generator:
+def reseat(rng: np.random.Generator, root: int, *path: str | int) -> np.random.Generator:
     """Put a generator of `stream` at the start of a stream of its own at `path`.
 
     Its state is a SHA-256 of root and path, so its numbers are other than those of

@@ -15,9 +15,7 @@ from owa_bench.seeding import is_practice
 
 
 def draw(family="reconcile", tier=1, seed=0, **more):
-    instance = Instance(
-        suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more
-    )
+    instance = Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more)
     return instance, generate(instance)
 
 
@@ -97,20 +95,14 @@ def test_instances_have_orders_of_their_own_but_repeats_share_one():
     again = msgspec.structs.replace(instance, repeat=4)
     assert calendar.possible(again, world) == calendar.possible(instance, world)
     other = calendar.possible(*draw(seed=2))
-    assert [s[1:3] for s in other] != [
-        s[1:3] for s in calendar.possible(instance, world)
-    ]
+    assert [s[1:3] for s in other] != [s[1:3] for s in calendar.possible(instance, world)]
 
 
 def test_classes_keep_the_order_of_the_whole():
     instance, world = draw()
     whole = calendars.nested("api").possible(instance, world)
     silent = calendars.nested("api", ("D3",)).possible(instance, world)
-    assert {s.operator for s in silent} == {
-        "api/date_bound",
-        "api/enum_rename",
-        "api/silent_units",
-    }
+    assert {s.operator for s in silent} == {"api/date_bound", "api/enum_rename", "api/silent_units"}
     assert [s for s in whole if s in silent] == list(silent)
     two = calendars.nested("api", ("D0", "D3"))
     operators = {s.operator for s in two.possible(instance, world)}
@@ -128,9 +120,7 @@ def test_single_is_one_operator_at_one_magnitude_on_all_its_targets():
     made = calendar(at(instance, 99), world)
     targets = find("operators")["api/rate_cut"].plugin.targets(world)
     assert {s.target for s in made} == set(targets)
-    assert {(s.operator, s.intensity, s.at_ms) for s in made} == {
-        ("api/rate_cut", 0.4, 5000)
-    }
+    assert {(s.operator, s.intensity, s.at_ms) for s in made} == {("api/rate_cut", 0.4, 5000)}
 
 
 def test_days_strike_a_share_of_the_weight_each():
@@ -178,9 +168,7 @@ def test_what_reverses_is_undone_in_the_order_in_which_it_came(of, seed, share, 
     days = calendars.daily(domain, share)
     there = calendars.daily(domain, share, course="reversing", turn=turn)
     played = [there(at(instance, day), world) for day in range(2 * turn + 3)]
-    assert played[: turn + 1] == [
-        days(at(instance, day), world) for day in range(turn + 1)
-    ]
+    assert played[: turn + 1] == [days(at(instance, day), world) for day in range(turn + 1)]
     assert played[turn : 2 * turn + 1] == played[turn::-1]
     assert played[2 * turn :] == [(), (), ()]
 
@@ -226,10 +214,7 @@ def test_a_domain_without_operators_has_no_drift():
         ("single:api/rate_cut@0.5", calendars.single("api", "api/rate_cut", 0.5)),
         ("single:api/rate_cut", calendars.single("api", "api/rate_cut")),
         ("daily:0.05", calendars.daily("api", 0.05)),
-        (
-            "recurring:0.2@3",
-            calendars.daily("api", 0.2, course="recurring", turn=3),
-        ),
+        ("recurring:0.2@3", calendars.daily("api", 0.2, course="recurring", turn=3)),
         (
             "reversing:0.1@5^40",
             calendars.daily("api", 0.1, course="reversing", turn=5, onset_ms=40),
@@ -312,7 +297,5 @@ def strikes_of(calendar):
     """Return what a web calendar would ever do to one instance."""
     from owa_bench.envs.changesurf.generate import generate
 
-    instance = Instance(
-        suite="changesurf", version=3, family="stay/book", tier=2, seed=3
-    )
+    instance = Instance(suite="changesurf", version=3, family="stay/book", tier=2, seed=3)
     return calendar.possible(instance, generate(instance))

@@ -194,9 +194,7 @@ def test_pre_authentication_is_that_of_the_dsse_specification() -> None:
 
 
 def test_public_key_and_its_name() -> None:
-    assert PUBLIC.hex() == (
-        "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
-    )
+    assert PUBLIC.hex() == ("03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8")
     assert key_id(PUBLIC) == sha256(PUBLIC)[:16]
 
 
@@ -229,8 +227,7 @@ def test_other_key_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "envelope",
-    [b"", b"[]", b"{}", b'{"payload":"!","payloadType":"t","signatures":[]}'],
+    "envelope", [b"", b"[]", b"{}", b'{"payload":"!","payloadType":"t","signatures":[]}']
 )
 def test_what_is_no_envelope_is_said_to_be_none(envelope: bytes) -> None:
     with pytest.raises(CheckFailure, match="not DSSE JSON"):
@@ -239,9 +236,7 @@ def test_what_is_no_envelope_is_said_to_be_none(envelope: bytes) -> None:
 
 def test_second_signature_counts_too() -> None:
     document = json.loads(seal("application/test", b"words", KEY))
-    stranger = json.loads(
-        seal("application/test", b"words", Ed25519PrivateKey.generate())
-    )
+    stranger = json.loads(seal("application/test", b"words", Ed25519PrivateKey.generate()))
     document["signatures"] = stranger["signatures"] + document["signatures"]
     assert unseal(json.dumps(document).encode(), PUBLIC, "application/test") == b"words"
 
@@ -257,10 +252,7 @@ def test_openssl_checks_the_signature(tmp_path) -> None:
     )
     command = "openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in signed "
     done = subprocess.run(
-        [*command.split(), "-sigfile", "sig"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
+        [*command.split(), "-sigfile", "sig"], cwd=tmp_path, capture_output=True, check=True
     )
     assert b"Verified Successfully" in done.stdout
 

@@ -16,18 +16,14 @@ from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite,
 
 TOOLQUEST = get("suites", "toolquest")
 API = sorted(name for name in find("operators") if name.startswith("api/"))
-AGENTS = sorted(
-    name for name, entry in find("agents").items() if not entry.plugin.suites
-)
+AGENTS = sorted(name for name, entry in find("agents").items() if not entry.plugin.suites)
 
 
 def worlds() -> list[object]:
     """Base worlds of ToolQuest in which every api operator has a target."""
     card = TOOLQUEST.card
     return [
-        TOOLQUEST.generate(
-            Instance(suite="toolquest", version=3, family=family, tier=2, seed=0)
-        )
+        TOOLQUEST.generate(Instance(suite="toolquest", version=3, family=family, tier=2, seed=0))
         for family in card.families[:6]
     ]
 
@@ -78,10 +74,7 @@ class UnsteadySuite(CorridorSuite):
         ({"card": replace(CARD, features=4)}, r"\(4,\), as `features` .* got \(3,\)"),
         ({"card": replace(CARD, macros=())}, "0 as in the card's `macros`, got 4"),
         ({"card": replace(CARD, categories=("x",))}, "`categories`, got door"),
-        (
-            {"card": replace(CARD, proposition_kinds=("x",))},
-            "`proposition_kinds`, got parity",
-        ),
+        ({"card": replace(CARD, proposition_kinds=("x",))}, "`proposition_kinds`, got parity"),
         ({"oracle": GenerousOracle()}, "doing nothing"),
         ({"oracle": LazyOracle()}, "q_state 1"),
     ],
@@ -109,9 +102,7 @@ def unchanged(world):
 
 def unsteady(world):
     """Change the code by nobody's stream."""
-    return msgspec.structs.replace(
-        world, code=int(np.random.default_rng().integers(9**9))
-    )
+    return msgspec.structs.replace(world, code=int(np.random.default_rng().integers(9**9)))
 
 
 def test_an_operator_that_breaks_a_rule_is_named() -> None:

@@ -30,9 +30,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("module", BROKEN)
-def test_a_plug_in_that_raises_is_named_with_file_and_line(
-    entry, module, tmp_path, monkeypatch
-):
+def test_a_plug_in_that_raises_is_named_with_file_and_line(entry, module, tmp_path, monkeypatch):
     (tmp_path / f"{module}.py").write_text(BROKEN[module])
     monkeypatch.syspath_prepend(tmp_path)
     entry(f"{module}:AGENT")

@@ -102,9 +102,7 @@ def test_functions_of_several_arguments_or_arrays_describe_them():
     for path, name, node in public_functions():
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         arguments = [a for a in arguments if a.arg not in {"self", "cls"}]
-        array = any(
-            a.annotation and ARRAY.search(ast.unparse(a.annotation)) for a in arguments
-        )
+        array = any(a.annotation and ARRAY.search(ast.unparse(a.annotation)) for a in arguments)
         if len(arguments) < 2 and not array:
             continue
         text = ast.get_docstring(node) or ""
@@ -137,10 +135,7 @@ def sources():
 def headings(page):
     """Return the anchors of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
-    return {
-        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
-        for title in titles
-    }
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
 def test_every_source_resolves():

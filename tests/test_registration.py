@@ -43,9 +43,7 @@ def _numbers():
 
 
 _TOOL_IDS = [
-    pytest.param(env_id, marks=marks)
-    for env_id, card, marks in cards()
-    if not card.native
+    pytest.param(env_id, marks=marks) for env_id, card, marks in cards() if not card.native
 ]
 
 
@@ -61,11 +59,7 @@ def test_registering_twice_changes_nothing(env_id):
 
 
 def test_every_suite_of_ours_has_its_id():
-    ours = {
-        found.plugin.card.env_id
-        for found in find("suites").values()
-        if not found.package
-    }
+    ours = {found.plugin.card.env_id for found in find("suites").values() if not found.package}
     assert ours == set(ENV_IDS)
 
 
@@ -74,9 +68,7 @@ def test_importing_the_package_imports_no_env():
         "import sys, owa_bench;"
         "print([m for m in sys.modules if m.startswith(('owa_bench.', 'starlette'))])"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "['owa_bench.registration']"
 
 
@@ -84,9 +76,7 @@ def test_importing_the_package_imports_no_env():
 def test_a_module_prefixed_id_registers_by_itself(env_id):
     made = f"gymnasium.make('owa_bench:{env_id}', **{seated(env_id)})"
     code = f"import gymnasium; print({made}.spec.id)"
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == env_id
 
 

@@ -84,9 +84,7 @@ def main():
         log = "red"
     if log.startswith("green") or "postmortem by" in listed:
         tool("deploy")
-    for name, text in re.findall(
-        r"^(incident_\w+), postmortem by .*?: (.+)$", listed, re.M
-    ):
+    for name, text in re.findall(r"^(incident_\w+), postmortem by .*?: (.+)$", listed, re.M):
         cause = next((c for words, c in CAUSES.items() if words in text), "port")
         tool("postmortem", incident=name, cause=cause, action="Deployed again.")
     if day % 7 == 6:

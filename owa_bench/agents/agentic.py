@@ -43,9 +43,7 @@ class _Agentic:
         self._seat: CrewPlayer | None = None
         self._player: RecallPlayer | RevisionAgent | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with what is remembered of the vendors."""
         limits = self._handicaps
         names = {tool.name for tool in tools}

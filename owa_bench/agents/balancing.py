@@ -67,9 +67,7 @@ class _ActionAdjustment(NoveltyAgent):
         weight = self._weights[action] = _FADE * self._weights[action] + 1.0
         self._effects[action] += (gained - self._effects[action]) / weight
 
-    def choose(
-        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
-    ) -> int:
+    def choose(self, state: BalanceState, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the adjusted action."""
         push = LEVEL_0.kick * EFFECTS[self._base(observation, info, state)]
         target = push + self._residual
@@ -166,14 +164,10 @@ class _ExtremeValue(novelty.NoveltyAgent):
         self._p = max(self._p, 1.0 - len(_CHANNELS) * worst)
         self._kept.noticed |= self._p >= _THRESHOLD
 
-    def choose(
-        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
-    ) -> int:
+    def choose(self, state: BalanceState, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the action of the rule in force."""
         if self._kept.noticed:
-            return control.plan_action(
-                control.LEVEL_0, state, depth=1, cost=control.CAUTIOUS
-            )
+            return control.plan_action(control.LEVEL_0, state, depth=1, cost=control.CAUTIOUS)
         return control.pd_action(state)
 
     def statement(self) -> novelty.NoveltyStatement:
@@ -192,21 +186,15 @@ class _ExtremeValue(novelty.NoveltyAgent):
             self._quiet[name] = _REFRACTORY
 
 
-def _prediction_errors(
-    before: BalanceState, action: int, after: BalanceState
-) -> dict[str, float]:
+def _prediction_errors(before: BalanceState, action: int, after: BalanceState) -> dict[str, float]:
     """Return by channel the largest error of level 0's prediction of one tick."""
-    largest = np.abs(
-        control.prediction_error(control.LEVEL_0, before, action, after)
-    ).max(axis=1)
+    largest = np.abs(control.prediction_error(control.LEVEL_0, before, action, after)).max(axis=1)
     errors = {"cart": float(largest[0]), "pole": float(largest[1])}
     if len(before.places) and len(before.places) == len(after.places):
         loose = novelty.free_balls(before) & novelty.free_balls(after)
         if loose.any():
             speed = before.speeds[loose]
-            slow = control.DRAG + control.DRAG * np.linalg.norm(
-                speed, axis=1, keepdims=True
-            )
+            slow = control.DRAG + control.DRAG * np.linalg.norm(speed, axis=1, keepdims=True)
             change = after.speeds[loose] - speed + slow * control.TICK * speed
             errors["balls"] = float(np.linalg.norm(change, axis=1).min())
     return errors
@@ -258,9 +246,7 @@ class _ModelRepair(novelty.NoveltyAgent):
     def begin(self, memory: bytes | None) -> None:
         """Begin with the model that the last episode left."""
         kept = msgspec.json.decode(memory or b"{}", type=_ModelMemory)
-        self._model = control.LinearModel(
-            kick=kept.kick, growth=kept.growth, lever=kept.lever
-        )
+        self._model = control.LinearModel(kick=kept.kick, growth=kept.growth, lever=kept.lever)
         self._estimate = novelty.initial_estimate(self._model)
         self._statement = novelty.NoveltyStatement(0.0)
 
@@ -272,9 +258,7 @@ class _ModelRepair(novelty.NoveltyAgent):
             away = novelty.deviation(self._estimate).largest ** 4
             self._statement = novelty.NoveltyStatement(away / (1.0 + away))
 
-    def choose(
-        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
-    ) -> int:
+    def choose(self, state: BalanceState, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the planned action."""
         novel = self._statement.p >= self._statement.threshold
         cost = control.CAUTIOUS if novel else control.PLACED

@@ -20,9 +20,7 @@ class _NoOp:
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode; nothing is kept."""
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
@@ -45,9 +43,7 @@ class _Random:
         self._actions = 0
         self._rng: np.random.Generator = seeding.stream(0, "random")
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with the stream of the brief's seed."""
         self._tools = tools
         self._actions = int(brief.goal.get("actions", 0))
@@ -66,9 +62,7 @@ class _Random:
 
 
 FLOORS = (
-    AgentCard(
-        name="noop", about="Finishes at once; the floor of every suite.", make=_NoOp
-    ),
+    AgentCard(name="noop", about="Finishes at once; the floor of every suite.", make=_NoOp),
     AgentCard(
         name="random",
         about="Valid calls or actions drawn from the brief's seed.",
@@ -85,9 +79,7 @@ FLOORS = (
 _ABOUT = {
     "oracle": "The suite's own solution, which sees the world; the ceiling.",
     "over_doer": "The oracle's solution plus one destructive act; must score below it.",
-    "plausible_wrong": (
-        "Plays by the rules and hands in a likely but wrong answer; at most 0.5."
-    ),
+    "plausible_wrong": ("Plays by the rules and hands in a likely but wrong answer; at most 0.5."),
     "leak_probe": "Looks for the answer in its own process; must score as the no-op.",
 }
 

@@ -31,9 +31,7 @@ class ProjectRoutine:
         self._last = ""
         self._done: set[str] = set()
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin a sitting.
 
         Args:
@@ -93,13 +91,9 @@ class ProjectRoutine:
                 return ()
             self._readings[part] = reading
             return (_call("rework", reading=reading),)
-        by_extent = {
-            "terms": ((1, _call("pipeline")),),
-            "install": ((1, _call("pins")),),
-        }.get(how) or (
-            (2, _call("changelog", library=part)),
-            (3, _call("study", library=part)),
-        )
+        by_extent = {"terms": ((1, _call("pipeline")),), "install": ((1, _call("pins")),)}.get(
+            how
+        ) or ((2, _call("changelog", library=part)), (3, _call("study", library=part)))
         return tuple(action for extent, action in by_extent if extent <= self._extent)
 
     def _closing(self, text: str) -> str:
@@ -124,9 +118,7 @@ class ProjectAgent:
         self._extent = extent
         self._player: ProjectDeveloper | ProjectRoutine = ProjectRoutine(extent)
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin a sitting.
 
         Args:

@@ -14,15 +14,7 @@ from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.balancing import control
 from owa_bench.skills.balancing.control import BalanceState
 from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import (
-    ALONE,
-    ANSWERING,
-    IN_ORDER,
-    QUIET,
-    STAR,
-    TEAM,
-    SeatConfig,
-)
+from owa_bench.skills.crew.reading import ALONE, ANSWERING, IN_ORDER, QUIET, STAR, TEAM, SeatConfig
 from owa_bench.skills.handicaps import NONE, knob_options, read_handicaps
 from owa_bench.skills.recall import stores
 from owa_bench.skills.recall.induction import ListMemory, RuleInducer
@@ -39,9 +31,7 @@ class _Seat:
         self._config = config
         self._player: CrewPlayer | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Take a seat."""
         self._player = CrewPlayer(brief, self._config)
 
@@ -59,22 +49,13 @@ HABITS = {
         "Works alone whoever else is there: longest chain first, reads all itself.",
         ALONE,
     ),
-    "fifo": (
-        "Takes its own items in order; asks, and answers what it was asked.",
-        IN_ORDER,
-    ),
-    "contract_net": (
-        "Tells what others' items need, proposes on law, waits for messages.",
-        TEAM,
-    ),
+    "fifo": ("Takes its own items in order; asks, and answers what it was asked.", IN_ORDER),
+    "contract_net": ("Tells what others' items need, proposes on law, waits for messages.", TEAM),
     "star_critic": (
         "Tells the lead alone, who passes it on; the last seat checks what is merged.",
         STAR,
     ),
-    "quiet_partner": (
-        "Works on its own items in order and says nothing.",
-        QUIET,
-    ),
+    "quiet_partner": ("Works on its own items in order and says nothing.", QUIET),
     "answering_partner": (
         "Works on its own items in order and answers what it is asked.",
         ANSWERING,
@@ -136,9 +117,7 @@ def _reader_card(
         solver = _reasoner(limits.depth) if induces else _no_answer
         return RecallPlayer(begin, ListMemory(capacity), solver, limits.calibration)
 
-    return AgentCard(
-        name=name, about=about, make=make, suites=("recall",), options=options or {}
-    )
+    return AgentCard(name=name, about=about, make=make, suites=("recall",), options=options or {})
 
 
 def _reasoner(depth: float) -> Solver:
@@ -174,9 +153,7 @@ def _fading(config: AgentConfig, default: float = 7) -> stores.StoreFactory:
 
 
 RECALL_AGENTS = (
-    _reader_card(
-        "no_memory", "Keeps nothing between sittings.", lambda _: stores.NoStore
-    ),
+    _reader_card("no_memory", "Keeps nothing between sittings.", lambda _: stores.NoStore),
     _reader_card(
         "bounded_buffer",
         "Keeps a fixed number of words and of facts, the last ones.",
@@ -189,21 +166,15 @@ RECALL_AGENTS = (
         _fading,
         {"half_life": _HALF_LIFE},
     ),
-    _reader_card(
-        "exact_store", "Keeps every fact asked for.", lambda _: stores.FactStore
-    ),
-    _reader_card(
-        "bm25", "Keeps lines, answers the best match.", lambda _: stores.LineStore
-    ),
+    _reader_card("exact_store", "Keeps every fact asked for.", lambda _: stores.FactStore),
+    _reader_card("bm25", "Keeps lines, answers the best match.", lambda _: stores.LineStore),
     _reader_card(
         "bm25_verify",
         "Keeps lines, answers the best match that the register's rules bear out.",
         lambda _: stores.VerifyingStore,
     ),
     _reader_card(
-        "transcript_store",
-        "Keeps whatever it was shown last.",
-        lambda _: stores.TranscriptStore,
+        "transcript_store", "Keeps whatever it was shown last.", lambda _: stores.TranscriptStore
     ),
     _reader_card(
         "program_induction",
@@ -240,9 +211,7 @@ class _Rule:
     def __init__(self, action: Callable[[BalanceState], int]) -> None:
         self._action = action
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode; nothing is kept."""
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> int:
@@ -253,9 +222,7 @@ class _Rule:
         """End the episode."""
 
 
-def _rule_card(
-    name: str, about: str, action: Callable[[BalanceState], int]
-) -> AgentCard:
+def _rule_card(name: str, about: str, action: Callable[[BalanceState], int]) -> AgentCard:
     def make(_config: AgentConfig) -> _Rule:
         return _Rule(action)
 
@@ -265,9 +232,7 @@ def _rule_card(
 BALANCE_AGENTS = (
     _rule_card("nothing", "Never pushes; the floor of CartPole3D.", lambda _state: 0),
     _rule_card(
-        "pd",
-        "A proportional-derivative rule; the reference row of CartPole3D.",
-        control.pd_action,
+        "pd", "A proportional-derivative rule; the reference row of CartPole3D.", control.pd_action
     ),
     _rule_card(
         "one_step",

@@ -15,11 +15,7 @@ def _card(name: str, about: str, acceptor: acceptors.Acceptor) -> AgentCard:
 
 
 AGENTS = (
-    _card(
-        "revise_greedy",
-        "Adopts whatever scores better in development.",
-        acceptors.greedy,
-    ),
+    _card("revise_greedy", "Adopts whatever scores better in development.", acceptors.greedy),
     _card(
         "revise_bonferroni",
         "Adopts what a paired t bound shows at a level that counts its proposals.",

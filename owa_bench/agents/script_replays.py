@@ -33,14 +33,10 @@ class _Fixed:
     """
 
     def __init__(self, config: AgentConfig) -> None:
-        self._script: list[dict[str, Any]] = [
-            json.loads(line) for line in config.script
-        ]
+        self._script: list[dict[str, Any]] = [json.loads(line) for line in config.script]
         self._runner: Runner | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode at the first line of the script."""
         plan = replay(self._script, brief, confident=CONFIDENT, halted=HALTED)
         self._runner = Runner(plan)

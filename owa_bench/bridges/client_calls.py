@@ -179,9 +179,7 @@ class ClientCalls:
                 self._missed = ClientResult(f"{TOO_LATE} {news}", True, ended)
         self._opened.set()
 
-    def next_action(
-        self, request: protocol.ActRequest, deadline_s: float, *, first: bool
-    ) -> str:
+    def next_action(self, request: protocol.ActRequest, deadline_s: float, *, first: bool) -> str:
         """Give the open call its result and return the next one's action.
 
         Args:
@@ -197,16 +195,12 @@ class ClientCalls:
             AgentRaised: the client disconnected within the episode.
             RunStopped: it disconnected before the episode's first call.
         """
-        self._finish_open(
-            ClientResult(str(request.observation["text"]), "error" in request.info)
-        )
+        self._finish_open(ClientResult(str(request.observation["text"]), "error" in request.info))
         self._connected.wait()
         try:
             call = None if self._left else self._calls.get(timeout=deadline_s)
         except queue.Empty as error:
-            raise AgentTimeout(
-                f"the client made no call within {deadline_s:g} s"
-            ) from error
+            raise AgentTimeout(f"the client made no call within {deadline_s:g} s") from error
         if call is None:
             if first:
                 raise RunStopped
@@ -247,9 +241,7 @@ class ClientTransport:
         self._client_calls = calls
         self._first = True
 
-    def ask(
-        self, request: protocol.AgentRequest, deadline_s: float
-    ) -> protocol.AgentReply:
+    def ask(self, request: protocol.AgentRequest, deadline_s: float) -> protocol.AgentReply:
         """Return the agent's reply: the action of the client's next call.
 
         Args:
@@ -263,9 +255,7 @@ class ClientTransport:
             self._client_calls.begin(request.reset)
         elif request.act is not None:
             first, self._first = self._first, False
-            action = self._client_calls.next_action(
-                request.act, deadline_s, first=first
-            )
+            action = self._client_calls.next_action(request.act, deadline_s, first=first)
             return protocol.AgentReply(action=action)
         return protocol.AgentReply()
 
@@ -289,11 +279,7 @@ class ClientRun(threading.Thread):
     """
 
     def __init__(
-        self,
-        calls: ClientCalls,
-        request: Request | None,
-        out: Path,
-        options: RunOptions,
+        self, calls: ClientCalls, request: Request | None, out: Path, options: RunOptions
     ) -> None:
         super().__init__(name="owa-bench-play", daemon=True)
         self._calls = calls

@@ -84,9 +84,7 @@ class ClientDoor:
             return
         await self._serve(scope, headers, receive, send)
 
-    async def _serve(
-        self, scope: Any, headers: Headers, receive: Any, send: Any
-    ) -> None:
+    async def _serve(self, scope: Any, headers: Headers, receive: Any, send: Any) -> None:
         """Pass a request on; the session that it begins, or ends, is noted."""
         own = headers.get(_SESSION, "")
         begins = not own

@@ -19,9 +19,7 @@ from owa_bench.errors import MissingPartError, UsageError
 try:
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
-    raise MissingPartError(
-        "Stable-Baselines3", 'pip install "owa_bench[rl]"'
-    ) from error
+    raise MissingPartError("Stable-Baselines3", 'pip install "owa_bench[rl]"') from error
 
 Rows = npt.NDArray[np.float32]
 
@@ -46,9 +44,7 @@ class CrewSeats(VecEnv):
         if not isinstance(seen, spaces.Dict):
             raise UsageError(f"`crews` must show features, got {seen}.")
         super().__init__(
-            len(self.rows),
-            seen["features"],
-            first.action_space(first.possible_agents[0]),
+            len(self.rows), seen["features"], first.action_space(first.possible_agents[0])
         )
         self.next_seed = first_seed
         self.qualities: list[float] = []  # q_state of the episodes that ended

@@ -143,8 +143,7 @@ class CrewRounds:
         tick = self.env.simulated_ms
         errors = {seat: {"error": error} for seat, error in self._errors.items()}
         return {
-            seat: {"acts": seat in self.acting, "simulated_ms": tick, **more}
-            | errors.get(seat, {})
+            seat: {"acts": seat in self.acting, "simulated_ms": tick, **more} | errors.get(seat, {})
             for seat in self.seats
         }
 
@@ -173,9 +172,7 @@ class CrewRounds:
         """
         self.acting = self.env.episode.seating.rounds.acting if first else ()
         for seat in self.acting:
-            self._show(
-                seat, text if seat == first else self.env.episode.seating.preview(seat)
-            )
+            self._show(seat, text if seat == first else self.env.episode.seating.preview(seat))
         return dict(self.observed)
 
     def _show(self, seat: str, text: str) -> None:
@@ -198,19 +195,13 @@ class CentralEnv(gym.Env[Any, Any]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}
 
     def __init__(
-        self,
-        suite: str = "multicrew",
-        *,
-        render_mode: str | None = None,
-        **options: Any,
+        self, suite: str = "multicrew", *, render_mode: str | None = None, **options: Any
     ) -> None:
         self.rounds = CrewRounds(suite, one_reader=True, **options)
         views = self.rounds.views
         self.render_mode = render_mode
         self.action_space = spaces.Dict({s: v.action_space for s, v in views.items()})
-        self.observation_space = spaces.Dict(
-            {s: v.observation_space for s, v in views.items()}
-        )
+        self.observation_space = spaces.Dict({s: v.observation_space for s, v in views.items()})
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

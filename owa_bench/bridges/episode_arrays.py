@@ -58,18 +58,14 @@ def native_steps(transcripts: Transcripts, trace: Trace) -> Steps:
     actions = list(trace.of(Action))
     name = trace.leaf.attempt_id
     if len(blobs) != 1:
-        raise TraceError(
-            f"Attempt {name} must hold one array of observations, got {len(blobs)}."
-        )
+        raise TraceError(f"Attempt {name} must hold one array of observations, got {len(blobs)}.")
     try:
         table = decode_array(transcripts.read(blobs[0]))
     except ValueError as error:
         raise TraceError(f"Attempt {name}: its observations: {error}.") from error
     digests = [sha256(row.tobytes()) for row in table[1:]]
     if digests != [action.observation for action in actions]:
-        raise TraceError(
-            f"Attempt {name}: its observations are not those of its steps."
-        )
+        raise TraceError(f"Attempt {name}: its observations are not those of its steps.")
     return Steps(
         table,
         np.array([_action_number(action) for action in actions], dtype=np.int64),
@@ -135,9 +131,7 @@ class MacroReader:
     def _env(self, calendar: str) -> ToolEnv:
         env = self._envs.get(calendar)
         if env is None:
-            made = episode_setup.env_for(
-                self._plan, self._suite_name, calendar=calendar
-            )
+            made = episode_setup.env_for(self._plan, self._suite_name, calendar=calendar)
             if not isinstance(made, ToolEnv):
                 raise UsageError(f"`{self._suite_name}` is native: it has no macros.")
             env = self._envs[calendar] = made

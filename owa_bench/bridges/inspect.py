@@ -68,9 +68,7 @@ def recorded_episodes(
     """
     folder, calls = Path(out), ClientCalls()
     families = () if family is None else (family,)
-    draw = Draw(
-        name=suite, families=families, tiers=(tier,), deltas=(delta,), episodes=episodes
-    )
+    draw = Draw(name=suite, families=families, tiers=(tier,), deltas=(delta,), episodes=episodes)
     request = Request(
         agents=(f"client:{client}",),
         draws=(draw,),

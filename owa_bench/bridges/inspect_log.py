@@ -86,10 +86,7 @@ def _log(run: OpenRun, arm: str, agent: str, samples: list[Any]) -> Any:
     )
 
     plan = run.bundle.plan
-    means = {
-        name: sum(s.scores[name].value for s in samples) / len(samples)
-        for name in SCORES
-    }
+    means = {name: sum(s.scores[name].value for s in samples) / len(samples) for name in SCORES}
     return EvalLog(
         status="success",
         eval=EvalSpec(
@@ -149,10 +146,7 @@ def _sample(run: OpenRun, trace: Trace, row: EpisodeRow) -> Any:
         input=messages[0].text if messages else row.pair,
         target="",
         messages=messages,
-        scores={
-            name: Score(value=value, explanation=row.reason)
-            for name, value in values.items()
-        },
+        scores={name: Score(value=value, explanation=row.reason) for name, value in values.items()},
         metadata=msgspec.structs.asdict(row),
         model_usage=usage,
         total_time=row.wall_s,
@@ -161,11 +155,7 @@ def _sample(run: OpenRun, trace: Trace, row: EpisodeRow) -> Any:
 
 def _messages(run: OpenRun, trace: Trace) -> Iterator[Any]:
     """Yield the conversation: what the agent saw first, then calls and results."""
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageTool,
-        ChatMessageUser,
-    )
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
     from inspect_ai.tool import ToolCall
 
     seen = {event.step: event.blob for event in trace.of(events.Observation)}

@@ -111,9 +111,7 @@ def server_of(calls: ClientCalls) -> Any:
         return types.ListToolsResult(
             tools=[
                 types.Tool(
-                    name=tool.name,
-                    description=tool.about,
-                    input_schema=dict(tool.parameters),
+                    name=tool.name, description=tool.about, input_schema=dict(tool.parameters)
                 )
                 for tool in calls.offered
             ]
@@ -127,10 +125,7 @@ def server_of(calls: ClientCalls) -> Any:
         return types.CallToolResult(content=[text], is_error=answer.error)
 
     async def list_resources(context: Any, given: Any) -> Any:
-        named = {
-            BRIEF_URI: (BRIEF, "The task."),
-            GOAL_URI: ("goal", "The same as JSON."),
-        }
+        named = {BRIEF_URI: (BRIEF, "The task."), GOAL_URI: ("goal", "The same as JSON.")}
         return types.ListResourcesResult(
             resources=[
                 types.Resource(name=name, uri=uri, description=about)
@@ -143,16 +138,12 @@ def server_of(calls: ClientCalls) -> Any:
         goal = msgspec.json.encode(calls.brief.goal).decode()
         texts = {BRIEF_URI: calls.task, GOAL_URI: goal}
         text = texts.get(str(given.uri), f"There are {', '.join(texts)}.")
-        content = types.TextResourceContents(
-            uri=given.uri, mime_type="text/plain", text=text
-        )
+        content = types.TextResourceContents(uri=given.uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[content])
 
     async def list_prompts(context: Any, given: Any) -> Any:
         about = "The present episode's task."
-        return types.ListPromptsResult(
-            prompts=[types.Prompt(name=BRIEF, description=about)]
-        )
+        return types.ListPromptsResult(prompts=[types.Prompt(name=BRIEF, description=about)])
 
     async def get_prompt(context: Any, given: Any) -> Any:
         calls.connect()
@@ -238,9 +229,7 @@ async def _http(
     token = address.token or fresh_token()
     address = address._replace(port=listener.getsockname()[1], token=token)
     app = door_of(calls, address, idle_s)
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-    )
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
 
     async def end_with_the_run() -> None:
         while player.is_alive():

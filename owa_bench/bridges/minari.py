@@ -109,9 +109,7 @@ def suites_with_numbers(run_dir: Path, plan: Plan) -> list[str]:
     """
     native = [suite.name for suite in plan.suites if suite.native]
     if native and not plan.transcripts:
-        raise UsageError(
-            f"{run_dir} was played with --no-transcripts: observations are not kept."
-        )
+        raise UsageError(f"{run_dir} was played with --no-transcripts: observations are not kept.")
     names = [suite.name for suite in plan.suites]
     macros = [n for n in names if discovery.get("suites", n).card.macros]
     if not native and not macros:
@@ -128,9 +126,7 @@ def _form(layout: RunLayout, plan: Plan, suite: str, stack: ExitStack) -> _Form:
     if card.macros:
         reader = MacroReader(plan, suite, revealed_root(layout, plan))
         view = stack.enter_context(reader).view
-        return _Form(
-            reader.read, view.observation_space, view.action_space, timed=False
-        )
+        return _Form(reader.read, view.observation_space, view.action_space, timed=False)
     import gymnasium
 
     seated: dict[str, Any] = {"seat_policy": EACH_SEAT} if card.seats > 1 else {}
@@ -189,9 +185,7 @@ def _dataset(
     yield ExportedDataset(name, folder, suite, arm, len(episodes), total, left_out)
 
 
-def _write(
-    name: str, episodes: list[Steps], form: _Form, folder: Path, **about: str
-) -> None:
+def _write(name: str, episodes: list[Steps], form: _Form, folder: Path, **about: str) -> None:
     """Write a dataset."""
     from minari import create_dataset_from_buffers
     from minari.data_collector import EpisodeBuffer

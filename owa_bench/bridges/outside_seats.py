@@ -57,9 +57,7 @@ class OutsideSeats:
         except self._leaving as error:
             self._left = True
             if self.acting:
-                raise AgentRaised(
-                    f"the {self._who} left before the episode had ended"
-                ) from error
+                raise AgentRaised(f"the {self._who} left before the episode had ended") from error
             raise RunStopped from error
 
     def every_tool(self) -> Mapping[str, ToolSpec]:
@@ -68,10 +66,7 @@ class OutsideSeats:
             plan = read_plan(self.layout)
             envs = [env_for(plan, suite.name) for suite in plan.suites]
             self._tools = {
-                tool.name: tool
-                for env in envs
-                if isinstance(env, ToolEnv)
-                for tool in env.tools
+                tool.name: tool for env in envs if isinstance(env, ToolEnv) for tool in env.tools
             }
             for env in envs:
                 env.close()

@@ -13,11 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from owa_bench.bridges.outside_seats import (
-    OfferedTools,
-    OutsideSeats,
-    refuse_other_agents,
-)
+from owa_bench.bridges.outside_seats import OfferedTools, OutsideSeats, refuse_other_agents
 from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import Brief, ToolSpec
@@ -179,9 +175,7 @@ class PersonTransport:
         self._view = PersonView(page=0, title="")
         self._action = ""
 
-    def ask(
-        self, request: protocol.AgentRequest, deadline_s: float
-    ) -> protocol.AgentReply:
+    def ask(self, request: protocol.AgentRequest, deadline_s: float) -> protocol.AgentReply:
         """Return the reply: the action that the person chose.
 
         Args:
@@ -223,9 +217,7 @@ class PersonTransport:
         )
         self._seats.acting = True
         with self._seats.present():
-            self._action = self._seats.screen.ask(
-                self._view, ToolDesk(tools), deadline_s
-            )
+            self._action = self._seats.screen.ask(self._view, ToolDesk(tools), deadline_s)
         return self._action
 
     def end(self) -> float:

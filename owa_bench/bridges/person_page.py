@@ -119,9 +119,7 @@ class PageScreen:
                 if self._state.phase != "paused":
                     used_s += time.monotonic() - began
                 if deadline_s is not None and used_s > deadline_s:
-                    raise AgentTimeout(
-                        f"the person did not act within {deadline_s:g} s"
-                    )
+                    raise AgentTimeout(f"the person did not act within {deadline_s:g} s")
             answer, self._answer = self._answer, None
             if answer is None:
                 raise PersonLeaves
@@ -166,9 +164,7 @@ class PageScreen:
             self._left = self._left or answer.kind == "leave"
             if phase == "wait" and not self._left:
                 self._answer = action
-            self._state = PageState(
-                serial=state.serial + 1, phase=phase, view=state.view
-            )
+            self._state = PageState(serial=state.serial + 1, phase=phase, view=state.view)
             self._changed.notify_all()
         return ""
 

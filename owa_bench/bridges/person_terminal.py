@@ -37,9 +37,7 @@ class TerminalScreen:
         """Clear the screen and wait for Enter; `leave` leaves."""
         self._clear()
         self._write(f"{view.title}\n")
-        prompt = (
-            "Enter goes on: " if view.begun else "Enter begins, `leave` stops here: "
-        )
+        prompt = "Enter goes on: " if view.begun else "Enter begins, `leave` stops here: "
         if self._line(prompt).strip() == "leave":
             raise PersonLeaves
 
@@ -70,9 +68,7 @@ class TerminalScreen:
             left += f", {view.interventions_left} questions to the supervisor left"
         self._write(f"\n[{left}] tools: {', '.join(f.name for f in view.forms)}\n")
 
-    def _read(
-        self, view: PersonView, forms: Mapping[str, ToolForm], desk: ToolDesk
-    ) -> str:
+    def _read(self, view: PersonView, forms: Mapping[str, ToolForm], desk: ToolDesk) -> str:
         """Return the action of one command, "" where it was none."""
         word, _, rest = self._line("> ").strip().partition(" ")
         if word == "tools":

@@ -48,17 +48,11 @@ class CrewParallelEnv(ParallelEnv):  # type: ignore[misc]  # it is not typed
     }
 
     def __init__(
-        self,
-        suite: str = "multicrew",
-        *,
-        render_mode: str | None = None,
-        **options: Any,
+        self, suite: str = "multicrew", *, render_mode: str | None = None, **options: Any
     ) -> None:
         if render_mode not in (None, *_MODES):
             names = ", ".join(_MODES)
-            raise UsageError(
-                f"`render_mode` must be one of {names}, got {render_mode!r}."
-            )
+            raise UsageError(f"`render_mode` must be one of {names}, got {render_mode!r}.")
         self.render_mode = render_mode
         self.rounds = CrewRounds(suite, **options)
         self.possible_agents = list(self.rounds.seats)
@@ -176,13 +170,7 @@ class CrewMacroEnv(CrewParallelEnv):
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[
-        Seen,
-        dict[str, float],
-        dict[str, bool],
-        dict[str, bool],
-        dict[str, dict[str, Any]],
-    ]:
+    ) -> tuple[Seen, dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """Play a round. Args: a macro by seat. Returns: as PettingZoo, by seat.
 
         A partner that reads `rounds.observed` may give the text of a call instead.

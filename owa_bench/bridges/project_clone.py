@@ -99,10 +99,7 @@ class CloneDriver:
         (folder / "bin").mkdir()
         (self._origin / "hooks").mkdir(exist_ok=True)
         me = shlex.join([sys.executable, os.path.realpath(__file__)])
-        for mode, place in (
-            ("tool", "bin/owa-tool"),
-            ("push", "origin.git/hooks/update"),
-        ):
+        for mode, place in (("tool", "bin/owa-tool"), ("push", "origin.git/hooks/update")):
             words = f"--{mode} {shlex.quote(str(folder))}"
             (folder / place).write_text(f'#!/bin/sh\nexec {me} {words} "$@"\n')
             (folder / place).chmod(0o755)
@@ -257,9 +254,7 @@ def push(folder: Path, ref: str, old: str, new: str) -> int:
     """
     branch, there = ref.removeprefix("refs/heads/"), Path.cwd()
     try:
-        listed = _git(
-            there, "rev-list", "--reverse", "--topo-order", new, "--not", "--all"
-        )
+        listed = _git(there, "rev-list", "--reverse", "--topo-order", new, "--not", "--all")
         names = listed.decode().split()
         pack = packed([_commit(there, name, names) for name in names]) if names else ""
     except (ValueError, subprocess.SubprocessError) as error:
@@ -278,9 +273,7 @@ def packed(commits: list[dict[str, Any]]) -> str:
 
 def _commit(folder: Path, name: str, names: list[str]) -> dict[str, Any]:
     """Return a commit of a clone: its head, and what differs from its first parent."""
-    head, _, message = (
-        _git(folder, "cat-file", "commit", name).decode().partition("\n\n")
-    )
+    head, _, message = _git(folder, "cat-file", "commit", name).decode().partition("\n\n")
     fields = [line.split(" ", 1) for line in head.split("\n")]
     known = dict(fields)
     if odd := known.keys() - {"tree", "parent", "author", "committer"}:

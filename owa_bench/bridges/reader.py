@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.bridges import reader_folder
-from owa_bench.bridges.outside_seats import (
-    OfferedTools,
-    OutsideSeats,
-    refuse_other_agents,
-)
+from owa_bench.bridges.outside_seats import OfferedTools, OutsideSeats, refuse_other_agents
 from owa_bench.bridges.reader_folder import WHERE, ReaderAct, SittingFolder, TextFolder
 from owa_bench.bridges.reader_text import (
     ACT,
@@ -51,8 +47,7 @@ from owa_bench.run.store.memory_folder import (
 POLL_S = 0.1
 _ENDED = "[the sitting has ended: nothing more is read here]\n"
 _UNREADABLE = (
-    "{act} {number} was not played and cost no step: {fault}. "
-    "The last answer again follows."
+    "{act} {number} was not played and cost no step: {fault}. The last answer again follows."
 )
 _EARLY = "{name} was written before this answer; it was not played."
 _DROPPED = "calls of {act} {number} dropped after a refused one: {count}."
@@ -119,9 +114,7 @@ class ReaderTransport:
         self._unreadable = 0  # in a row
         self._use = {"characters_in": 0.0, "characters_out": 0.0}
 
-    def ask(
-        self, request: protocol.AgentRequest, deadline_s: float
-    ) -> protocol.AgentReply:
+    def ask(self, request: protocol.AgentRequest, deadline_s: float) -> protocol.AgentReply:
         """Return the reply: the next call that the reader wrote.
 
         Args:
@@ -182,14 +175,10 @@ class ReaderTransport:
         if self._memory is not None:
             notes = folder.place / MEMORY
             notes.mkdir()
-            unpack_folder(
-                packed_folder(read_folder(self._memory, MemoryQuota())), notes
-            )
+            unpack_folder(packed_folder(read_folder(self._memory, MemoryQuota())), notes)
         return folder
 
-    def _ask_reader(
-        self, folder: SittingFolder, info: Mapping[str, Any], deadline_s: float
-    ) -> str:
+    def _ask_reader(self, folder: SittingFolder, info: Mapping[str, Any], deadline_s: float) -> str:
         """Publish the answer and wait for an act; return its first call."""
         until = time.monotonic() + deadline_s
         tools = self._offered(folder, info)
@@ -201,9 +190,7 @@ class ReaderTransport:
                 act = folder.take()
                 if act is None:
                     if time.monotonic() > until:
-                        raise AgentTimeout(
-                            f"the reader wrote no {ACT} within {deadline_s:g} s"
-                        )
+                        raise AgentTimeout(f"the reader wrote no {ACT} within {deadline_s:g} s")
                     time.sleep(POLL_S)
                 elif self._is_playable(folder, act):
                     break
@@ -220,8 +207,7 @@ class ReaderTransport:
         self._unreadable = self._unreadable + 1 if act.fault else 0
         if self._unreadable >= MOST_UNREADABLE:
             raise AgentRaised(
-                f"the reader wrote no act {MOST_UNREADABLE} times in a row; last: "
-                f"{act.fault}"
+                f"the reader wrote no act {MOST_UNREADABLE} times in a row; last: {act.fault}"
             )
         if act.fault:
             note = {"act": ACT, "number": folder.taken, "fault": act.fault}

@@ -27,10 +27,7 @@ _NUMBERED = re.compile(r"\d{4,}")
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FORM = f'must be {{"tool": NAME, "arguments": {{..}}}} or 1 to {MOST_CALLS} of them'
 # The machine's faults; any other of the operating system's is the reader's doing.
-_SCARCE = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
-    errno.EIO,
-}
+_SCARCE = {*(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM), errno.EIO}
 
 
 class ReaderAct(NamedTuple):
@@ -54,9 +51,7 @@ def _blaming_reader() -> Iterator[None]:
     except OSError as error:
         if error.errno in _SCARCE:
             raise
-        raise AgentRaised(
-            f"the reader's folder cannot be used: {error.strerror}"
-        ) from error
+        raise AgentRaised(f"the reader's folder cannot be used: {error.strerror}") from error
 
 
 class TextFolder:
@@ -207,9 +202,7 @@ def read_act(data: bytes) -> ReaderAct:
     whole = all(isinstance(call, dict) for call in calls)
     if not whole or not 1 <= len(calls) <= MOST_CALLS:
         return ReaderAct((), len(text), f"it {_FORM}")
-    return ReaderAct(
-        tuple(msgspec.json.encode(call).decode() for call in calls), len(text)
-    )
+    return ReaderAct(tuple(msgspec.json.encode(call).decode() for call in calls), len(text))
 
 
 def open_door(folder: Path, run: Path, home: Path, *, resume: bool) -> TextFolder:

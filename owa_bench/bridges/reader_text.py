@@ -128,10 +128,7 @@ def next_text(
     asked = f"answer to {ACT} {number}" if number else "before your first act"
     head = f"[{asked}; step {step}, {steps - step} steps left]"
     many = len(answers) > 1
-    parts = [
-        f"[call {place}]\n{text}" if many else text
-        for place, text in enumerate(answers, 1)
-    ]
+    parts = [f"[call {place}]\n{text}" if many else text for place, text in enumerate(answers, 1)]
     tail = (f"[tools on offer now]\n{tools}",) if tools else ()
     return "\n\n".join((head, *(f"[note] {n}" for n in notes), *parts, *tail)) + "\n"
 
@@ -150,9 +147,7 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
     for name, schema in tool.parameters.get("properties", {}).items():
         need = "required" if name in required else "optional"
         about = schema.get("description", "")
-        rest = {
-            key: schema[key] for key in schema if key not in ("description", "type")
-        }
+        rest = {key: schema[key] for key in schema if key not in ("description", "type")}
         form = " or ".join(_kinds(schema))
         rules = f" {json.dumps(rest, ensure_ascii=False)}" if rest else ""
         colon = f": {about}" if about else ""

@@ -85,10 +85,7 @@ COMMANDS = {
     "leaderboard": "viewing:leaderboard",
 }
 ESCROW = {"commit": "evidence:commit", "reveal": "evidence:reveal"}
-VERIFIER = {
-    "serve": "serving:serve_challenges",
-    "register": "serving:register_submitter",
-}
+VERIFIER = {"serve": "serving:serve_challenges", "register": "serving:register_submitter"}
 MEASURE = {
     "aiq": "measuring_aiq:measure_aiq",
     "cartpole3d": "measuring_cartpole3d:measure_cartpole3d",
@@ -103,9 +100,7 @@ def _command(name: str, place: str) -> Any:
     """Return the command at "MODULE:FUNCTION" below `owa_bench.cli`."""
     module, _, function = place.partition(":")
     alone = typer.Typer(rich_markup_mode="rich")
-    alone.command(name)(
-        expand(getattr(import_module(f"owa_bench.cli.{module}"), function))
-    )
+    alone.command(name)(expand(getattr(import_module(f"owa_bench.cli.{module}"), function)))
     return typer.main.get_group(alone).commands[name]
 
 

@@ -62,9 +62,7 @@ def evaluate(
     if not is_image(agent):
         bundle = unpack(Path(agent), home)
         folder, agent, submitted = bundle.folder, bundle.spec, f"bundle {bundle.digest}"
-    run_options = requests.RunOptions(
-        home=home, folder=folder, key=key, workers=workers
-    )
+    run_options = requests.RunOptions(home=home, folder=folder, key=key, workers=workers)
     again = f"The same command, with --out {out},"
     if RunLayout(out).plan.exists():
         play_shown(out, lambda o: batch.resume(out, o), run_options, again, json=json)
@@ -109,9 +107,7 @@ def revise(
       owa-bench revise --subject agent --version tried/a --version tried/b
     """
     if rule not in ("e_process", "lower_bound", "mean"):
-        raise UsageError(
-            f"`--rule` must be e_process, lower_bound or mean, got `{rule}`."
-        )
+        raise UsageError(f"`--rule` must be e_process, lower_bound or mean, got `{rule}`.")
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"`--out` must lie in a folder that exists, got `{out}`.")
     terms = RevisionTerms(

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def keygen(
-    name: str = typer.Argument(keys.DEFAULT, help="What to call the key."),
-    json: bool = AsJson,
+    name: str = typer.Argument(keys.DEFAULT, help="What to call the key."), json: bool = AsJson
 ) -> None:
     """Make an Ed25519 signing key in your data folder (mode 0600).
 
@@ -73,9 +72,7 @@ def commit(json: bool = AsJson) -> None:
 
 def reveal(
     run_dir: Path = RunDir,
-    unfinished: bool = option(
-        False, "Reveal though episodes are missing: they stay so."
-    ),
+    unfinished: bool = option(False, "Reveal though episodes are missing: they stay so."),
     json: bool = AsJson,
 ) -> None:
     """Publish a run's master and nonce in reveal.json, so that others can replay it.
@@ -104,9 +101,7 @@ def reveal(
 
 def witness_plan(
     run_dir: Path = RunDir,
-    rfc3161: str | None = option(
-        None, "Have the digest stamped at this address.", metavar="URL"
-    ),
+    rfc3161: str | None = option(None, "Have the digest stamped at this address.", metavar="URL"),
     nonce: str | None = option(None, "A verifier's nonce, signed with --key."),
     key: str = KeyName,
     json: bool = AsJson,
@@ -221,9 +216,7 @@ def replay(
 
     layout = RunLayout(run_dir)
     if sign and inner is not None:
-        raise UsageError(
-            "A receipt says that whole episodes were played: leave out `--inner`."
-        )
+        raise UsageError("A receipt says that whole episodes were played: leave out `--inner`.")
     signer = keys.ensure(keys.data_folder(), key) if sign else None
     with progress() as bar:
         task = bar.add_task("replaying", total=episodes)
@@ -258,7 +251,5 @@ def _print_replays(replays: "RunReplay") -> None:
     for suite, why in replays.other_code.items():
         note(f"suite {suite}: {why}", OUT)
     same = sum(attempt.outcome == "same" for attempt in replays.attempts)
-    detail = (
-        f"{same} of {len(replays.attempts)} episodes happened again, event by event"
-    )
+    detail = f"{same} of {len(replays.attempts)} episodes happened again, event by event"
     check_line("replay", ok=replays.passed, detail=detail)

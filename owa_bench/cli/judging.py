@@ -69,9 +69,7 @@ def report(
         page = RunLayout(run_dir).page.resolve()
         OUT.print(f"\nReport: {page}")
     if required is not None:
-        short = [
-            v.arm for v in judgement.verdicts if v.level is None or v.level < required
-        ]
+        short = [v.arm for v in judgement.verdicts if v.level is None or v.level < required]
         if short:
             raise CheckFailure(
                 f"AAI-{required} was required and not reached by: {', '.join(short)}."
@@ -156,9 +154,7 @@ def _print_checks(checks: "Sequence[CheckResult]", *, json: bool) -> None:
         as_json(checks)
     else:
         for check in checks:
-            check_line(
-                check.name, ok=check.ok, detail=check.detail, skipped=check.skipped
-            )
+            check_line(check.name, ok=check.ok, detail=check.detail, skipped=check.skipped)
     failed = [check.name for check in checks if not check.ok]
     if failed:
         raise CheckFailure(f"These checks failed: {', '.join(failed)}.")
@@ -177,9 +173,7 @@ def registry_of(path: Path) -> Registry:
     try:
         return read_registry(path.read_bytes(), path.name)
     except OSError as error:
-        raise FieldError(
-            "--registry", str(path), f"must be a file ({error})"
-        ) from error
+        raise FieldError("--registry", str(path), f"must be a file ({error})") from error
 
 
 def public_key_of(name: str, text: str | None) -> bytes | None:
@@ -271,8 +265,7 @@ def _index_row(index: score.IndexScore) -> tuple[str, ...]:
 
 def _cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
     return tuple(
-        _number(cell) if cell is None or isinstance(cell, float) else str(cell)
-        for cell in row
+        _number(cell) if cell is None or isinstance(cell, float) else str(cell) for cell in row
     )
 
 
@@ -305,9 +298,7 @@ def power(
     from owa_bench.scoring.power import equivalence_tasks, level_power, needs
 
     if not _UNITS[0] <= units <= _UNITS[1]:
-        raise FieldError(
-            "--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}"
-        )
+        raise FieldError("--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}")
     if tasks < 1:
         raise FieldError("--tasks", tasks, "must be at least 1")
     pages = _read_protocol(protocol)
@@ -332,8 +323,7 @@ def power(
     declared = load_signs(default_signs()).numbers
     margin, alpha = declared.margin, declared.alpha
     counts = ", ".join(
-        f"{equivalence_tasks(sd, margin, alpha, rules.power)} at {sd:g}"
-        for sd in _SPREADS
+        f"{equivalence_tasks(sd, margin, alpha, rules.power)} at {sd:g}" for sd in _SPREADS
     )
     OUT.print(
         f"\nTasks that a declared zero of `validate` needs, within +/- {margin:g}, by "

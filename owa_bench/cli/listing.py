@@ -45,9 +45,7 @@ _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def list_plugins(
-    kind: str = typer.Argument(
-        "", help="suites, batteries, agents, operators, axes or gates"
-    ),
+    kind: str = typer.Argument("", help="suites, batteries, agents, operators, axes or gates"),
     json: bool = AsJson,
 ) -> None:
     """List suites, batteries, agents, drift operators, axes and gates.
@@ -143,9 +141,7 @@ class Part(NamedTuple):
 
 
 def doctor(
-    model_url: str = _SERVER(
-        "", "Address of a chat server, such as http://127.0.0.1:8000/v1."
-    ),
+    model_url: str = _SERVER("", "Address of a chat server, such as http://127.0.0.1:8000/v1."),
     model: str = _SERVER("", "Name of the model at that server."),
     model_key_env: str = _SERVER(
         "", "Variable that holds the API key; OPENAI_API_KEY if left out and set."
@@ -167,9 +163,7 @@ def doctor(
       owa-bench doctor --model-url http://127.0.0.1:8000/v1 --model qwen3-32b
     """
     if model_url or model:
-        return ask_server(
-            model_url, model, model_key_env, model_header, seconds, json=json
-        )
+        return ask_server(model_url, model, model_key_env, model_header, seconds, json=json)
     parts = (*_core(), *_programs(), *_extras())
     if json:
         as_json([part._asdict() for part in parts])
@@ -195,15 +189,12 @@ def _core() -> tuple[Part, ...]:
     writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
     cores = len(os.sched_getaffinity(0))
     return (
-        Part(
-            "owa_bench", True, True, f"{__version__}, Python {version}, {cores} cores"
-        ),
+        Part("owa_bench", True, True, f"{__version__}, Python {version}, {cores} cores"),
         Part(
             "data folder",
             writable,
             True,
-            f"{folder} {'' if writable else 'cannot be written '}"
-            "(OWA_BENCH_HOME names another)",
+            f"{folder} {'' if writable else 'cannot be written '}(OWA_BENCH_HOME names another)",
         ),
     )
 

@@ -54,9 +54,7 @@ def resamples_option(default: int) -> Any:
 _Options = ParamSpec("_Options")
 
 
-def blames(
-    *options: str,
-) -> Callable[[Callable[_Options, None]], Callable[_Options, None]]:
+def blames(*options: str) -> Callable[[Callable[_Options, None]], Callable[_Options, None]]:
     """Return a decorator: errors of a measure name the files of these options."""
 
     def decorate(command: Callable[_Options, None]) -> Callable[_Options, None]:
@@ -233,9 +231,7 @@ class DataFile:
             return math.nan
 
     def _refuse(self, name: str, i: int, cell: object, rule: str) -> None:
-        raise UsageError(
-            f"{self.path}: column `{name}`, row {i + 1} must be {rule}, got {cell!r}."
-        )
+        raise UsageError(f"{self.path}: column `{name}`, row {i + 1} must be {rule}, got {cell!r}.")
 
 
 class Pivot(NamedTuple):
@@ -260,14 +256,10 @@ def _read(path: Path) -> dict[str, Any]:
     }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise UsageError(
-            f"{path}: the file must be {FORMATS}, got {path.suffix or 'no ending'!r}."
-        )
+        raise UsageError(f"{path}: the file must be {FORMATS}, got {path.suffix or 'no ending'!r}.")
     columns = reader(path)
     if not columns or not all(len(cells) for cells in columns.values()):
-        raise UsageError(
-            f"{path}: the file holds no rows. It needs a header line and data below."
-        )
+        raise UsageError(f"{path}: the file holds no rows. It needs a header line and data below.")
     if len({len(cells) for cells in columns.values()}) > 1:
         held = ", ".join(f"`{name}` {len(cells)}" for name, cells in columns.items())
         raise UsageError(f"{path}: every column must have as many rows, got {held}.")
@@ -287,9 +279,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
     header = [text_of_cell(name).strip() for name in rows[0]]
     twice = [name for name in header if header.count(name) > 1]
     if twice:
-        raise UsageError(
-            f"{path}: the header names column `{twice[0]}` twice. Rename one."
-        )
+        raise UsageError(f"{path}: the header names column `{twice[0]}` twice. Rename one.")
     for i, row in enumerate(rows[1:]):
         if len(row) != len(header):
             sign = "commas" if mark == "," else "tabs"
@@ -297,10 +287,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
                 f"{path}: row {i + 1} must have {len(header)} cells as the header, got "
                 f"{len(row)}. Separate cells with {sign}."
             )
-    return {
-        name: [text_of_cell(row[j]) for row in rows[1:]]
-        for j, name in enumerate(header)
-    }
+    return {name: [text_of_cell(row[j]) for row in rows[1:]] for j, name in enumerate(header)}
 
 
 def _read_parquet(path: Path) -> dict[str, Any]:

@@ -48,9 +48,7 @@ def measure_aiq(
     performances: Path | None = option(
         None, "Agents: columns `agent`, `domain`, `performance` (0 .. 1)."
     ),
-    domains: str | None = option(
-        None, "Only these of the pool's domains are the suite: 14,15,16."
-    ),
+    domains: str | None = option(None, "Only these of the pool's domains are the suite: 14,15,16."),
     figure: Path | None = measuring.FigurePath,
     json: bool = AsJson,
 ) -> None:
@@ -66,13 +64,9 @@ def measure_aiq(
       --performances agents.csv --figure space.svg
     """
     if mixtures and distances:
-        raise UsageError(
-            "`--mixtures` and `--distances` say the same thing: give one of them."
-        )
+        raise UsageError("`--mixtures` and `--distances` say the same thing: give one of them.")
     if performances and not (mixtures or distances):
-        raise UsageError(
-            "`--performances` needs `--mixtures` or `--distances` for an AIQ."
-        )
+        raise UsageError("`--performances` needs `--mixtures` or `--distances` for an AIQ.")
     suite = measured_suite(
         pool,
         mixtures=mixtures,
@@ -173,9 +167,7 @@ def _one_mixture(p: Floats, good: Floats) -> float:
     return aiq.dissimilarity(table, levels)
 
 
-def _given_dissimilarities(
-    data: DataFile, domains: tuple[str, ...]
-) -> aiq.Dissimilarities:
+def _given_dissimilarities(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
     """Return dissimilarities that were measured elsewhere."""
     pairs = zip(data.names("first"), data.names("second"), strict=True)
     values = data.numbers("dissimilarity").tolist()
@@ -190,9 +182,7 @@ def _refuse_unknown(
     for name in itertools.chain.from_iterable(pairs):
         if name not in domains:
             known = ", ".join(domains)
-            raise UsageError(
-                f"{data.path}: domain `{name}` is not in --pool ({known})."
-            )
+            raise UsageError(f"{data.path}: domain `{name}` is not in --pool ({known}).")
 
 
 def gap_matrix(gaps: Mapping[tuple[T, T], float], domains: Sequence[T]) -> Floats:
@@ -236,17 +226,13 @@ def _agents(
     long = data.pivot("agent", "domain", "performance")
     lacking = set(domains) - set(long.columns)
     if lacking:
-        raise UsageError(
-            f"{data.path}: no row has domain {', '.join(sorted(lacking))} of --pool."
-        )
+        raise UsageError(f"{data.path}: no row has domain {', '.join(sorted(lacking))} of --pool.")
     order = [long.columns.index(name) for name in domains]
     found = {}
     for name, row in zip(long.rows, long.table[:, order], strict=True):
         if np.isnan(row).any():
             gap = domains[int(np.argmax(np.isnan(row)))]
-            raise UsageError(
-                f"{data.path}: agent `{name}` has no performance on domain `{gap}`."
-            )
+            raise UsageError(f"{data.path}: agent `{name}` has no performance on domain `{gap}`.")
         found[name] = aiq.measure(points, row)
     return found
 
@@ -264,9 +250,7 @@ def print_suite(suite: MeasuredSuite) -> None:
         return
     floor = measuring.number(suite.distances.floor)
     table(
-        "dissimilarity",
-        ("domain", *suite.domains),
-        _distance_rows(suite.domains, suite.distances),
+        "dissimilarity", ("domain", *suite.domains), _distance_rows(suite.domains, suite.distances)
     )
     OUT.print(f"~ below the noise floor {floor}; * not measured, filled in")
     OUT.print(
@@ -292,9 +276,7 @@ def print_suite(suite: MeasuredSuite) -> None:
         )
 
 
-def _distance_rows(
-    domains: tuple[str, ...], found: aiq.Dissimilarities
-) -> list[tuple[str, ...]]:
+def _distance_rows(domains: tuple[str, ...], found: aiq.Dissimilarities) -> list[tuple[str, ...]]:
     """Return the matrix row by row, ~ where a pair cannot be told from noise."""
     rows = []
     for i, name in enumerate(domains):

@@ -45,9 +45,7 @@ def measure_cartpole3d(
     spec: str = option("table1", "Variant: table1 or released."),
     difficulty: str = option("easy", "easy, medium or hard."),
     full: bool = option(False, "Mix all pairs of levels, not a few."),
-    level: list[int] | None = option(
-        None, "Only these levels are the suite; all if none."
-    ),
+    level: list[int] | None = option(None, "Only these levels are the suite; all if none."),
     pool: int = option(16, "Random networks a level.", min=2),
     updates: int = option(
         60,
@@ -56,10 +54,7 @@ def measure_cartpole3d(
         min=1,
     ),
     repeats: int = option(
-        1,
-        "How often pools are drawn and trained; 2 or more give intervals of "
-        "complexity.",
-        min=1,
+        1, "How often pools are drawn and trained; 2 or more give intervals of complexity.", min=1
     ),
     agent: list[str] | None = option(
         None,
@@ -71,14 +66,10 @@ def measure_cartpole3d(
         True, "The checks on the classic cart and pole.", "--classic/--no-classic"
     ),
     trials: Path | None = option(
-        None,
-        "A run of trials (`run --trials`): AIQ over its levels is scaled by mean APTI "
-        "too.",
+        None, "A run of trials (`run --trials`): AIQ over its levels is scaled by mean APTI too."
     ),
     baseline: str | None = option(None, "Arm of --trials that APTI compares with."),
-    last: int = option(
-        trial_metrics.LAST, "Episodes of a trial's asymptotic part (m).", min=1
-    ),
+    last: int = option(trial_metrics.LAST, "Episodes of a trial's asymptotic part (m).", min=1),
     workers: int = option(2, "Processes.", min=1),
     seed: int = option(0, "Seed of networks, trainings and episodes.", min=0),
 ) -> None:
@@ -115,9 +106,7 @@ def measure_cartpole3d(
     rows = _run(plan, out, workers)
     tables = _write_tables(rows, out)
     suite = measuring_aiq.measured_suite(
-        tables["pool"],
-        mixtures=tables["mixtures"],
-        performances=tables["performances"],
+        tables["pool"], mixtures=tables["mixtures"], performances=tables["performances"]
     )
     measuring_aiq.print_suite(suite)
     _print_agents(suite, rows)
@@ -157,9 +146,7 @@ def _plan(
     found = tuple(dict.fromkeys(level or levels.LEVELS))
     unknown = [number for number in found if number not in levels.LEVELS]
     if unknown or len(found) < 2:
-        raise UsageError(
-            f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
-        )
+        raise UsageError(f"`--level` must name two levels of 0 to 16 or more, got {list(found)}.")
     given |= {} if classic else {"classic": 0}
     default = cartpole3d.MeasurementPlan()
     whole = set(found) >= {*default.references, *default.among}
@@ -274,9 +261,7 @@ def _handicapped(
 
 
 def _figures(
-    suite: MeasuredSuite,
-    rows: Sequence[_Row],
-    lines: dict[str, tuple[list[str], Floats, Floats]],
+    suite: MeasuredSuite, rows: Sequence[_Row], lines: dict[str, tuple[list[str], Floats, Floats]]
 ) -> dict[str, "Figure"]:
     """Return the figures of the suite by name."""
     from owa_bench.scoring.companions import figures
@@ -333,9 +318,7 @@ def _trend(
     return values, found, entropies
 
 
-def _gravities(
-    rows: Sequence[_Row],
-) -> tuple[tuple[str, ...], aiq.Dissimilarities] | None:
+def _gravities(rows: Sequence[_Row]) -> tuple[tuple[str, ...], aiq.Dissimilarities] | None:
     """Return and print the dissimilarities of gravities, None if none was mixed."""
     cells: dict[tuple[float, float], dict[float, list[float]]] = {}
     for row in rows:
@@ -369,11 +352,7 @@ def _classic_figures(rows: Sequence[_Row]) -> dict[str, "Figure"]:
     from owa_bench.scoring.companions import figures
 
     drawn = {}
-    trends = {
-        label: trend
-        for check, label in _LABELS.items()
-        if (trend := _trend(check, rows))
-    }
+    trends = {label: trend for check, label in _LABELS.items() if (trend := _trend(check, rows))}
     if trends:
         drawn["classic"] = figures.complexity_trends(trends)
     mixed = _gravities(rows)

@@ -26,9 +26,7 @@ def measure_generality(
         "responses: Opp, ARef, Rnk, DRef, IRT. FA gives loadings only.",
         "--difficulty",
     ),
-    reference: str | None = option(
-        None, "Agents that ARef (one) or DRef (some) measure against."
-    ),
+    reference: str | None = option(None, "Agents that ARef (one) or DRef (some) measure against."),
     count: int = option(5, "Ranks or quantiles of Rnk and DRef.", min=1, max=1000),
     figure: Path | None = measuring.FigurePath,
     resamples: int = measuring.resamples_option(1000),
@@ -53,9 +51,7 @@ def measure_generality(
     long = DataFile(file).pivot("agent", "item", "response")
     if cases == "FA":
         _print_factor(
-            long.columns,
-            measuring.with_notes(difficulty.factor_loadings, long.table),
-            json=json,
+            long.columns, measuring.with_notes(difficulty.factor_loadings, long.table), json=json
         )
         return
     names, found = _with_difficulty(cases, file, long, reference, count)
@@ -117,9 +113,7 @@ def _with_difficulty(
     if case == "Rnk":
         return long.rows, measuring.with_notes(difficulty.ranks, answers, count=count)
     if case == "Opp":
-        return long.rows, measuring.with_notes(
-            difficulty.opponents, _matches(file, long)
-        )
+        return long.rows, measuring.with_notes(difficulty.opponents, _matches(file, long))
     if case == "IRT":
         fitted = measuring.with_notes(difficulty.item_response, answers).shifted
         kept = ~np.isnan(fitted)
@@ -173,16 +167,12 @@ def _item_difficulty(file: Path, items: tuple[str, ...]) -> Floats:
 def _matches(file: Path, long: Pivot) -> Floats:
     """Return matches with rows and columns in one order."""
     if set(long.rows) != set(long.columns):
-        raise UsageError(
-            f"{file}: for Opp, column `item` must name opponents, who are agents too."
-        )
+        raise UsageError(f"{file}: for Opp, column `item` must name opponents, who are agents too.")
     order = [long.columns.index(name) for name in long.rows]
     return long.table[:, order]
 
 
-def _print_factor(
-    items: tuple[str, ...], found: difficulty.FactorLoadings, *, json: bool
-) -> None:
+def _print_factor(items: tuple[str, ...], found: difficulty.FactorLoadings, *, json: bool) -> None:
     """Print loadings."""
     loadings = dict(zip(items, found.loadings.tolist(), strict=True))
     if json:

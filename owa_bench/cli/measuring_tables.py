@@ -50,8 +50,7 @@ def measure_entropy(
         from owa_bench.scoring.companions.figures import entropy_decay_figure
 
         measuring.save(
-            entropy_decay_figure({name: one.points for name, one in curves.items()}),
-            figure,
+            entropy_decay_figure({name: one.points for name, one in curves.items()}), figure
         )
     if json:
         as_json(curves)
@@ -90,9 +89,7 @@ def _text_curve(
     text = texts.strip_gutenberg(_text(file), begins_with=begins_with)
     learnt = texts.strip_gutenberg(_text(train)) if train else text
     tokens, alphabet = texts.character_tokens(learnt + text)
-    model = texts.NGramModel(
-        tokens[: len(learnt)], order=order, vocabulary=len(alphabet)
-    )
+    model = texts.NGramModel(tokens[: len(learnt)], order=order, vocabulary=len(alphabet))
     return entropy.measure(model, tokens[len(learnt) :], windows=windows)
 
 
@@ -125,9 +122,7 @@ def measure_failures(
     file: Path = measuring.DataPath,
     column: str = option("failures", "Column of failure counts."),
     by: str | None = option(None, "Column that names the subjects."),
-    candidates: int | None = option(
-        None, "Answers there are to try; counts end at K-1.", min=2
-    ),
+    candidates: int | None = option(None, "Answers there are to try; counts end at K-1.", min=2),
     figure: Path | None = measuring.FigurePath,
     resamples: int = measuring.resamples_option(200),
     seed: int = measuring.Seed,
@@ -198,9 +193,7 @@ def _subjects(
     for subject, rows in groups.items():
         if candidates is not None:
             failures.from_counts(counts[rows], candidates=candidates)
-        made[subject] = failures.from_attempts(counts[rows], solved[rows])._replace(
-            top=top
-        )
+        made[subject] = failures.from_attempts(counts[rows], solved[rows])._replace(top=top)
     return made
 
 

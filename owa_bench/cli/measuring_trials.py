@@ -24,16 +24,10 @@ APTI_FILE = "apti.csv"
 
 def measure_novelty(
     run_dir: Path = RunDir,
-    baseline: str | None = option(
-        None, "The arm that others are measured against: the first."
-    ),
-    last: int = option(
-        trials.LAST, "Episodes of a trial's asymptotic part (m).", min=1
-    ),
+    baseline: str | None = option(None, "The arm that others are measured against: the first."),
+    last: int = option(trials.LAST, "Episodes of a trial's asymptotic part (m).", min=1),
     figure: Path | None = option(
-        None,
-        "Curves before and after novelty: .svg, .png or .pdf.",
-        callback=figure_path,
+        None, "Curves before and after novelty: .svg, .png or .pdf.", callback=figure_path
     ),
     json: bool = AsJson,
 ) -> None:
@@ -71,9 +65,7 @@ def measure_novelty(
     )
 
 
-def read_lanes(
-    run_dir: Path, baseline: str | None
-) -> tuple[tuple[trials.ArmTrial, ...], str]:
+def read_lanes(run_dir: Path, baseline: str | None) -> tuple[tuple[trials.ArmTrial, ...], str]:
     """Return the complete trials of a run.
 
     Args:
@@ -95,9 +87,7 @@ def _cell_texts(row: tuple[str | float | int | None, ...]) -> tuple[str, ...]:
     )
 
 
-def _summary(
-    lanes: tuple[trials.ArmTrial, ...], arm: str, last: int
-) -> tuple[str, ...]:
+def _summary(lanes: tuple[trials.ArmTrial, ...], arm: str, last: int) -> tuple[str, ...]:
     """Return an arm's mean quality before, right after and late after novelty."""
     plain: list[float] = []
     early: list[float] = []
@@ -210,10 +200,7 @@ def scale_by_apti(run: AptiByLevel, *, folder: Path) -> ScaledSuite:
         performances=path,
         only=tuple(map(_level, levels)),
     )
-    good = {
-        arm: np.array([cells[group] for group in levels])
-        for arm, cells in found.items()
-    }
+    good = {arm: np.array([cells[group] for group in levels]) for arm, cells in found.items()}
     return ScaledSuite(suite, good)
 
 

@@ -145,8 +145,7 @@ def given_names(context: typer.Context) -> frozenset[str]:
     return frozenset(
         name
         for name in context.params
-        if (source := context.get_parameter_source(name)) is not None
-        and source.name != "DEFAULT"
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
     )
 
 
@@ -285,8 +284,7 @@ def draws_of(
             families=tuple(split(family)),
             tiers=tuple(number("--tier", part, int) for part in split(tier)),
             deltas=deltas or _magnitudes(name),
-            interventions=tuple(_budget(part) for part in split(interventions))
-            or _budgets(name),
+            interventions=tuple(_budget(part) for part in split(interventions)) or _budgets(name),
             crews=tuple(split(crews)),
             tools_off=tuple(split(tools_off)),
             episodes=episodes,
@@ -306,12 +304,7 @@ def draws_of(
 
 
 def trials_of(
-    count: int | None,
-    before: str,
-    draws: tuple[Draw, ...],
-    *,
-    given: bool,
-    hints: int,
+    count: int | None, before: str, draws: tuple[Draw, ...], *, given: bool, hints: int
 ) -> Trials | None:
     """Return the trials that options stand for, None without any.
 

@@ -114,9 +114,7 @@ def play(
                 "or say with --scripted that a program plays."
             )
         summary = play_person(request, out, run, TerminalScreen(sys.stdin, sys.stdout))
-    ERR.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
-    )
+    ERR.print(f"{summary.complete} of {summary.entries} episodes complete in {summary.root}")
     if summary.complete < summary.entries:
         door = f" --folder {folder}" if folder else " --page" if page else ""
         ERR.print(f"go on: owa-bench play --out {out}{door} --resume")
@@ -128,9 +126,7 @@ def _announce(folder: Path) -> None:
 
 
 def norms(
-    run_dirs: list[Path] = typer.Argument(
-        help="Runs of `owa-bench play`, one a person."
-    ),
+    run_dirs: list[Path] = typer.Argument(help="Runs of `owa-bench play`, one a person."),
     out: Path | None = option(None, "The norms file to write."),
     group: str = option("adults", "Who they are: adults, or experts of the field."),
     baseline: Path | None = option(None, "A run of one baseline agent: the anchor a."),
@@ -241,9 +237,7 @@ def _rubric(path: Path) -> "Rubric":
     return found
 
 
-def _rate(
-    bundle: "Bundle", rubric: "Rubric", rater: str, command: str | None, key: str
-) -> None:
+def _rate(bundle: "Bundle", rubric: "Rubric", rater: str, command: str | None, key: str) -> None:
     """Let a rater score every item, and sign what they said."""
     from owa_bench.canonical import canonical_json, public_bytes, seal
     from owa_bench.records.layout import RATINGS_TYPE
@@ -274,9 +268,7 @@ def _rate(
 def _ask_score(rubric: "Rubric", item: "RatedItem") -> int:
     """Return a person's score of an item."""
     scale = "\n".join(f"  {score}: {words}" for score, words in rubric.scores.items())
-    OUT.print(
-        f"\n{item.task}\n\n--- text ---\n{item.text}\n\n{rubric.question}\n{scale}"
-    )
+    OUT.print(f"\n{item.task}\n\n--- text ---\n{item.text}\n\n{rubric.question}\n{scale}")
     while True:
         OUT.print("score: ", end="")
         line = sys.stdin.readline()

@@ -76,8 +76,7 @@ def run(
         "speaks JSON lines, clone:COMMAND, or http://... Repeat for several arms.",
     ),
     seat: list[str] | None = WHAT(
-        None,
-        "One more arm, a mixed crew: ROLE=AGENT for some, '*'=AGENT for all others.",
+        None, "One more arm, a mixed crew: ROLE=AGENT for some, '*'=AGENT for all others."
     ),
     battery: str | None = WHAT(None, "Name or TOML file; may give a level."),
     suite: str | None = WHAT(None, "Suites, comma-separated; gives no level."),
@@ -94,12 +93,8 @@ def run(
         "Supervisor budgets, such as 0,2,unlimited; 0,protocol if left out. Axes read "
         "0, axis A the protocol's share of the oracle's actions, the frontier all.",
     ),
-    crews: str = WHAT(
-        "open", "Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S."
-    ),
-    tools_off: str | None = WHAT(
-        None, "Tools taken from those on offer, such as note,recall."
-    ),
+    crews: str = WHAT("open", "Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S."),
+    tools_off: str | None = WHAT(None, "Tools taken from those on offer, such as note,recall."),
     days: int | None = WHAT(
         None,
         "Campaign over so many simulated days: practice in a lane, a checkpoint a "
@@ -126,8 +121,7 @@ def run(
         False, "Trials: each also with an agent that is told when the novelty comes."
     ),
     hints: int = WHAT(
-        -1,
-        "Trials with --given-detection: told of it, 0 the level to 3 what changes.",
+        -1, "Trials with --given-detection: told of it, 0 the level to 3 what changes."
     ),
     terms: Fields = TERMS.fields(
         requests.Request,
@@ -191,9 +185,7 @@ def run(
         "through the harness; the protocol's if left out. 1: never stop, nor an arm "
         "whose provider fails three times in a row.",
     ),
-    no_preflight: bool = HOW(
-        False, "Do not first ask once what agents behind an address need."
-    ),
+    no_preflight: bool = HOW(False, "Do not first ask once what agents behind an address need."),
     resume: bool = HOW(False, "Go on with the run in --out."),
     plan_only: bool = HOW(False, "Sign the plan, play nothing yet."),
     dry_run: bool = HOW(False, "Say how much it would be, and stop."),
@@ -257,15 +249,9 @@ def run(
         battery=battery,
         draws=() if days is not None or trials is not None else draws,
         campaign=_campaign(
-            days,
-            draws,
-            calendar=chosen,
-            placebo=tuple(options.split(placebo)),
-            **lanes,
+            days, draws, calendar=chosen, placebo=tuple(options.split(placebo)), **lanes
         ),
-        trials=options.trials_of(
-            trials, before, draws, given=given_detection, hints=hints
-        ),
+        trials=options.trials_of(trials, before, draws, given=given_detection, hints=hints),
         name=out.name,
         budget=Budget(
             steps=steps,
@@ -293,9 +279,7 @@ def run(
     play_shown(out, play, run_options, again, json=json)
 
 
-def _refuse_contradictions(
-    given: frozenset[str], calendar: str, battery: str | None
-) -> None:
+def _refuse_contradictions(given: frozenset[str], calendar: str, battery: str | None) -> None:
     """Refuse options that would be ignored beside others."""
     if "dry_run" in given:
         why = "does not go with --dry-run: leave one out."
@@ -338,15 +322,11 @@ def _agents(agents: list[str] | None, seats: list[str] | None) -> tuple[str, ...
     """Return the agent of each arm; the seats of a mixed crew make one more."""
     crew = [SEATS + ";".join(seats)] if seats else []
     if not agents and not crew:
-        raise UsageError(
-            "Name at least one --agent; `owa-bench list agents` shows those at hand."
-        )
+        raise UsageError("Name at least one --agent; `owa-bench list agents` shows those at hand.")
     return (*(agents or ()), *crew)
 
 
-def _campaign(
-    days: int | None, draws: tuple[Draw, ...], **terms: Any
-) -> Campaign | None:
+def _campaign(days: int | None, draws: tuple[Draw, ...], **terms: Any) -> Campaign | None:
     if days is None:
         return None
     if not draws:
@@ -392,9 +372,7 @@ def play_shown(
         _refuse_missing(summary, again)
         return
     outcomes.show()
-    OUT.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
-    )
+    OUT.print(f"{summary.complete} of {summary.entries} episodes complete in {summary.root}")
     OUT.print(f"plan           {summary.plan_digest}")
     OUT.print(f"evidence root  {summary.evidence_root}")
     OUT.print(f"replay root    {summary.replay_root}")
@@ -438,9 +416,7 @@ def _weak_hostings(out: Path) -> list[tuple[str, list[str]]]:
     arms: dict[str, list[str]] = {}
     for arm in read_plan(RunLayout(out)).arms:
         arms.setdefault(arm.hosting, []).append(arm.name)
-    return [
-        (hosting, names) for hosting, names in arms.items() if hosting in WEAK_HOSTINGS
-    ]
+    return [(hosting, names) for hosting, names in arms.items() if hosting in WEAK_HOSTINGS]
 
 
 def _resume_command(out: Path, flags: str) -> str:

@@ -114,11 +114,7 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
             for one in decided
         ],
     )
-    weak = [
-        f"AAI-{one.level} {one.gate}"
-        for one in decided
-        if (one.power or 0.0) < numbers.power
-    ]
+    weak = [f"AAI-{one.level} {one.gate}" for one in decided if (one.power or 0.0) < numbers.power]
     OUT.print(
         "planned: tasks; families for G; episodes a family-day for kappa; tasks a "
         "lane for maintenance. Gates that no count decides are left out."

@@ -14,13 +14,7 @@ _STYLES = {"yes": "green", "no": "yellow", "refused": "yellow"}
 
 
 def ask_server(
-    url: str,
-    model: str,
-    key_env: str,
-    headers: Sequence[str],
-    seconds: float,
-    *,
-    json: bool,
+    url: str, model: str, key_env: str, headers: Sequence[str], seconds: float, *, json: bool
 ) -> None:
     """Print what a server can do and the command that plays it.
 
@@ -43,9 +37,7 @@ def ask_server(
     if not (url and model):
         missing = "--model" if url else "--model-url"
         raise UsageError(f"{missing} is missing: doctor --model-url URL --model NAME")
-    options = GatewayOptions(
-        model_url=url, model_key_env=key_env, model_header=tuple(headers)
-    )
+    options = GatewayOptions(model_url=url, model_key_env=key_env, model_header=tuple(headers))
     found = probe_server(options, model, seconds=seconds)
     flags = dict(found.flags)
     if key_env:

@@ -33,9 +33,7 @@ def serve(
     host: str = option("127.0.0.1", "With --http."),
     port: int = option(8321, "With --http."),
     token_env: str = option(
-        "",
-        "With --http: the variable that holds the client's token; a fresh one if left "
-        "out.",
+        "", "With --http: the variable that holds the client's token; a fresh one if left out."
     ),
     act_seconds: float = option(600.0, "Most time between two calls."),
     steps: int | None = option(None, "Most steps an episode."),
@@ -78,9 +76,7 @@ def serve(
         mcp.Address(host, options.port(port), token) if http else None,
         announce=_print_line,
     )
-    ERR.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
-    )
+    ERR.print(f"{summary.complete} of {summary.entries} episodes complete in {summary.root}")
 
 
 def _token(variable: str, *, http: bool) -> str:
@@ -131,10 +127,7 @@ def serve_challenges(
     desk = verifier.Verifier(keys.load(home, key), log_of(home, key))
     ERR.print(f"verifier {desk.public}")
     verifier.serve_verifier(
-        desk,
-        host,
-        port and options.port(port),
-        lambda url: ERR.print(f"serving on {url}"),
+        desk, host, port and options.port(port), lambda url: ERR.print(f"serving on {url}")
     )
 
 
@@ -190,9 +183,7 @@ def visit(
 
     options.port(port)
     card = SUITE.card
-    plain = Instance(
-        suite=card.name, version=card.version, family=family, tier=tier, seed=seed
-    )
+    plain = Instance(suite=card.name, version=card.version, family=family, tier=tier, seed=seed)
     step = assembly.drift_step(card.name, plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
     site = host_site(assembly.source(card.name)(instance), port)

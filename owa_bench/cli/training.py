@@ -26,12 +26,9 @@ def train(
     context: typer.Context,
     out: Path = WHAT(..., "Folder to make, or to resume."),
     recipe: str | None = WHAT(
-        None,
-        f"One of {', '.join(shipped())}, or a .yaml file; flags change what it says.",
+        None, f"One of {', '.join(shipped())}, or a .yaml file; flags change what it says."
     ),
-    env: str = WHAT(
-        "owa_bench/CartPole3D-v2", "A registered Gymnasium id with a Box to see."
-    ),
+    env: str = WHAT("owa_bench/CartPole3D-v2", "A registered Gymnasium id with a Box to see."),
     level: int | None = WHAT(None, "CartPole3D: the same as -o level=N."),
     option: list[str] | None = WHAT(
         None, "What the env is made with: KEY=VALUE.", "--option", "-o"
@@ -45,8 +42,7 @@ def train(
         backend="here: in this process; processes: one each; batched: CartPole3D's "
         "compiled physics.",
         threads="Torch threads.",
-        features="ball_forecast: CartPole3D's balls flown ahead, read in place of the "
-        "observation.",
+        features="ball_forecast: CartPole3D's balls flown ahead, read in place of the observation.",
         actions="leans: CartPole3D's PD rule is told where to lean.",
         trial="Episodes that are one to the algorithm; 0: each is its own.",
         penalty="Taken from the reward where an episode of a trial is terminated.",
@@ -62,9 +58,7 @@ def train(
     ),
     layers: str | None = LEARNING(None, "Such as 64,64."),
     normalise: bool | None = LEARNING(
-        None,
-        "Scale observations and rewards by what was met so far.",
-        "--normalise/--raw",
+        None, "Scale observations and rewards by what was met so far.", "--normalise/--raw"
     ),
     kept: Fields = KEPT.fields(
         Training,
@@ -124,9 +118,7 @@ def _train(
     with progress() as bar:
         callbacks = _callbacks(bar, training)
         try:
-            done = trainings.train(
-                training, out, run_options, resume=resume, callbacks=callbacks
-            )
+            done = trainings.train(training, out, run_options, resume=resume, callbacks=callbacks)
         except KeyboardInterrupt:
             if any((out / "checkpoints").glob("step-*")):
                 ERR.print(f"A checkpoint is in {out}: the same command with --resume.")
@@ -153,9 +145,7 @@ def _callbacks(bar: Bar, training: Training) -> trainings.TrainingCallbacks:
         what = f"imitation, {done:,} of {training.imitation:,} steps"
         bar.update(task, description=what)
 
-    return trainings.TrainingCallbacks(
-        steps=steps, imitated=imitated, evaluated=evaluated
-    )
+    return trainings.TrainingCallbacks(steps=steps, imitated=imitated, evaluated=evaluated)
 
 
 def _verify(found: trainings.Evaluation) -> None:
@@ -166,17 +156,14 @@ def _verify(found: trainings.Evaluation) -> None:
 
     failed = [check.name for check in verify.verify(found.run) if not check.ok]
     if failed:
-        raise CheckFailure(
-            f"The evaluation {found.run} does not verify: {', '.join(failed)}."
-        )
+        raise CheckFailure(f"The evaluation {found.run} does not verify: {', '.join(failed)}.")
 
 
 def _print(done: trainings.TrainingResult) -> None:
     found = done.evaluation
     what = "quality" if found.run else "return"
     OUT.print(
-        f"mean {what} {found.quality:.3f} over {found.episodes} episodes after "
-        f"{done.steps} steps"
+        f"mean {what} {found.quality:.3f} over {found.episodes} episodes after {done.steps} steps"
     )
     OUT.print(f"policy      {done.policy}")
     if found.run:

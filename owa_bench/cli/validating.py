@@ -38,9 +38,7 @@ def validate(
     suite: str | None = WHAT(None, "Suites of the battery, such as toolquest."),
     knob: str | None = WHAT(None, "Knobs, such as depth,asks; all if left out."),
     ends: bool = WHAT(False, "First and last dose only: quick, no trend test."),
-    knobs_only: bool = WHAT(
-        False, "No crossed pairs, no other agents; so with --knob and --ends."
-    ),
+    knobs_only: bool = WHAT(False, "No crossed pairs, no other agents; so with --knob and --ends."),
     episodes: int = WHAT(1, "Factor on the battery's instances per family and tier."),
     signs: str = WHAT("validate_signs", "Name or TOML file of the declared signs."),
     price_card: str = WHAT(plans.PRICES, "Name or TOML file."),
@@ -82,10 +80,7 @@ def validate(
     if not resume:
         drawn = plans.validation_draws(battery, options.split(suite), episodes)
         arms = plans.validation_arms(
-            design,
-            options.split(knob),
-            ends=ends,
-            whole=not (knobs_only or knob or ends),
+            design, options.split(knob), ends=ends, whole=not (knobs_only or knob or ends)
         )
         request = requests.Request(
             agents=tuple(plans.agent_spec(arm, drawn) for arm in arms),
@@ -122,15 +117,13 @@ def _signs(name: str) -> tuple[bytes, str]:
     return path.read_bytes(), path.name
 
 
-def _play(
-    out: Path, request: requests.Request | None, run_options: requests.RunOptions
-) -> None:
+def _play(out: Path, request: requests.Request | None, run_options: requests.RunOptions) -> None:
     """Play behind a progress bar; None goes on with the run that is there."""
     outcomes = Outcomes()
     with run_progress(outcomes) as report:
         told = dataclasses.replace(run_options, progress=report)
         try:
-            if request is None:
+            if request is None:  # noqa: SIM108  two verbs
                 summary = batch.resume(out, told)
             else:
                 summary = batch.play(request, out, told)

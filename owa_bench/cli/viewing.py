@@ -85,10 +85,7 @@ def leaderboard(
         as_json(board._asdict())
         return
     for row in board.rows:
-        OUT.print(
-            f"{row.agent}  {row.level}  {row.rung}  "
-            f"AAI {boards.figure_text(row.composite)}"
-        )
+        OUT.print(f"{row.agent}  {row.level}  {row.rung}  AAI {boards.figure_text(row.composite)}")
     for refused in board.refused:
         note(f"{refused.run}: {refused.reason}")
     OUT.print(f"\nLeaderboard: {page.resolve()}")

@@ -109,9 +109,7 @@ class HasAbout(Protocol):
 class Agent(Protocol):
     """The evaluated program. Only `memory_dir` outlives an episode."""
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode.
 
         Args:
@@ -224,11 +222,7 @@ class Suite(Protocol):
         """Return the instance's base world, before any drift; pure."""
 
     def session(
-        self,
-        timeline: Timeline,
-        sink: Sink,
-        setting: Setting,
-        laboratory: Laboratory | None = None,
+        self, timeline: Timeline, sink: Sink, setting: Setting, laboratory: Laboratory | None = None
     ) -> Session:
         """Start an episode in the timeline's first world.
 

@@ -64,9 +64,7 @@ class FunctionOperator:
             return tuple(found)
         return (self._targets,) if self._where is None or self._where(world) else ()
 
-    def apply(
-        self, world: Any, target: str, intensity: float, *, rng: np.random.Generator
-    ) -> Any:
+    def apply(self, world: Any, target: str, intensity: float, *, rng: np.random.Generator) -> Any:
         """Return the changed world; arguments and errors are those of `Operator`.
 
         Args:
@@ -87,18 +85,14 @@ class FunctionOperator:
         offered = {"target": target, "intensity": intensity, "rng": rng}
         after = self._change(world, **{name: offered[name] for name in self._arguments})
         if after is None:
-            raise DriftError(
-                f"Operator `{self.name}` must return the changed world, got None."
-            )
+            raise DriftError(f"Operator `{self.name}` must return the changed world, got None.")
         return after
 
 
 def _check(announcement: str, weight: float, version: int) -> None:
     """Refuse what no event of drift can hold."""
     if announcement not in ANNOUNCEMENTS:
-        raise FieldError(
-            "announcement", announcement, one_of(announcement, ANNOUNCEMENTS)
-        )
+        raise FieldError("announcement", announcement, one_of(announcement, ANNOUNCEMENTS))
     if not isinstance(weight, int | float) or not 0 < weight < math.inf:
         raise FieldError("weight", weight, "must be a finite number above 0")
     if not isinstance(version, int) or version < 1:

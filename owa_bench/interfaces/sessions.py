@@ -257,9 +257,7 @@ class Oracle(Protocol):
         Returns: Names of nodes.
         """
 
-    def gained(
-        self, before: State, action: Mapping[str, Any], after: State
-    ) -> frozenset[str]:
+    def gained(self, before: State, action: Mapping[str, Any], after: State) -> frozenset[str]:
         """Return what an action gained that the task needs, by name.
 
         A node of the DAG that it solved, all the rows that a node needs, a credential,
@@ -289,9 +287,7 @@ class Detector(Protocol):
 
     rule: Rule
 
-    def inspect(
-        self, timeline: Timeline, state: State, events: Sequence[Event]
-    ) -> tuple[str, ...]:
+    def inspect(self, timeline: Timeline, state: State, events: Sequence[Event]) -> tuple[str, ...]:
         """Return the evidence of each breach, nothing for an honest agent.
 
         Args: timeline: the episode's; state: the last; events: all, in order.

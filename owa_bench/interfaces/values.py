@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from owa_bench.errors import FieldError, one_of
-from owa_bench.records.events import (
-    Event,
-    Meter,
-    Outcome,
-    Side,
-    WitnessedMeter,
-    fixed,
-)
+from owa_bench.records.events import Event, Meter, Outcome, Side, WitnessedMeter, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.records.protocol import SYMBOLS
 
@@ -214,9 +207,7 @@ class Ending(NamedTuple):
     stated: float | None
 
 
-def stated_quality(
-    q_state: float, p: float | None, success: bool, share: float
-) -> float:
+def stated_quality(q_state: float, p: float | None, success: bool, share: float) -> float:
     """Return Q = (1 - l) q_state + l (1 - (p - y)^2), p = .5 when none was stated.
 
     Proper in p; sabotage never pays while l <= theta / (1 + theta).

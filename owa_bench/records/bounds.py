@@ -50,8 +50,7 @@ def refuse_hostile_files(layout: RunLayout) -> None:
     for count, found in enumerate(_paths(layout), 1):
         if count > MOST_FILES:
             raise CheckFailure(
-                f"{layout.root} must hold at most {MOST_FILES:,} files and folders, it "
-                "holds more."
+                f"{layout.root} must hold at most {MOST_FILES:,} files and folders, it holds more."
             )
         _refuse(layout, found, kinds)
 
@@ -114,9 +113,7 @@ def _refuse(layout: RunLayout, found: _FoundPath, kinds: dict[Path, _Kind]) -> N
     if kind.folder:
         raise CheckFailure(f"{path} must be a folder, it is a file: move it away.")
     if size > kind.largest:
-        raise CheckFailure(
-            f"{path} must have at most {kind.largest:,} bytes, got {size:,}."
-        )
+        raise CheckFailure(f"{path} must have at most {kind.largest:,} bytes, got {size:,}.")
 
 
 def _paths(layout: RunLayout) -> Iterator[_FoundPath]:
@@ -205,13 +202,9 @@ def read_document(path: Path) -> dict[str, Any]:
             f"{path.parent} must hold {path.name}: {error.strerror}."
         ) from error
     except ValueError as error:
-        raise RunDirectoryError(
-            f"{path} must be a whole JSON document, got: {error}."
-        ) from error
+        raise RunDirectoryError(f"{path} must be a whole JSON document, got: {error}.") from error
     if not isinstance(document, dict):
-        raise RunDirectoryError(
-            f"{path} must hold a JSON object, got {type(document).__name__}."
-        )
+        raise RunDirectoryError(f"{path} must hold a JSON object, got {type(document).__name__}.")
     return document
 
 

@@ -23,9 +23,7 @@ _SPLITS = re.compile("[;\t\r\n]")
 _UNSEEN = re.compile("'*[\t\r\n]")
 
 
-def write_csv(
-    path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table as CSV in UTF-8 with a header line; None is an empty cell.
 
     Args:

@@ -20,12 +20,7 @@ Condition = Literal[
 ]
 # fmt: on
 Outcome = Literal[
-    "finished",
-    "infeasible",
-    "truncated",
-    "agent_raised",
-    "agent_timeout",
-    "infrastructure",
+    "finished", "infeasible", "truncated", "agent_raised", "agent_timeout", "infrastructure"
 ]
 # One of METERS, or SUITE/NAME, which the card of that suite declares.
 Meter = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9_]+/)?[a-z][a-z0-9_]*$")]
@@ -52,9 +47,7 @@ def fixed(value: float) -> float:
     return round(float(value), DECIMALS) + 0.0
 
 
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True
-):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
     """Base of every event."""
 
     source: Source = "env"

@@ -95,9 +95,7 @@ def has_stopped(plan: HoldoutPlan, differences: Sequence[float]) -> bool:
     return enough or len(differences) >= plan.pairs
 
 
-def holdout_statistic(
-    plan: HoldoutPlan, differences: Sequence[float]
-) -> HoldoutStatistic:
+def holdout_statistic(plan: HoldoutPlan, differences: Sequence[float]) -> HoldoutStatistic:
     """Return the answer to a plan.
 
     Args:
@@ -110,11 +108,7 @@ def holdout_statistic(
     value = e_value(differences)
     table = np.array(differences, dtype=np.float64)
     mean = float(table.mean()) if len(table) else 0.0
-    answers = {
-        "mean": mean,
-        "lower_bound": mean - _margin(table, plan.level),
-        "e_process": value,
-    }
+    answers = {"mean": mean, "lower_bound": mean - _margin(table, plan.level), "e_process": value}
     return HoldoutStatistic(
         round(answers[plan.rule], _DECIMALS), round(value, _DECIMALS), len(table)
     )

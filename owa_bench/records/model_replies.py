@@ -34,9 +34,7 @@ Cause = Literal[
 # providers answer 403 to a text.
 CAUSES_OF_A_REQUEST: frozenset[Cause] = frozenset({"request", "model", "key"})
 # A second try may succeed without anybody's help.
-PASSING: frozenset[Cause] = frozenset(
-    {"quota", "overload", "slow", "no reply", "no completion"}
-)
+PASSING: frozenset[Cause] = frozenset({"quota", "overload", "slow", "no reply", "no completion"})
 CAUSE_WORDS: Mapping[Cause, str] = {
     "tool call": "the server could not read the model's tool call",
     "too long": "the request is longer than the model's context",
@@ -96,9 +94,7 @@ def decoded(body: bytes | str) -> Any:
             parse_constant=str,
         )
         if _HALF_PAIR.search(text):
-            units = json.dumps(value, ensure_ascii=False).encode(
-                "utf-16-le", "surrogatepass"
-            )
+            units = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
             value = json.loads(units.decode("utf-16-le", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None
@@ -227,18 +223,14 @@ def judge_events(body: bytes, path: str = "/chat/completions") -> ReplyJudgement
     if fault:
         return ReplyJudgement("failure", "no completion", _line(fault, body), name)
     if not ended:
-        return ReplyJudgement(
-            "failure", "no reply", "the stream ended in the middle", name
-        )
+        return ReplyJudgement("failure", "no reply", "the stream ended in the middle", name)
     return ReplyJudgement("completion", model=name)
 
 
 _CHOOSING = frozenset({"/chat/completions", "/completions"})
 _STREAM_ENDS: Mapping[str, frozenset[str]] = {
     "/messages": frozenset({"message_stop"}),
-    "/responses": frozenset(
-        {"response.completed", "response.incomplete", "response.cancelled"}
-    ),
+    "/responses": frozenset({"response.completed", "response.incomplete", "response.cancelled"}),
 }
 _STREAMED = _CHOOSING | _STREAM_ENDS.keys()
 
@@ -377,8 +369,7 @@ _NAMES: Mapping[Cause, str] = {
         "account_deactivated"
     ),
     "model": (
-        "model_not_found model_not_available deploymentnotfound "
-        "unsupported_model no_such_model"
+        "model_not_found model_not_available deploymentnotfound unsupported_model no_such_model"
     ),
     "overload": ("overloaded_error server_overloaded overloaded"),
 }
@@ -526,9 +517,7 @@ def _named(value: Any) -> tuple[frozenset[str], str]:
     inner = error.get("innererror")
     if isinstance(inner, dict) and isinstance(inner.get("code"), str):
         names.add(inner["code"].lower())
-    words = next(
-        (error[name] for name in ("message", "msg", "detail") if error.get(name)), ""
-    )
+    words = next((error[name] for name in ("message", "msg", "detail") if error.get(name)), "")
     text = words if isinstance(words, str) else json.dumps(words)
     beside = error.get("metadata")  # of routers, with the words of whom they asked
     if isinstance(beside, dict) and isinstance(beside.get("raw"), str):

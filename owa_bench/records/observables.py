@@ -189,14 +189,7 @@ class Crew:
 NO_CAP = 0  # an episode without a ceiling on its roles
 NEAR = 17  # columns of `same_words`: bits by which near-duplicates may differ, 0 to 16
 EntryTable = TypeVar(
-    "EntryTable",
-    Beliefs,
-    Probes,
-    Revisions,
-    MemoryChanges,
-    Faults,
-    TrackingSamples,
-    ProjectDays,
+    "EntryTable", Beliefs, Probes, Revisions, MemoryChanges, Faults, TrackingSamples, ProjectDays
 )
 
 

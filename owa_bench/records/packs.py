@@ -24,13 +24,7 @@ import zstandard
 
 from owa_bench.canonical import sha256
 from owa_bench.errors import CheckFailure, RunDirectoryError, TraceError
-from owa_bench.records.frames import (
-    DecodingRoom,
-    frame_at,
-    open_regular,
-    padding,
-    weight_of,
-)
+from owa_bench.records.frames import DecodingRoom, frame_at, open_regular, padding, weight_of
 from owa_bench.records.layout import RunLayout
 
 FRAME_BYTES = 1 << 22

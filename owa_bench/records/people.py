@@ -185,9 +185,7 @@ def _refuse_more_persons(norms: HumanNorms) -> None:
     figures = (norms.families, norms.axes, norms.thresholds)
     for name, found in (pair for kind in figures for pair in kind.items()):
         if found.persons > most:
-            raise ValueError(
-                f"`{name}` is of {found.persons} persons, {most} are named"
-            )
+            raise ValueError(f"`{name}` is of {found.persons} persons, {most} are named")
 
 
 def terms_of_plan(plan: Plan) -> NormTerms:
@@ -234,10 +232,7 @@ def terms_fault(terms: NormTerms, other: NormTerms, *, whole: bool) -> str:
             return f"`{name}` {one}, and {two}"
     for family in sorted(shared):
         if terms.cells[family] != other.cells[family]:
-            return (
-                f"(tier, magnitude) of {family} {terms.cells[family]}, "
-                f"and {other.cells[family]}"
-            )
+            return f"(tier, magnitude) of {family} {terms.cells[family]}, and {other.cells[family]}"
     return ""
 
 

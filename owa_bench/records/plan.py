@@ -309,9 +309,7 @@ def arm_terms(plan: Plan, arm: Arm) -> str:
         for suite in plan.suites
     ]
     terms = [
-        (field, getattr(plan, field))
-        for field in Plan.__struct_fields__
-        if field not in NO_TERMS
+        (field, getattr(plan, field)) for field in Plan.__struct_fields__ if field not in NO_TERMS
     ]
     found = hashlib.sha256(_ENCODER.encode([suites, terms, arm_role(arm)]))
     own = (entry for entry in plan.entries if entry.arm == arm.name)

@@ -29,9 +29,7 @@ from owa_bench.records.toml import decode
 
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 # Hostings (docs/isolation.md) whose processes the harness cannot count.
-UNMEASURED = frozenset(
-    {"docker", "local address", "remote", "client", "person", "reader"}
-)
+UNMEASURED = frozenset({"docker", "local address", "remote", "client", "person", "reader"})
 INPUT, CACHED = "tokens_in", "tokens_cached"
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
@@ -86,9 +84,7 @@ def load(data: bytes) -> PriceCard:
     return card
 
 
-def episode_cost(
-    prices: PriceCard, events: Iterable[Event]
-) -> Mapping[Stream, int | None]:
+def episode_cost(prices: PriceCard, events: Iterable[Event]) -> Mapping[Stream, int | None]:
     """Return the cost of one episode by stream.
 
     Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced

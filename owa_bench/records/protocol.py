@@ -388,9 +388,7 @@ def _check_weights(protocol: Protocol) -> None:
     rule = "must hold a weight above 0"
     _check(sum(index.values()) > 0, "index.weights", dict(index), rule)
     _check(sum(robotics.values()) > 0, "robotics.weights", dict(robotics), rule)
-    _check(
-        abs(sum(blend) - 1) <= _SUM_ERROR, "telemetry.weights", blend, "must sum to 1"
-    )
+    _check(abs(sum(blend) - 1) <= _SUM_ERROR, "telemetry.weights", blend, "must sum to 1")
     _check(sum(stages) > 0, "revision.stage_weights", stages, rule)
 
 

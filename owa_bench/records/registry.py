@@ -121,11 +121,7 @@ def read_registry(data: bytes, name: str = "registry.toml") -> Registry:
 
 def _leads_to(root: x509.Certificate, reply: bytes, digest: str) -> bool:
     """Return whether a reply stamps a digest under a certificate of this root."""
-    from rfc3161_client import (
-        VerificationError,
-        VerifierBuilder,
-        decode_timestamp_response,
-    )
+    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 
     try:
         response = decode_timestamp_response(reply)

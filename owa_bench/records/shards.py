@@ -286,7 +286,5 @@ def _parsed(path: Path, frame: RawFrame) -> ShardFrame:
         if lines and lines[-1].startswith(_CLOSING):
             closing = msgspec.json.decode(lines.pop(), type=Closing)
     except msgspec.MsgspecError as error:
-        raise broken(
-            path, frame.offset, f"has a bad first or last line ({error})"
-        ) from error
+        raise broken(path, frame.offset, f"has a bad first or last line ({error})") from error
     return ShardFrame(frame.offset, frame.length, segment, tuple(lines), closing)

@@ -145,9 +145,7 @@ class ProjectDay(Event, frozen=True, kw_only=True, tag="project_day"):
 # --- self-revision: proposals, and changes the harness saw ----------------------------
 
 
-class Revision(
-    Event, frozen=True, kw_only=True, tag="revision", forbid_unknown_fields=True
-):
+class Revision(Event, frozen=True, kw_only=True, tag="revision", forbid_unknown_fields=True):
     """What an agent says of a change of itself: shown, and never measured.
 
     Of it R reads that there was a proposal, and in which episode; what changed is a

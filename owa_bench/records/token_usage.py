@@ -39,10 +39,7 @@ def usage_in(reply: Any) -> TokenUsage | None:
         if _count(usage.get(read)) is None:
             continue
         null = usage.get(written) is None  # of embeddings, or nothing was written
-        tokens_in, tokens_out = (
-            _count(usage[read]),
-            0 if null else _count(usage[written]),
-        )
+        tokens_in, tokens_out = (_count(usage[read]), 0 if null else _count(usage[written]))
         if tokens_in is None or tokens_out is None:
             return None
         cached = _cached(usage, read)
@@ -113,11 +110,7 @@ def _cached(usage: Mapping[str, Any], read: str) -> int:
     inner = details.get("cached_tokens") if isinstance(details, dict) else None
     named = (
         usage.get(name)
-        for name in (
-            "prompt_cache_hit_tokens",
-            "cache_read_input_tokens",
-            "cached_tokens",
-        )
+        for name in ("prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens")
     )
     return next((count for count in map(_count, (inner, *named)) if count), 0)
 

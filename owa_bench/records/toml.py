@@ -24,9 +24,7 @@ class TomlRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Base of what a TOML file holds: frozen, by keyword, no unknown field."""
 
 
-def decode(
-    data: bytes, record: type[RecordT], error: type[FieldError] = ProtocolError
-) -> RecordT:
+def decode(data: bytes, record: type[RecordT], error: type[FieldError] = ProtocolError) -> RecordT:
     """Return the record that TOML bytes hold.
 
     Args:
@@ -80,9 +78,7 @@ def _named(
     for key in keys:
         value = _step(value, key)
     if path.endswith("[...]") and isinstance(value, dict):
-        culprit = next(
-            (key for key in value if _breaks(document, keys, key, record)), ""
-        )
+        culprit = next((key for key in value if _breaks(document, keys, key, record)), "")
         keys, value = [*keys, culprit], value.get(culprit)
     named = _NAMED.search(rule)
     field = ".".join([*keys, named["name"]] if named else keys) or "file"
@@ -96,9 +92,7 @@ def _named(
     return error(field, value, f"must obey its rule ({rule})")
 
 
-def _breaks(
-    document: dict[str, Any], keys: list[str], key: str, record: type[Any]
-) -> bool:
+def _breaks(document: dict[str, Any], keys: list[str], key: str, record: type[Any]) -> bool:
     """Return whether the table at `keys` breaks its rule with `key` alone in it."""
     alone = copy.deepcopy(document)
     table: Any = alone

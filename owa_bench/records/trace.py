@@ -114,9 +114,7 @@ class Trace:
         """The terms of the episode; TraceError without any."""
         first = self.events[0] if self.events else None
         if not isinstance(first, EpisodeStart):
-            raise TraceError(
-                f"Attempt {self.leaf.attempt_id} does not begin with episode_start."
-            )
+            raise TraceError(f"Attempt {self.leaf.attempt_id} does not begin with episode_start.")
         return first
 
     @property
@@ -124,9 +122,7 @@ class Trace:
         """The result of the episode; TraceError without any."""
         last = self.events[-1] if self.events else None
         if not isinstance(last, EpisodeEnd):
-            raise TraceError(
-                f"Attempt {self.leaf.attempt_id} does not close with episode_end."
-            )
+            raise TraceError(f"Attempt {self.leaf.attempt_id} does not close with episode_end.")
         return last
 
     def of(self, kind: type[EventT]) -> Iterator[EventT]:
@@ -150,13 +146,7 @@ def leaf_bytes(leaf: Leaf) -> bytes:
 
     Where the frames lie is left out, so that a shard may be copied or re-packed.
     """
-    parts = (
-        leaf.attempt_id,
-        leaf.status,
-        str(leaf.count),
-        leaf.head,
-        leaf.memory or "",
-    )
+    parts = (leaf.attempt_id, leaf.status, str(leaf.count), leaf.head, leaf.memory or "")
     return "|".join(parts).encode()
 
 
@@ -175,9 +165,7 @@ def replay_line(event: Event) -> bytes | None:
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):
-        event = msgspec.structs.replace(
-            event, attempt=0, hosting="", root="", worker_deaths=0
-        )
+        event = msgspec.structs.replace(event, attempt=0, hosting="", root="", worker_deaths=0)
     elif isinstance(event, EpisodeEnd):
         reason = "" if event.outcome in _AGENT_REASONS else event.reason
         event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)

@@ -86,9 +86,7 @@ class ValidationArm(NamedTuple):
 def sign_names() -> tuple[str, ...]:
     """Return the names of the package's own sign files."""
     names = (entry.name for entry in files(_FOLDER).iterdir())
-    return tuple(
-        sorted(name.removesuffix(".toml") for name in names if is_sign_file(name))
-    )
+    return tuple(sorted(name.removesuffix(".toml") for name in names if is_sign_file(name)))
 
 
 def is_sign_file(name: str) -> bool:
@@ -152,9 +150,7 @@ def arm_of(agent: str, turned: Sequence[tuple[str, str, str]]) -> ValidationArm:
     'agentic-depth-4'
     """
     doses = tuple((knob, dose) for knob, dose, first in turned if dose != first)
-    return ValidationArm(
-        "-".join([agent, *(w for d in doses for w in d)]), agent, doses
-    )
+    return ValidationArm("-".join([agent, *(w for d in doses for w in d)]), agent, doses)
 
 
 def knob_arms(knob: KnobDesign) -> tuple[ValidationArm, ...]:
@@ -163,19 +159,14 @@ def knob_arms(knob: KnobDesign) -> tuple[ValidationArm, ...]:
     return tuple(arm_of(knob.agent, [(knob.name, d, first)]) for d in knob.doses)
 
 
-def crossed_arms(
-    crossed: CrossedDesign | None,
-) -> tuple[tuple[ValidationArm, ...], ...]:
+def crossed_arms(crossed: CrossedDesign | None) -> tuple[tuple[ValidationArm, ...], ...]:
     """Return the arms of a crossed design, a row for each dose of autonomy."""
     if crossed is None:
         return ()
     one, other = crossed.autonomy, crossed.depth
     return tuple(
         tuple(
-            arm_of(
-                crossed.agent,
-                [(one.knob, a, one.doses[0]), (other.knob, b, other.doses[0])],
-            )
+            arm_of(crossed.agent, [(one.knob, a, one.doses[0]), (other.knob, b, other.doses[0])])
             for b in other.doses
         )
         for a in one.doses

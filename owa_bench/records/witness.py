@@ -121,9 +121,7 @@ def read_time_stamp(reply: bytes) -> TimeStamp:
     try:
         response = decode_timestamp_response(reply)
         if response.status not in _GRANTED:
-            raise CheckFailure(
-                f"The time-stamping service refused, PKI status {response.status}."
-            )
+            raise CheckFailure(f"The time-stamping service refused, PKI status {response.status}.")
         token = response.tst_info
     except ValueError as error:
         raise CheckFailure(f"The bytes are not an RFC 3161 reply: {error}.") from error

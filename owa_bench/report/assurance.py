@@ -136,9 +136,7 @@ def assess(
             name=name,
             text=text,
             met=met and place <= cap,
-            evidence=f"{evidence}; {why}"
-            if place > cap and (met or hosted)
-            else evidence,
+            evidence=f"{evidence}; {why}" if place > cap and (met or hosted) else evidence,
         )
         for place, ((name, text), (met, evidence)) in enumerate(
             zip(_TEXTS, conditions, strict=True)
@@ -199,9 +197,7 @@ def submission_words(bundle: Bundle) -> str:
     )
 
 
-def witnesses(
-    bundle: Bundle, registry: Registry | None = None
-) -> tuple[AttestationCheck, ...]:
+def witnesses(bundle: Bundle, registry: Registry | None = None) -> tuple[AttestationCheck, ...]:
     """Return every witness of the plan, checked against it.
 
     Args:
@@ -215,9 +211,7 @@ def witnesses(
     return tuple(_check_witness(bundle, registry, path) for path in paths)
 
 
-def receipts(
-    bundle: Bundle, registry: Registry | None = None
-) -> tuple[AttestationCheck, ...]:
+def receipts(bundle: Bundle, registry: Registry | None = None) -> tuple[AttestationCheck, ...]:
     """Return every signed replay, checked against the run.
 
     Args:
@@ -242,9 +236,7 @@ def _read_receipt(path: Path) -> Receipt:
     return receipt
 
 
-def _check_witness(
-    bundle: Bundle, registry: Registry | None, path: Path
-) -> AttestationCheck:
+def _check_witness(bundle: Bundle, registry: Registry | None, path: Path) -> AttestationCheck:
     try:
         record = msgspec.json.decode(path.read_bytes(), type=Witness)
     except (OSError, msgspec.DecodeError) as error:
@@ -289,9 +281,7 @@ def _unnamed(registry: Registry, key: str) -> str:
     return f"is signed by key {signer}, which {registry.name!r} does not name"
 
 
-def _check_receipt(
-    bundle: Bundle, registry: Registry | None, path: Path
-) -> AttestationCheck:
+def _check_receipt(bundle: Bundle, registry: Registry | None, path: Path) -> AttestationCheck:
     try:
         receipt = _read_receipt(path)
     except (OSError, CheckFailure, ValueError) as error:

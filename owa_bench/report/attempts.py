@@ -81,9 +81,7 @@ def replay_digest(events: Iterable[AnyEvent]) -> str:
     return digest.hexdigest()
 
 
-def read_attempt(
-    folder: Path, frames: Sequence[TraceFrame], plan_digest: str
-) -> RecordedAttempt:
+def read_attempt(folder: Path, frames: Sequence[TraceFrame], plan_digest: str) -> RecordedAttempt:
     """Return the attempt that its frames hold.
 
     Args:

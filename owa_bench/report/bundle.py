@@ -17,32 +17,17 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
-from owa_bench.records.bounds import (
-    MOST_FAULTS,
-    lines_of,
-    read_document,
-    refuse_hostile_files,
-)
+from owa_bench.records.bounds import MOST_FAULTS, lines_of, read_document, refuse_hostile_files
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
-from owa_bench.records.people import (
-    HumanNorms,
-    read_norms,
-    refuse_other_terms,
-    unattended,
-)
+from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms, unattended
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
 from owa_bench.records.registry import Registry, read_registry
-from owa_bench.records.shards import (
-    ShardIndex,
-    TraceFrame,
-    index_shards,
-    is_attempt_id,
-)
+from owa_bench.records.shards import ShardIndex, TraceFrame, index_shards, is_attempt_id
 from owa_bench.report.attempts import (
     RecordedAttempt,
     failed_end,
@@ -254,13 +239,9 @@ def read(run_dir: Path) -> Bundle:
 def _refuse_no_run(layout: RunLayout) -> None:
     """Refuse a folder without a plan, whatever else it holds."""
     if not layout.root.is_dir():
-        raise RunDirectoryError(
-            f"A run directory must exist, got {layout.root}. {_FIX}"
-        )
+        raise RunDirectoryError(f"A run directory must exist, got {layout.root}. {_FIX}")
     if not layout.plan.exists():
-        raise RunDirectoryError(
-            f"{layout.root} is no run directory: it holds no plan.json. {_FIX}"
-        )
+        raise RunDirectoryError(f"{layout.root} is no run directory: it holds no plan.json. {_FIX}")
 
 
 def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
@@ -271,9 +252,7 @@ def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
     except (msgspec.ValidationError, OwaError) as error:
         wrong = str(error)
     if wrong:
-        raise RunDirectoryError(
-            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
-        )
+        raise RunDirectoryError(f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}.")
     return plan
 
 
@@ -302,9 +281,7 @@ def _index_shards(
     return frames, shards, tuple(faults)
 
 
-def _recorded_leaves(
-    layout: RunLayout,
-) -> tuple[tuple[trace.Leaf, ...], tuple[str, ...]]:
+def _recorded_leaves(layout: RunLayout) -> tuple[tuple[trace.Leaf, ...], tuple[str, ...]]:
     """Return the lines of `leaves.jsonl`, and the faults of those that are no leaf.
 
     A last line without its newline was cut off by a crash and is left out.

@@ -23,12 +23,7 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle, read
-from owa_bench.scoring.comparison import (
-    COST,
-    PairedFigure,
-    outcomes_of,
-    paired_figures,
-)
+from owa_bench.scoring.comparison import COST, PairedFigure, outcomes_of, paired_figures
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.sample import Sample, sample_of
 
@@ -162,9 +157,7 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
     ]
     left = ""
     if any(comparison.unshared):
-        left = " Played by one of them alone, and left out: {} and {}.".format(
-            *comparison.unshared
-        )
+        left = " Played by one of them alone, and left out: {} and {}.".format(*comparison.unshared)
     bare = [row.interval for row in comparison.figures if row.interval.low is None]
     why = f" Missing intervals: {bare[0].reason}." if bare else ""
     columns = ("measure", "pairs of", "pairs", "tasks", "first", "second")
@@ -212,9 +205,7 @@ def _episodes(side: ComparedArm) -> _Episodes:
     return _Episodes(replace(sample, table=scored), rows, terms)
 
 
-def _started(
-    traces: Iterable[Trace], arm: str, starts: dict[str, EpisodeStart]
-) -> Iterator[Trace]:
+def _started(traces: Iterable[Trace], arm: str, starts: dict[str, EpisodeStart]) -> Iterator[Trace]:
     """Yield the traces of an arm; keep the first event of each."""
     for trace in traces:
         if trace.start.arm == arm:

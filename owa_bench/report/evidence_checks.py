@@ -23,9 +23,7 @@ from owa_bench.report.integrity_checks import (
 _PARTS = ("plan_envelope", "shards", "leaves", "protocol", "price_card")
 
 
-def check_evidence(
-    bundle: Bundle, public: bytes | None = None
-) -> tuple[CheckResult, ...]:
+def check_evidence(bundle: Bundle, public: bytes | None = None) -> tuple[CheckResult, ...]:
     """Return every check of the evidence.
 
     Args:
@@ -156,9 +154,7 @@ def _cost(bundle: Bundle, faults: list[str]) -> CheckResult:
     return check_result("cost", messages, "meters agree with the events they meter")
 
 
-def _days(
-    bundle: Bundle, leaves: tuple[Leaf, ...], key: bytes
-) -> Iterator[CheckResult]:
+def _days(bundle: Bundle, leaves: tuple[Leaf, ...], key: bytes) -> Iterator[CheckResult]:
     """Yield whether every day was signed as the shards have it; nothing without days.
 
     A day's root is over the attempts it lists, and it lists all that count up to it.
@@ -192,9 +188,7 @@ def _day_faults(
     attempts = set(signed.attempts)
     included = [leaf for leaf in leaves if leaf.attempt_id in attempts]
     complete = {
-        leaf.attempt_id
-        for leaf in leaves
-        if leaf.index in entries and leaf.status == "complete"
+        leaf.attempt_id for leaf in leaves if leaf.index in entries and leaf.status == "complete"
     }
     if late := complete - attempts:
         yield f"{len(late)} of its attempts were made after it was signed"

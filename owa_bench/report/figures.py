@@ -104,8 +104,7 @@ def _label_rows(plot: Axes, names: Sequence[str]) -> None:
 def _legend_handles(plot: Axes, series: Sequence[ArmSeries]) -> list[Line2D]:
     """Return a legend entry for each agent, in its colour: an empty line."""
     return [
-        plot.plot([], [], "o-", color=arm_colour(one.place), label=one.arm)[0]
-        for one in series
+        plot.plot([], [], "o-", color=arm_colour(one.place), label=one.arm)[0] for one in series
     ]
 
 
@@ -328,9 +327,7 @@ def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
             for curve in one.data:
                 _draw_difference(plot, one, curve, names.index(curve.name), len(series))
         largest = {
-            curve.name: f"{curve.name}, {curve.x[-1]:g}"
-            for one in series
-            for curve in one.data
+            curve.name: f"{curve.name}, {curve.x[-1]:g}" for one in series for curve in one.data
         }
         _label_rows(plot, [largest[name] for name in names])
         plot.set(xlim=(-1.04, 1.04), xlabel="Q drifted minus Q clean")
@@ -343,9 +340,7 @@ def _panel(plot: Axes, series: Sequence[ArmSeries], *, first: bool) -> None:
     for one in series:
         _draw_curve(plot, one)
     data: Curve = series[0].data
-    realised = [
-        (x, y) for x, y in zip(data.x, data.beside, strict=False) if y is not None
-    ]
+    realised = [(x, y) for x, y in zip(data.x, data.beside, strict=False) if y is not None]
     plot.plot(*np.reshape(realised, (-1, 2)).T, **_DOTTED)
     plot.set_title(data.name, fontsize=9, loc="left", color=INK)
     plot.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
@@ -355,9 +350,7 @@ def _panel(plot: Axes, series: Sequence[ArmSeries], *, first: bool) -> None:
         plot.set_ylabel("Q")
 
 
-def _draw_difference(
-    plot: Axes, one: ArmSeries, curve: Curve, row: int, count: int
-) -> None:
+def _draw_difference(plot: Axes, one: ArmSeries, curve: Curve, row: int, count: int) -> None:
     """Draw one agent's difference at a curve's largest magnitude."""
     value, low, high = curve.y[-1], curve.low[-1], curve.high[-1]
     if value is None:
@@ -374,6 +367,4 @@ def _legend_above(figure: Figure, series: Sequence[ArmSeries]) -> None:
     handles = _legend_handles(plot, series)
     beside = series[0].data.beside_label or "realised"
     handles += plot.plot([], [], **_DOTTED, label=beside)
-    figure.legend(
-        handles=handles, loc="upper left", ncols=4, handlelength=1.4, borderaxespad=0.1
-    )
+    figure.legend(handles=handles, loc="upper left", ncols=4, handlelength=1.4, borderaxespad=0.1)

@@ -11,13 +11,7 @@ from typing import NamedTuple
 from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
 from owa_bench.records.event_base import VOLATILE_METERS
-from owa_bench.records.plan import (
-    MAX_FAILURES,
-    Budget,
-    Plan,
-    PlanEntry,
-    supervisor_budget,
-)
+from owa_bench.records.plan import MAX_FAILURES, Budget, Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import PLAYED, Leaf
 from owa_bench.records.witness import seed_nonce
 from owa_bench.report.attempts import INSTANCE_TERMS, TERMS, RecordedAttempt

@@ -130,9 +130,7 @@ def _member_apart(run: Path, registry: Registry, evaluator: bytes | None) -> _Me
     """Return what a run directory gives, read by a process with limits."""
     forks = multiprocessing.get_context("fork")
     receiver, sender = forks.Pipe(duplex=False)
-    child = forks.Process(
-        target=_send_member, args=(sender, run, registry, evaluator), daemon=True
-    )
+    child = forks.Process(target=_send_member, args=(sender, run, registry, evaluator), daemon=True)
     child.start()
     sender.close()
     try:
@@ -177,9 +175,7 @@ def _member(run: Path, registry: Registry, evaluator: bytes | None) -> _Member:
         return _Member(digest, refused=f"it cannot be judged: {error_line(error)}")
 
 
-def _rows(
-    bundle: Bundle, registry: Registry, evaluator: bytes | None
-) -> Iterator[BoardRow]:
+def _rows(bundle: Bundle, registry: Registry, evaluator: bytes | None) -> Iterator[BoardRow]:
     """Yield the rows of a run; CheckFailure says why it gives none."""
     plan, run = bundle.plan, bundle.layout.root
     if words := _unfit(plan, registry, evaluator):
@@ -197,9 +193,7 @@ def _rows(
     public = bytes.fromhex(plan.public_key)
     checks = verify.verify(run, public, evaluator, registry)
     _refuse_broken([*checks, *verify.recompute(run)])
-    assurance = assess(
-        bundle, checks, signed=True, verifier=evaluator, registry=registry
-    )
+    assurance = assess(bundle, checks, signed=True, verifier=evaluator, registry=registry)
     if assurance.level < LEAST:
         short = assurance.rungs[assurance.level + 1]
         raise CheckFailure(
@@ -265,12 +259,7 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
         success=success,
         cost=cost,
         axes=tuple(
-            (
-                axis.symbol,
-                Figure(
-                    axis.value, axis.tasks_like_these.low, axis.tasks_like_these.high
-                ),
-            )
+            (axis.symbol, Figure(axis.value, axis.tasks_like_these.low, axis.tasks_like_these.high))
             for axis in verdict.axes
         ),
         submitter=whose.submitter or f"key {key_id(bytes.fromhex(plan.public_key))}",

@@ -61,9 +61,7 @@ def make_norms(
     runs = tuple(_person(bundle) for bundle in bundles)
     for place, run in enumerate(runs):
         if run.person in {other.person for other in runs[:place]}:
-            raise UsageError(
-                f"A person counts once, got two runs of `{run.person}`: give one."
-            )
+            raise UsageError(f"A person counts once, got two runs of `{run.person}`: give one.")
     figures = [arm_figures(b.plan, b.traces(), b.protocol, b.prices) for b in bundles]
     level = bundles[0].protocol.statistics.level
     base, floor = (None, {})
@@ -72,9 +70,7 @@ def make_norms(
         _refuse_other_terms(bundles[0], base)
         if len(base.plan.arms) != 1:
             raise UsageError(f"A baseline is a run of one agent, got {baseline}.")
-        floor = dict(
-            arm_figures(base.plan, base.traces(), base.protocol, base.prices).axes
-        )
+        floor = dict(arm_figures(base.plan, base.traces(), base.protocol, base.prices).axes)
     raws = [{s: raw for s, (raw, *_) in one.axes.items()} for one in figures]
     return HumanNorms(
         group=group,
@@ -103,14 +99,11 @@ def sealed_norms(norms: HumanNorms, key: Ed25519PrivateKey) -> bytes:
     return seal(NORMS_TYPE, canonical_json(signed), key)
 
 
-def _figures(
-    persons: Sequence[Mapping[str, float]], level: float
-) -> dict[str, NormFigure]:
+def _figures(persons: Sequence[Mapping[str, float]], level: float) -> dict[str, NormFigure]:
     """Return the figure of every quantity over the persons that have it."""
     names = sorted({name for one in persons for name in one})
     return {
-        name: norm_figure([one[name] for one in persons if name in one], level)
-        for name in names
+        name: norm_figure([one[name] for one in persons if name in one], level) for name in names
     }
 
 
@@ -124,9 +117,7 @@ def _verified(run_dir: Path) -> Bundle:
 
 
 def _refuse_other_terms(first: Bundle, other: Bundle) -> None:
-    fault = terms_fault(
-        terms_of_plan(first.plan), terms_of_plan(other.plan), whole=True
-    )
+    fault = terms_fault(terms_of_plan(first.plan), terms_of_plan(other.plan), whole=True)
     if fault:
         one, two = first.layout.root, other.layout.root
         raise UsageError(f"{one} and {two} must have the same terms, got {fault}.")
@@ -138,13 +129,9 @@ def _person(bundle: Bundle) -> PersonRun:
     spec = plan.arms[0].agent
     if len(plan.arms) != 1 or not spec.startswith((PERSON, SCRIPTED_PERSON)):
         names = ", ".join(arm.agent for arm in plan.arms)
-        raise UsageError(
-            f"{root} must be played by one person (`owa-bench play`), got {names}."
-        )
+        raise UsageError(f"{root} must be played by one person (`owa-bench play`), got {names}.")
     if None in bundle.counting_leaves:
-        raise UsageError(
-            f"{root} is not complete: go on with `owa-bench play --resume`."
-        )
+        raise UsageError(f"{root} is not complete: go on with `owa-bench play --resume`.")
     seen = sorted(_begun_twice(bundle))
     if seen:
         raise UsageError(

@@ -41,12 +41,8 @@ NOT_PLAYED = "not played"
 NO_BUDGET = "not played: budget"
 _REFUSALS = frozenset({401, 402, 403, 404})  # of a key, a quota or a model's name
 _OWN_ACT = frozenset({"finished", "declared infeasible"})
-_LOST = frozenset(
-    {MISSING, STOPPED}
-)  # through the provider: never a failure of its own
-_BROKEN = frozenset(
-    {*set(_NAMES.values()) - _OWN_ACT, PROVIDER, NOT_PLAYED, NO_BUDGET, *_LOST}
-)
+_LOST = frozenset({MISSING, STOPPED})  # through the provider: never a failure of its own
+_BROKEN = frozenset({*set(_NAMES.values()) - _OWN_ACT, PROVIDER, NOT_PLAYED, NO_BUDGET, *_LOST})
 
 
 class OutcomeCount(msgspec.Struct, frozen=True):
@@ -178,9 +174,7 @@ class _Ending(NamedTuple):
     reason: str
 
 
-def arm_outcomes(
-    bundle: Bundle, costs: dict[str, int | None]
-) -> tuple[ArmOutcomes, ...]:
+def arm_outcomes(bundle: Bundle, costs: dict[str, int | None]) -> tuple[ArmOutcomes, ...]:
     """Return the outcomes of every arm.
 
     Args:
@@ -206,9 +200,7 @@ def arm_outcomes(
             ending = _Ending(attempt.attempt_id, kind, reason)
             failed[attempt.leaf.index].append(ending)
     counted = {
-        trace.leaf.index: _CountedEpisode(
-            trace.start, trace.end.success, _was_helped(trace)
-        )
+        trace.leaf.index: _CountedEpisode(trace.start, trace.end.success, _was_helped(trace))
         for trace in bundle.traces()
     }
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
@@ -232,15 +224,11 @@ def arm_outcomes(
 def _is_outage(sequence: Sequence[Event]) -> bool:
     """Return whether a plain question, asked within a minute, was unanswered too."""
     asked = [event for event in sequence if isinstance(event, PlainQuestion)]
-    return bool(asked) and all(
-        not one.answered and one.late_s <= SAME_MINUTE_S for one in asked
-    )
+    return bool(asked) and all(not one.answered and one.late_s <= SAME_MINUTE_S for one in asked)
 
 
 def _endings_of(
-    planned: Sequence[int],
-    endings: Mapping[int, _Ending],
-    failed: Mapping[int, Sequence[_Ending]],
+    planned: Sequence[int], endings: Mapping[int, _Ending], failed: Mapping[int, Sequence[_Ending]]
 ) -> list[_Ending]:
     """Return how each planned episode of an arm ended.
 
@@ -345,7 +333,5 @@ def _of_arm(
         commonest=commonest,
         lost=LostEpisodes(len(lost), lost[0].reason) if lost else msgspec.UNSET,
         answering=models or msgspec.UNSET,
-        provider=ProviderFailures(len(provider), sum(provider))
-        if provider
-        else msgspec.UNSET,
+        provider=ProviderFailures(len(provider), sum(provider)) if provider else msgspec.UNSET,
     )

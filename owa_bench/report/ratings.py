@@ -69,9 +69,7 @@ def _text(trace: Trace, rubric: Rubric) -> str:
             continue
         if isinstance(call, dict) and call.get("tool") == rubric.tool:
             arguments = call.get("arguments")
-            answer = (
-                arguments.get(rubric.argument) if isinstance(arguments, dict) else ""
-            )
+            answer = arguments.get(rubric.argument) if isinstance(arguments, dict) else ""
             return answer.strip() if isinstance(answer, str) else ""
     return ""
 
@@ -97,9 +95,7 @@ def ratings_of(bundle: Bundle) -> tuple[RaterScores, ...]:
     attempts = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     for path, ratings in zip(paths, entries, strict=True):
         if ratings.evidence_root != bundle.evidence_root:
-            raise UsageError(
-                f"{path} rates another run, or this one before it changed."
-            )
+            raise UsageError(f"{path} rates another run, or this one before it changed.")
         if path.name != f"{ratings.rater}.dsse.json":
             raise UsageError(f"{path} must be named after its rater, {ratings.rater}.")
         if ratings.rubric != entries[0].rubric:

@@ -39,9 +39,7 @@ _DOSE_CAPTION = (
     "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
     " episodes of the run's own calendar in which it struck, so the rest drifted too."
 )
-_GAPS_CAPTION = (
-    "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
-)
+_GAPS_CAPTION = "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
 _AXES_CAPTION = (
     "Axes, normalised. Thick line: same tasks, new seeds. Thin line: tasks like these"
     " (gates read this one). Both 95 percent."
@@ -103,11 +101,7 @@ def render_page(bundle: Bundle, report: Report) -> bytes:
 
 
 def render(
-    report: Report,
-    *,
-    protocol_text: str,
-    price_text: str,
-    images: Sequence[PageImage] = (),
+    report: Report, *, protocol_text: str, price_text: str, images: Sequence[PageImage] = ()
 ) -> str:
     """Return the page as text.
 
@@ -165,9 +159,7 @@ def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
         text = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
         blocks.append(_block(name, figures.curve_figure(curves), text))
     placed = list(enumerate(verdicts))
-    frontiers = [
-        ArmSeries(v.arm, i, v.frontier) for i, v in placed if v.frontier.demand
-    ]
+    frontiers = [ArmSeries(v.arm, i, v.frontier) for i, v in placed if v.frontier.demand]
     if frontiers:
         svg = figures.frontier_figure(frontiers)
         blocks.append(_block("delegability frontier", svg, _FRONTIER_CAPTION))
@@ -177,9 +169,7 @@ def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     return blocks
 
 
-def _series(
-    verdicts: Sequence[score.AgentVerdict], panel: str, name: str
-) -> list[ArmSeries]:
+def _series(verdicts: Sequence[score.AgentVerdict], panel: str, name: str) -> list[ArmSeries]:
     """Return every agent's curve of a name in a panel."""
     return [
         ArmSeries(v.arm, place, curve)
@@ -216,9 +206,7 @@ def _block(name: str, svg: str, caption: str) -> FigureBlock:
 
 def _terms(run: RunFacts) -> list[tuple[str, str]]:
     """Return the terms of the run as lines for reading."""
-    arms = "; ".join(
-        f"{arm} = {agent} ({print_[:12]})" for arm, agent, print_ in run.arms
-    )
+    arms = "; ".join(f"{arm} = {agent} ({print_[:12]})" for arm, agent, print_ in run.arms)
     nonce = run.verifier_nonce or "none: seed grinding is not excluded"
     transcripts = "kept" if run.transcripts else "not kept: blobs are digests only"
     return [

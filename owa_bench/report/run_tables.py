@@ -313,9 +313,7 @@ _AS_SCORED = (
 )
 
 
-def _episode_rows(
-    table: Observables, starts: dict[str, _Terms]
-) -> Iterator[EpisodeRow]:
+def _episode_rows(table: Observables, starts: dict[str, _Terms]) -> Iterator[EpisodeRow]:
     """Yield the rows of a table of observables."""
     columns = {name: getattr(table, name).tolist() for name in _AS_SCORED}
     for i, attempt in enumerate(table.attempt.tolist()):

@@ -268,9 +268,7 @@ def _rows(bundle: Bundle, parts: SiteParts) -> Iterator[AttemptRow]:
         yield msgspec.structs.replace(row, part=part, state=state)
 
 
-def _row(
-    attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
-) -> AttemptRow:
+def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard) -> AttemptRow:
     """Return an attempt's row, its part and state left open."""
     last = attempt.events[-1]
     end = last if isinstance(last, events.EpisodeEnd) else None
@@ -298,16 +296,9 @@ def _row(
     )
 
 
-def _page(
-    bundle: Bundle, rows: list[AttemptRow], firsts: list[int], *, live: bool
-) -> str:
+def _page(bundle: Bundle, rows: list[AttemptRow], firsts: list[int], *, live: bool) -> str:
     """Return the page, which holds the list; its script reads the parts."""
-    data = {
-        "columns": AttemptRow.__struct_fields__,
-        "rows": rows,
-        "firsts": firsts,
-        "live": live,
-    }
+    data = {"columns": AttemptRow.__struct_fields__, "rows": rows, "firsts": firsts, "live": live}
     script = own_file("site.js")
     digest = hashlib.sha256(script.encode()).digest()
     return _template().render(

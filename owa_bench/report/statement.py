@@ -62,9 +62,7 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
                 "a crash left it so, `owa-bench run --resume --out DIR` mends it."
             )
     registry = bundle.registry
-    assessment = assurance.assess(
-        bundle, checks, signed=key is not None, registry=registry
-    )
+    assessment = assurance.assess(bundle, checks, signed=key is not None, registry=registry)
     report = compose(bundle, assessment)
     html = render_page(bundle, report)
     report = msgspec.structs.replace(report, page=sha256(html))
@@ -100,16 +98,12 @@ def add_registry(run_dir: Path, path: Path) -> None:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise FieldError(
-            "--registry", str(path), f"must be a file ({error})"
-        ) from error
+        raise FieldError("--registry", str(path), f"must be a file ({error})") from error
     read_registry(data, path.name)
     write_atomically(read(run_dir).layout.registry, data)
 
 
-def publish(
-    layout: RunLayout, report: Report, html: bytes, key: Ed25519PrivateKey | None
-) -> None:
+def publish(layout: RunLayout, report: Report, html: bytes, key: Ed25519PrivateKey | None) -> None:
     """Write page, figures and signed statement of a report, each in one step.
 
     Args:
@@ -145,8 +139,7 @@ def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
     return {
         "_type": IN_TOTO,
         "subject": [
-            {"name": name, "digest": {"sha256": digest}}
-            for name, digest in subjects.items()
+            {"name": name, "digest": {"sha256": digest}} for name, digest in subjects.items()
         ],
         "predicateType": PREDICATE,
         "predicate": json.loads(canonical_json(report)),
@@ -166,10 +159,7 @@ def input_digests(layout: RunLayout) -> dict[str, str]:
     """Return the SHA-256 of what the report read beside the events, by file name."""
     return {
         path.relative_to(layout.root).as_posix(): sha256(path.read_bytes())
-        for path in (
-            *(layout.registry, layout.norms),
-            *sorted(layout.ratings.glob("*.dsse.json")),
-        )
+        for path in (*(layout.registry, layout.norms), *sorted(layout.ratings.glob("*.dsse.json")))
         if path.is_file()
     }
 

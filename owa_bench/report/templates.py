@@ -201,9 +201,7 @@ def missing_reason(index: score.IndexScore, verdict: score.AgentVerdict) -> str:
 def format_details(value: object) -> str:
     """Return nested details in one line of plain words."""
     if isinstance(value, Mapping):
-        return "; ".join(
-            f"{key}: {format_details(part)}" for key, part in value.items()
-        )
+        return "; ".join(f"{key}: {format_details(part)}" for key, part in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(format_details(part) for part in value)
     return format_value(value)

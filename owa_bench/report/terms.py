@@ -59,9 +59,7 @@ def own_terms(plan: Plan) -> str:
     if plan.battery_digest != _shipped("batteries").get(plan.battery):
         theirs.append(f"battery {plan.battery}")
     elif other := _other_entries(plan, _asked_by_role().get(plan.battery, {})):
-        theirs.append(
-            f"what is asked under the name of battery {plan.battery}: {other}"
-        )
+        theirs.append(f"what is asked under the name of battery {plan.battery}: {other}")
     return " and ".join(theirs)
 
 
@@ -160,8 +158,7 @@ def _weights(judgement: Judgement, protocol: Protocol) -> str:
     rules = protocol.index
     weights = ", ".join(f"{s} {w:.3g}" for s, w in rules.weights.items())
     indices = "; ".join(
-        f"{verdict.arm}: {_both_weightings(verdict, protocol)}"
-        for verdict in judgement.verdicts
+        f"{verdict.arm}: {_both_weightings(verdict, protocol)}" for verdict in judgement.verdicts
     )
     return f"{weights}; gamma {rules.gamma:g}. AAI published, equal: {indices}"
 
@@ -176,8 +173,7 @@ def _both_weightings(verdict: AgentVerdict, protocol: Protocol) -> str:
     values = [np.array([axes[symbol]], dtype=float) for symbol in used]
     published = [w for w in protocol.index.weights.values() if w > 0]
     one, equal = (
-        figure(float(composite(values, weights)[0]))
-        for weights in (published, [1.0] * len(used))
+        figure(float(composite(values, weights)[0])) for weights in (published, [1.0] * len(used))
     )
     return f"{one}, {equal}"
 

@@ -9,12 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from owa_bench.records.validation import AXES
-from owa_bench.records.validation_result import (
-    ArmValues,
-    KnobResponse,
-    MatrixCell,
-    Validation,
-)
+from owa_bench.records.validation_result import ArmValues, KnobResponse, MatrixCell, Validation
 from owa_bench.report import figures
 from owa_bench.report.figures import INK, LINE, MUTED, arm_colour
 
@@ -47,9 +42,7 @@ def matrix_figure(validation: Validation) -> str:
         return figures.to_svg(figure, "Effect of every knob on every axis")
 
 
-def _matrix_cell(
-    plot: Axes, place: tuple[int, int], cell: MatrixCell, *, own: bool
-) -> None:
+def _matrix_cell(plot: Axes, place: tuple[int, int], cell: MatrixCell, *, own: bool) -> None:
     """Draw a cell: opacity by size, colour by direction, a frame on the own axis."""
     x, y = place
     value = cell.effect.value
@@ -63,11 +56,7 @@ def _matrix_cell(
     if own:
         frame = Rectangle(corner, width, height, fill=False, edgecolor=INK, lw=1.4)
         plot.add_patch(frame)
-    text = (
-        "no evidence"
-        if value is None
-        else f"{_signed_text(value)}{_MARKS[cell.verdict]}"
-    )
+    text = "no evidence" if value is None else f"{_signed_text(value)}{_MARKS[cell.verdict]}"
     plot.text(
         *place,
         text,
@@ -145,9 +134,7 @@ def _label_lines(plot: Axes, cells: Sequence[MatrixCell], own: str, x: float) ->
         heights[i] = min(heights[i], above, 1.0) if over else heights[i]
     for (_, axis), y in zip(rows, heights, strict=True):
         colour, weight = (_OWN, "bold") if axis == own else (MUTED, "normal")
-        plot.text(
-            x, y, axis, fontsize=7.5, va="center", color=colour, fontweight=weight
-        )
+        plot.text(x, y, axis, fontsize=7.5, va="center", color=colour, fontweight=weight)
 
 
 def agents_figure(arms: Sequence[ArmValues], named: Sequence[str]) -> str:

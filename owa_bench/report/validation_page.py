@@ -15,12 +15,7 @@ from markupsafe import Markup
 from owa_bench.canonical import sha256
 from owa_bench.errors import FieldError
 from owa_bench.records.validation import AXES, load_signs
-from owa_bench.records.validation_result import (
-    AxisCorrelation,
-    Bounded,
-    KnobResponse,
-    Validation,
-)
+from owa_bench.records.validation_result import AxisCorrelation, Bounded, KnobResponse, Validation
 from owa_bench.report import validation_figures
 from owa_bench.report.bundle import read
 from owa_bench.report.statement import write_atomically

@@ -11,14 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.canonical import (
-    canonical_json,
-    has_signature,
-    key_id,
-    peek,
-    sha256,
-    unseal,
-)
+from owa_bench.canonical import canonical_json, has_signature, key_id, peek, sha256, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
 from owa_bench.records.bounds import decode_document
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
@@ -78,10 +71,7 @@ def verify(
 
 
 def _checks(
-    bundle: Bundle,
-    public: bytes | None,
-    verifier: bytes | None,
-    registry: Registry | None,
+    bundle: Bundle, public: bytes | None, verifier: bytes | None, registry: Registry | None
 ) -> Iterator[CheckResult]:
     """Yield every check of a run directory, in order."""
     checks = check_evidence(bundle, public)
@@ -103,10 +93,7 @@ def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
         )
     claimed = signed.report.assurance
     now = assurance.assess(
-        bundle,
-        check_evidence(bundle),
-        signed=claimed.level > 1,
-        registry=bundle.registry,
+        bundle, check_evidence(bundle), signed=claimed.level > 1, registry=bundle.registry
     )
     try:
         report = compose(bundle, claimed)
@@ -167,16 +154,12 @@ def _report_checks(
     yield from _attendance(bundle, registry)
     claimed = None if signed is None else signed.report.assurance
     is_signed = claimed is not None and claimed.level > 1
-    now = assurance.assess(
-        bundle, checks, signed=is_signed, verifier=verifier, registry=registry
-    )
+    now = assurance.assess(bundle, checks, signed=is_signed, verifier=verifier, registry=registry)
     if claimed is None:
         yield CheckResult("assurance", True, f"{now.name} now; {_NO_REPORT}")
     elif registry is None and bundle.registry is not None:
         # Nobody's word is taken; whether the run's own registry bears the claim is.
-        theirs = assurance.assess(
-            bundle, checks, signed=is_signed, registry=bundle.registry
-        )
+        theirs = assurance.assess(bundle, checks, signed=is_signed, registry=bundle.registry)
         held = _assurance_claim(claimed, theirs)
         words = f"{now.name} now; {claimed.name} when signed, by a registry that the "
         words += "run names: --registry names your own"
@@ -199,9 +182,7 @@ def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
         for stream, amount in verdict.cost_micro_usd.items()
         if costs.get(verdict.arm, {}).get(stream, 0) != amount
     ]
-    return check_result(
-        "signed cost", faults, "every agent's cost follows from its events"
-    )
+    return check_result("signed cost", faults, "every agent's cost follows from its events")
 
 
 def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:
@@ -215,9 +196,7 @@ def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:
     return costs
 
 
-def _signature(
-    bundle: Bundle, signed: SignedReport, public: bytes | None
-) -> CheckResult:
+def _signature(bundle: Bundle, signed: SignedReport, public: bytes | None) -> CheckResult:
     """Return whether the statement is signed, and report.json is what it says."""
     key = bytes.fromhex(bundle.plan.public_key) if public is None else public
     claimed = signed.report.assurance.name
@@ -262,9 +241,7 @@ def _trace_files(bundle: Bundle, signed: SignedReport) -> CheckResult:
     named = {n: d for n, d in signed.subjects.items() if n.startswith("trace/")}
     both = sorted(digests.keys() & named.keys())
     faults = [f"{n} is missing" for n in sorted(named.keys() - digests.keys())]
-    faults += [
-        f"{n} is not in the report" for n in sorted(digests.keys() - named.keys())
-    ]
+    faults += [f"{n} is not in the report" for n in sorted(digests.keys() - named.keys())]
     faults += [f"{n} is not as it was signed" for n in both if digests[n] != named[n]]
     return check_result("trace files", faults, f"{len(digests)} shards as signed")
 
@@ -301,14 +278,9 @@ def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
 
 def _witness(bundle: Bundle, registry: Registry | None) -> CheckResult:
     """Return whether every witness and receipt of the run holds."""
-    attestations = (
-        *assurance.witnesses(bundle, registry),
-        *assurance.receipts(bundle, registry),
-    )
+    attestations = (*assurance.witnesses(bundle, registry), *assurance.receipts(bundle, registry))
     if not attestations:
-        return skipped_check(
-            "witness", "nobody witnessed the plan: it could be rewritten"
-        )
+        return skipped_check("witness", "nobody witnessed the plan: it could be rewritten")
     texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in attestations]
     faults = [f"{one.file} {one.fault}" for one in attestations if one.fault]
     return check_result("witness", faults, "; ".join(texts))
@@ -344,9 +316,7 @@ def _assurance_claim(claimed: Assurance, now: Assurance) -> CheckResult:
         for level in now.rungs[_ATTESTED : claimed.level + 1]
         if not level.met
     ]
-    return check_result(
-        "assurance", faults, f"{now.name} now, {claimed.name} when signed"
-    )
+    return check_result("assurance", faults, f"{now.name} now, {claimed.name} when signed")
 
 
 def _figures(signed: SignedReport, report: Report) -> CheckResult:
@@ -358,9 +328,7 @@ def _figures(signed: SignedReport, report: Report) -> CheckResult:
         again[name] = then.get(name)
     where = first_difference(then, again)
     if where is None:
-        return CheckResult(
-            "recompute", True, "every figure equals the signed one exactly"
-        )
+        return CheckResult("recompute", True, "every figure equals the signed one exactly")
     return CheckResult("recompute", False, where)
 
 
@@ -381,10 +349,7 @@ def first_difference(signed: Any, again: Any, path: str = "") -> str | None:
     elif isinstance(signed, list) and isinstance(again, list):
         if len(signed) != len(again):
             return f"{path}: {len(signed)} entries signed, {len(again)} recomputed"
-        pairs = [
-            (_label(a, i), a, b)
-            for i, (a, b) in enumerate(zip(signed, again, strict=True))
-        ]
+        pairs = [(_label(a, i), a, b) for i, (a, b) in enumerate(zip(signed, again, strict=True))]
     else:
         same = signed == again and isinstance(signed, bool) == isinstance(again, bool)
         return None if same else f"{path}: signed {signed!r}, recomputed {again!r}"

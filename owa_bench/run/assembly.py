@@ -36,12 +36,7 @@ from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.instances import Instances, plain_instances
-from owa_bench.shells.seat_policy import (
-    ONE_READER,
-    SeatEnv,
-    SeatPolicy,
-    check_seat_policy,
-)
+from owa_bench.shells.seat_policy import ONE_READER, SeatEnv, SeatPolicy, check_seat_policy
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
 
@@ -108,10 +103,7 @@ def own_schedule(suite: Suite) -> EnumerableSchedule:
 
 
 def drift_step(
-    suite: str,
-    instance: Instance,
-    delta: float,
-    schedule: EnumerableSchedule | None = None,
+    suite: str, instance: Instance, delta: float, schedule: EnumerableSchedule | None = None
 ) -> int:
     """Return the drift step of a nominal magnitude for an instance.
 
@@ -300,9 +292,7 @@ def _generated(instance: Instance) -> World:
     return suite.generate(instance)
 
 
-def _possible(
-    schedule: Schedule, instance: Instance, world: World
-) -> tuple[DriftEvent, ...]:
+def _possible(schedule: Schedule, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
     """Return all that could have been applied to the instance."""
     if isinstance(schedule, EnumerableSchedule):
         return schedule.possible(instance, world)
@@ -311,11 +301,7 @@ def _possible(
 
 
 def _at_magnitude(
-    suite: str,
-    instances: Instances,
-    delta: float,
-    schedule: EnumerableSchedule | None,
-    seed: int,
+    suite: str, instances: Instances, delta: float, schedule: EnumerableSchedule | None, seed: int
 ) -> Instance:
     """Return the instance of a seed with the drift step that `delta` is for it."""
     plain = instances(seed)
@@ -402,8 +388,6 @@ def _with_effective_classes(
     if not isinstance(suite, HasEffectiveClass):
         return changes
     return [
-        msgspec.structs.replace(
-            change, effective=suite.effective_class(before, after, worlds[-1])
-        )
+        msgspec.structs.replace(change, effective=suite.effective_class(before, after, worlds[-1]))
         for change, before, after in zip(changes, worlds, worlds[1:], strict=False)
     ]

@@ -55,12 +55,7 @@ from owa_bench.run.play.episode_setup import PlayedEnv
 from owa_bench.run.play.work_items import EntryHistory
 from owa_bench.run.store.challenge_log import ChallengeLog
 from owa_bench.run.store.directory import other_code
-from owa_bench.run.store.files import (
-    leaves_of_shards,
-    plan_digest,
-    read_trace,
-    write_whole,
-)
+from owa_bench.run.store.files import leaves_of_shards, plan_digest, read_trace, write_whole
 from owa_bench.run.store.keys import public_hex, short_name
 from owa_bench.run.store.redaction import Redactor
 from owa_bench.seeding import fresh_bytes, instance_seed, redact_key, stream
@@ -156,9 +151,7 @@ def replay_run(
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted_leaves(plan, leaves) if leaf]
     if not complete:
-        raise UsageError(
-            f"{layout.root} holds no complete episode yet: nothing to replay."
-        )
+        raise UsageError(f"{layout.root} holds no complete episode yet: nothing to replay.")
     failed = [leaf for leaf in leaves if leaf.status in FAILED]
     chosen = _choose([*complete, *failed], episodes)
     entries = {entry.index: entry for entry in plan.entries}
@@ -174,9 +167,7 @@ def replay_run(
 
     by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
     for (name, calendar), group in itertools.groupby(by_scene, key=scene):
-        made = episode_setup.env_for(
-            plan, name, calendar=calendar, laboratories=sampled
-        )
+        made = episode_setup.env_for(plan, name, calendar=calendar, laboratories=sampled)
         with closing(made) as env:
             for leaf in group:
                 if leaf.status == "unreadable":
@@ -199,10 +190,7 @@ def replay_run(
 
 
 def sign(
-    layout: RunLayout,
-    replays: RunReplay,
-    key: Ed25519PrivateKey,
-    log: ChallengeLog | None = None,
+    layout: RunLayout, replays: RunReplay, key: Ed25519PrivateKey, log: ChallengeLog | None = None
 ) -> Receipt:
     """Write a signed receipt of a replay into `receipts/`.
 
@@ -307,9 +295,7 @@ def _play_actions(
     env.attach(outer)
     env.reset(
         options={
-            "instance": episode_setup.instance_of(
-                plan, entry, instance_seed(root, entry.pair)
-            ),
+            "instance": episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair)),
             "interventions": _allowed(trace),
             "setting": episode_setup.setting_of(entry),
             "start": lambda opening: episode_setup.episode_start(
@@ -386,9 +372,7 @@ def _difference(trace: Trace, lines: Sequence[bytes]) -> str:
     recorded = [line for line in map(replay_line, trace.events) if line is not None]
     for place, (old, new) in enumerate(itertools.zip_longest(recorded, lines)):
         if old != new:
-            return (
-                f"event {place}: recorded {_cut(old, new)}, replayed {_cut(new, old)}"
-            )
+            return f"event {place}: recorded {_cut(old, new)}, replayed {_cut(new, old)}"
     digest = hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
     if digest != trace.leaf.replay:
         return "its leaf names another replay digest than its events have"

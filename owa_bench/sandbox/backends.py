@@ -36,12 +36,7 @@ from owa_bench.sandbox.supervision import (
     Command,
     run_limited,
 )
-from owa_bench.sandbox.views import (
-    IMAGE,
-    bubblewrap_options,
-    docker_options,
-    make_image,
-)
+from owa_bench.sandbox.views import IMAGE, bubblewrap_options, docker_options, make_image
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 WORK = "/work"

@@ -63,9 +63,7 @@ class ProcessTerms(NamedTuple):
     private: bool = False
 
 
-def supervise(
-    program: Callable[[], int], terms: ProcessTerms, close: Iterable[int] = ()
-) -> int:
+def supervise(program: Callable[[], int], terms: ProcessTerms, close: Iterable[int] = ()) -> int:
     """Run a program in a child under limits until it ends or breaks one.
 
     Args:
@@ -412,9 +410,7 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         return 127
 
-    return supervise(
-        program, ProcessTerms(ProgramLimits(*limits), services, lifeline=0)
-    )
+    return supervise(program, ProcessTerms(ProgramLimits(*limits), services, lifeline=0))
 
 
 if __name__ == "__main__":

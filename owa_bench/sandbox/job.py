@@ -141,9 +141,7 @@ def python() -> tuple[Bind, ...]:
     folder = Path(sysconfig.get_config_var("LIBDIR") or "/nowhere")
     binds = [Bind(source=program), Bind(source=standard)]
     if ".so" in shared and (folder / shared).exists():
-        binds.append(
-            Bind(source=(folder / shared).resolve(), target=str(folder / shared))
-        )
+        binds.append(Bind(source=(folder / shared).resolve(), target=str(folder / shared)))
     return (*libraries(), *binds)
 
 
@@ -156,8 +154,7 @@ def python_commands() -> tuple[Bind, ...]:
     program = interpreter()
     names = {"python", "python3"} - {program.name}
     return tuple(
-        Bind(source=program, target=str(program.with_name(name)))
-        for name in sorted(names)
+        Bind(source=program, target=str(program.with_name(name))) for name in sorted(names)
     )
 
 

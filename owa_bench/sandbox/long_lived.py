@@ -30,15 +30,11 @@ class SandboxProcess:
     job dies with the thread that opens it.
     """
 
-    def __init__(
-        self, prepared: AbstractContextManager[PreparedJob], job: SandboxJob
-    ) -> None:
+    def __init__(self, prepared: AbstractContextManager[PreparedJob], job: SandboxJob) -> None:
         self._job = job
         with ExitStack() as stack:
             self._command, self._checked = stack.enter_context(prepared)
-            self._watcher = stack.enter_context(
-                started(self._command, job, stderr=subprocess.PIPE)
-            )
+            self._watcher = stack.enter_context(started(self._command, job, stderr=subprocess.PIPE))
             self._resources = stack.pop_all()
         self._loopback: SandboxLoopback | None = None
         self._result: Result | None = None

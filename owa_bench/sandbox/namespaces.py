@@ -22,9 +22,7 @@ DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 # linux/sched.h: mount, cgroup, UTS, IPC, user, PID, network
 _MOUNTS, _USER = 0x00020000, 0x10000000
-_NEW_NAMESPACES = (
-    _MOUNTS | 0x02000000 | 0x04000000 | 0x08000000 | _USER | 0x20000000
-) | 0x40000000
+_NEW_NAMESPACES = (_MOUNTS | 0x02000000 | 0x04000000 | 0x08000000 | _USER | 0x20000000) | 0x40000000
 # linux/mount.h
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _READ_ONLY, _NO_ATIME = 1, 1024
@@ -89,9 +87,7 @@ def join_mounts(pid: int) -> None:
     Raises:
         OSError: It has ended.
     """
-    opened = [
-        os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in ("user", "mnt")
-    ]
+    opened = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in ("user", "mnt")]
     for descriptor in opened:
         _call("setns", descriptor, 0)
         os.close(descriptor)

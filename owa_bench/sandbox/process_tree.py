@@ -51,10 +51,7 @@ def _processes() -> Iterator[tuple[int, ProcessEntry]]:
             if fields[0] not in (b"Z", b"X"):
                 parent, session, pages = (int(fields[i]) for i in (1, 3, 21))
                 ticks = sum(map(int, fields[11:15]))
-                yield (
-                    int(name),
-                    ProcessEntry(parent, session, pages * PAGE, ticks * TICK_S),
-                )
+                yield (int(name), ProcessEntry(parent, session, pages * PAGE, ticks * TICK_S))
 
 
 def _read(path: str) -> bytes:

@@ -163,9 +163,7 @@ class Watcher:
         self._exit: tuple[int, float] | None = None
         self._limit: LimitHit | None = None
 
-    def follow(
-        self, source: IO[bytes] | None, stdin: bytes | None, poll_s: float = POLL_S
-    ) -> None:
+    def follow(self, source: IO[bytes] | None, stdin: bytes | None, poll_s: float = POLL_S) -> None:
         """Feed and read the command until it ends, breaks a limit or is to stop.
 
         Args:

@@ -110,8 +110,7 @@ def system_view() -> SandboxView:
     }
     made = ((os.fspath(path), f"/etc/{path.name}") for path in _MADE.iterdir())
     return SandboxView(
-        read_only=_outermost((*binds([*paths, own]), *made)),
-        environment=tuple(environment.items()),
+        read_only=_outermost((*binds([*paths, own]), *made)), environment=tuple(environment.items())
     )
 
 
@@ -149,9 +148,7 @@ def joined(first: SandboxView, second: SandboxView) -> SandboxView:
         writable=first.writable + second.writable,
         hidden=first.hidden + second.hidden,
         services=first.services + second.services,
-        environment=tuple(
-            {**dict(first.environment), **dict(second.environment)}.items()
-        ),
+        environment=tuple({**dict(first.environment), **dict(second.environment)}.items()),
         folder=second.folder,
     )
 
@@ -159,9 +156,7 @@ def joined(first: SandboxView, second: SandboxView) -> SandboxView:
 # --- programs under bubblewrap and Docker ---------------------------------------------
 
 
-def supervised(
-    command: list[str], view: SandboxView, limits: ProgramLimits
-) -> list[str]:
+def supervised(command: list[str], view: SandboxView, limits: ProgramLimits) -> list[str]:
     """Return the command line that runs a command as the child of `first_process`.
 
     Args:
@@ -172,9 +167,7 @@ def supervised(
     Returns:
         The command line.
     """
-    services = tuple(
-        (port, namespaces.service_socket(port)) for port, _ in view.services
-    )
+    services = tuple((port, namespaces.service_socket(port)) for port, _ in view.services)
     terms = json.dumps(ProcessTerms(limits, services)[:2])
     script = os.path.abspath(first_process.__file__)
     return [sys.executable, "-I", "-S", script, terms, *command]
@@ -200,9 +193,7 @@ def bubblewrap_options(view: SandboxView) -> list[str]:
     return [*options, "--remount-ro", "/", "--chdir", view.folder]
 
 
-def bubblewrap_command(
-    command: list[str], view: SandboxView, limits: ProgramLimits
-) -> list[str]:
+def bubblewrap_command(command: list[str], view: SandboxView, limits: ProgramLimits) -> list[str]:
     """Return the command line that runs a command in a view under bubblewrap.
 
     Args:
@@ -264,9 +255,7 @@ def _mount(source: str, target: str, *flags: str) -> str:
     return line.getvalue()
 
 
-def docker_command(
-    command: list[str], view: SandboxView, limits: ProgramLimits
-) -> list[str]:
+def docker_command(command: list[str], view: SandboxView, limits: ProgramLimits) -> list[str]:
     """Return the command line that runs a command in a view in a container.
 
     Its image holds empty folders alone (`make_image`).

@@ -97,9 +97,7 @@ def check_drift_support(plan: Plan, protocol: Protocol) -> None:
         if entry.phase != "practice":
             played[f"{entry.suite}/{entry.family}"].add(entry.delta)
     if not played:
-        raise errors.DriftSupport(
-            "(c) A battery must play at least one family, got none."
-        )
+        raise errors.DriftSupport("(c) A battery must play at least one family, got none.")
     for family, deltas in sorted(played.items()):
         absent = sorted(grid - {delta for delta in deltas if delta is not None})
         if absent:
@@ -155,9 +153,7 @@ def check_budgets(plan: Plan) -> None:
             task = (entry.pair, entry.repeat, entry.delta, entry.day, entry.arm)
             family = f"{entry.suite}/{entry.family}"
             tasks[family, str(entry.interventions)].add(task)
-    scored = {
-        f"{suite.name}/{name}" for suite in plan.suites for name in suite.families
-    }
+    scored = {f"{suite.name}/{name}" for suite in plan.suites for name in suite.families}
     for family in sorted(scored & {family for family, _ in tasks}):
         alone, priced = tasks[family, "0"], tasks[family, "protocol"]
         if not alone or alone != priced:
@@ -200,9 +196,7 @@ def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ..
     return tuple(faults)
 
 
-def check_controls(
-    axes: Mapping[str, Sequence[AxisScore]], protocol: Protocol
-) -> tuple[str, ...]:
+def check_controls(axes: Mapping[str, Sequence[AxisScore]], protocol: Protocol) -> tuple[str, ...]:
     """Return why the controls of a run do not fit the anchors; nothing if they do.
 
     Args:

@@ -37,9 +37,7 @@ def cohen_kappa(one: Floats, two: Floats) -> float:
     0.4
     """
     _check(one, two)
-    chance = sum(
-        float((one == score).mean() * (two == score).mean()) for score in np.unique(one)
-    )
+    chance = sum(float((one == score).mean() * (two == score).mean()) for score in np.unique(one))
     if chance >= 1.0:
         return float("nan")
     return (float((one == two).mean()) - chance) / (1.0 - chance)
@@ -70,9 +68,7 @@ def krippendorff_alpha(one: Floats, two: Floats, metric: Metric = "nominal") -> 
     return 1.0 - float(_difference(one, two, metric).mean()) / expected
 
 
-def rater_agreement(
-    one: Floats, two: Floats, metric: Metric, level: float
-) -> RaterAgreement:
+def rater_agreement(one: Floats, two: Floats, metric: Metric, level: float) -> RaterAgreement:
     """Return both coefficients with jackknife intervals over items.
 
     Args:
@@ -89,17 +85,12 @@ def rater_agreement(
         return krippendorff_alpha(a, b, metric)
 
     return RaterAgreement(
-        len(one),
-        _with_bounds(cohen_kappa, one, two, level),
-        _with_bounds(alpha, one, two, level),
+        len(one), _with_bounds(cohen_kappa, one, two, level), _with_bounds(alpha, one, two, level)
     )
 
 
 def _with_bounds(
-    coefficient: Callable[[Floats, Floats], float],
-    one: Floats,
-    two: Floats,
-    level: float,
+    coefficient: Callable[[Floats, Floats], float], one: Floats, two: Floats, level: float
 ) -> tuple[float | None, float | None, float | None]:
     value, n = coefficient(one, two), len(one)
     if n < 3 or np.isnan(value):

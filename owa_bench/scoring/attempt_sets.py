@@ -158,10 +158,7 @@ def read_sets(
         for entry in plan.entries
         if entry.arm == arm.name and entry.condition == "after" and entry.window
     }
-    return tuple(
-        _read_window(plan, arm, every_arm, families, window)
-        for window in sorted(windows)
-    )
+    return tuple(_read_window(plan, arm, every_arm, families, window) for window in sorted(windows))
 
 
 def set_rows(table: Observables, condition: str, window: tuple[int, int]) -> Flags:
@@ -181,11 +178,7 @@ def set_rows(table: Observables, condition: str, window: tuple[int, int]) -> Fla
 
 
 def _read_window(
-    plan: Plan,
-    arm: Arm,
-    every_arm: Observables,
-    families: tuple[str, ...],
-    window: tuple[int, int],
+    plan: Plan, arm: Arm, every_arm: Observables, families: tuple[str, ...], window: tuple[int, int]
 ) -> RevisionSets:
     own = every_arm.take(every_arm.arm == arm.name)
     players = {"": own}
@@ -225,9 +218,7 @@ def _common_pairs(parts: Mapping[str, Observables]) -> tuple[str, ...]:
     for part in parts.values():
         names, number = np.unique(part.pair, return_counts=True)
         counts.append(set(zip(names.tolist(), number.tolist(), strict=True)))
-    return (
-        tuple(sorted(pair for pair, _ in set.intersection(*counts))) if counts else ()
-    )
+    return tuple(sorted(pair for pair, _ in set.intersection(*counts))) if counts else ()
 
 
 def _by_pair(part: Observables, pairs: tuple[str, ...]) -> Floats:
@@ -248,10 +239,7 @@ def _one_law(plan: Plan, parts: Mapping[str, Observables]) -> bool:
 
 
 def _faults(
-    plan: Plan,
-    parts: Mapping[str, Observables],
-    practice: Observables,
-    window: tuple[int, int],
+    plan: Plan, parts: Mapping[str, Observables], practice: Observables, window: tuple[int, int]
 ) -> Iterator[str]:
     """Yield why the sets of a window are no evidence."""
     lacking = [name for name in REVISION if name not in parts]
@@ -313,9 +301,7 @@ def _earlier(own: Observables, families: tuple[str, ...], since: int) -> Floats:
     return np.array([part.mean() if len(part) else np.nan for part in parts])
 
 
-def _stages(
-    practice: Observables, window: tuple[int, int], lines: Integers
-) -> RevisionStages:
+def _stages(practice: Observables, window: tuple[int, int], lines: Integers) -> RevisionStages:
     """Return which stages the agent did; a check is a practice episode in between."""
     events = practice.revisions
     inside = (practice.day >= window[0]) & (practice.day < window[1])
@@ -325,9 +311,7 @@ def _stages(
     checks = practice.index[inside]
     between = len(said) > 0 and ((checks > said[0]) & (checks <= last)).any()
     return RevisionStages(
-        proposed=len(said) > 0,
-        implemented=bool(lines.max(initial=0) > 0),
-        validated=bool(between),
+        proposed=len(said) > 0, implemented=bool(lines.max(initial=0) > 0), validated=bool(between)
     )
 
 

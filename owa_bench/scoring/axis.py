@@ -97,9 +97,7 @@ class Axis:
 
     def __post_init__(self) -> None:
         if not self.columns and (self.collect is None or self.raw is None):
-            raise UsageError(
-                f"Axis `{self.name}` must declare `columns`, or `collect` and `raw`."
-            )
+            raise UsageError(f"Axis `{self.name}` must declare `columns`, or `collect` and `raw`.")
 
     def add_columns(self, sample: Sample, statistics: StatisticsTable) -> Coverage:
         """Add the columns of the axis to the table.
@@ -199,10 +197,7 @@ def checked_axes(entries: Iterable[tuple[Any, str]]) -> tuple[Axis, ...]:
                 "An axis must be an instance of owa_bench.scoring.axis.Axis, got a "
                 f"{type(axis).__name__} from package {package or 'owa_bench'}."
             )
-        for kind, value, taken in (
-            ("symbol", axis.symbol, symbols),
-            ("name", axis.name, names),
-        ):
+        for kind, value, taken in (("symbol", axis.symbol, symbols), ("name", axis.name, names)):
             if package and value in taken:
                 raise UsageError(
                     f"The {kind} `{value}` of axis `{axis.name}` from package "
@@ -306,6 +301,4 @@ def check_values(name: str, *arrays: Array) -> None:
     check_shapes(name, *arrays)
     for array in arrays:
         if np.isnan(array.astype(np.float64)).any():
-            raise ScoringError(
-                f"{name} cannot read NaN: leave the cell out and count it."
-            )
+            raise ScoringError(f"{name} cannot read NaN: leave the cell out and count it.")

@@ -56,9 +56,7 @@ def block_bootstrap(days: int, resamples: int, root: str, *path: str | int) -> I
     [[4, 0, 1, 1, 2], [2, 3, 4, 0, 4]]
     """
     if days < 1 or resamples < 1:
-        raise ScoringError(
-            f"Blocks need a day and a resample at least, got {days}, {resamples}."
-        )
+        raise ScoringError(f"Blocks need a day and a resample at least, got {days}, {resamples}.")
     bits = philox(root, *path, "blocks", days)
     raw = bits.random_raw(2 * resamples * days).astype("<u8", copy=False)
     draws = (raw >> np.uint64(32)).astype(np.float64).reshape(2, resamples, days)

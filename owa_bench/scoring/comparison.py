@@ -13,13 +13,7 @@ import msgspec
 import numpy as np
 
 from owa_bench.records.instance import ANNOUNCEMENTS
-from owa_bench.records.observables import (
-    Flags,
-    Floats,
-    Integers,
-    Names,
-    Observables,
-)
+from owa_bench.records.observables import Flags, Floats, Integers, Names, Observables
 from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.estimates import task_estimates
@@ -173,15 +167,11 @@ def _figure(
         first=round(first * largest) if cell.measure == COST else figure(first),
         second=round(second * largest) if cell.measure == COST else figure(second),
         difference=back(figure(estimate.point)),
-        interval=msgspec.structs.replace(
-            band, low=back(band.low), high=back(band.high)
-        ),
+        interval=msgspec.structs.replace(band, low=back(band.low), high=back(band.high)),
     )
 
 
-def _unknown_cost(
-    cell: _Cell, statistics: StatisticsTable, unknown: Flags
-) -> PairedFigure:
+def _unknown_cost(cell: _Cell, statistics: StatisticsTable, unknown: Flags) -> PairedFigure:
     """Return the missing figure of a cost: to leave pairs out would hide dear ones."""
     why = f"the cost of {int(unknown.sum())} of {len(unknown)} pairs is unknown"
     return PairedFigure(

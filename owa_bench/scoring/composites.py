@@ -7,11 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import (
-    BUDGET_NAMES,
-    Array,
-    Floats,
-)
+from owa_bench.records.observables import BUDGET_NAMES, Array, Floats
 from owa_bench.records.protocol import Index, Protocol, Robotics
 from owa_bench.scoring.sample import Sample, under_all_budgets
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
@@ -66,14 +62,10 @@ def evenness(values: Sequence[Floats], weights: Sequence[float]) -> Floats:
 def _shares(values: Sequence[Floats], weights: Sequence[float]) -> list[float]:
     whole = float(sum(weights))
     if len(values) != len(weights) or not len(values) or whole <= 0 or min(weights) < 0:
-        raise ScoringError(
-            f"{len(values)} axes need as many weights, some above 0, got {weights}."
-        )
+        raise ScoringError(f"{len(values)} axes need as many weights, some above 0, got {weights}.")
     for value in values:
         if ((value < 0) | (value > 1)).any():
-            raise ScoringError(
-                "Axis values must lie in [0, 1]; leave a missing axis out by name."
-            )
+            raise ScoringError("Axis values must lie in [0, 1]; leave a missing axis out by name.")
     return [weight / whole for weight in weights]
 
 
@@ -205,9 +197,7 @@ def demand(budget: Array, horizon: Array, share: float) -> Floats:
     array([1. , 0.5, 0. , 0. ])
     """
     if budget.shape != horizon.shape:
-        raise ScoringError(
-            f"Budgets and horizons differ: {budget.shape}, {horizon.shape}."
-        )
+        raise ScoringError(f"Budgets and horizons differ: {budget.shape}, {horizon.shape}.")
     most = np.maximum(np.ceil(share * horizon), 1.0)
     spent = np.where(budget < 0, most, np.minimum(budget, most))
     result: Floats = 1.0 - spent / most
@@ -288,9 +278,7 @@ def area_bounds(fit: Floats, demands: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def delegable_bounds(
-    fit: Floats, demands: Floats, target: float
-) -> tuple[float, float]:
+def delegable_bounds(fit: Floats, demands: Floats, target: float) -> tuple[float, float]:
     """Return the least and the greatest deleg(s) of a non-increasing frontier.
 
     Args:
@@ -354,9 +342,7 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
         return FrontierGrid((), np.zeros(0), target, "no run without any intervention")
     common = under_all_budgets(table, len(budgets)) & ~table.crew.control
     if not common.any():
-        return FrontierGrid(
-            (), np.zeros(0), target, "no task was played under every budget"
-        )
+        return FrontierGrid((), np.zeros(0), target, "no task was played under every budget")
     share = sample.protocol.frontier.interventions_share
     asked = demand(table.interventions, table.horizon, share)
     rows = {k: common & (table.interventions == k) for k in budgets}
@@ -387,9 +373,7 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]
         return {}
     statistics, fits = {}, {}
     for name in ("F", "F_u"):
-        seen = np.stack(
-            [totals.overall_mean(f"{name}:{k}") for k in grid.budgets], axis=1
-        )
+        seen = np.stack([totals.overall_mean(f"{name}:{k}") for k in grid.budgets], axis=1)
         fits[name] = falling_fit(seen, np.ones(len(grid.budgets)))
         for i in range(len(grid.budgets)):
             statistics[f"{name}/seen/{i}"] = seen[:, i]

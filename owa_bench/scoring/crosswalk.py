@@ -30,18 +30,8 @@ class Domain(NamedTuple):
 DOMAINS = (
     Domain("Gc", "knowledge", ("G", "W"), ("recall/literacy",)),
     Domain("Grw", "reading and writing", ("G",), ("recall/literacy",)),
-    Domain(
-        "Gf",
-        "fluid reasoning",
-        ("P", "W", "A"),
-        ("recall/reasoning", "recall/counterfactual"),
-    ),
-    Domain(
-        "Gwm",
-        "working memory",
-        ("P", "M", "A"),
-        ("recall/working_memory", "recall/n_back"),
-    ),
+    Domain("Gf", "fluid reasoning", ("P", "W", "A"), ("recall/reasoning", "recall/counterfactual")),
+    Domain("Gwm", "working memory", ("P", "M", "A"), ("recall/working_memory", "recall/n_back")),
     Domain("Gls", "long-term storage", ("M",), ("recall/learning", "recall/spaced")),
     Domain("Glr", "long-term retrieval", ("M", "W"), ("recall/retrieval",)),
     Domain("Gq", "quantity", ("G",)),

@@ -13,14 +13,7 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.instance import ANNOUNCEMENTS
-from owa_bench.records.observables import (
-    BUDGET_NAMES,
-    NO_DAY,
-    Flags,
-    Floats,
-    Integers,
-    Observables,
-)
+from owa_bench.records.observables import BUDGET_NAMES, NO_DAY, Flags, Floats, Integers, Observables
 from owa_bench.records.score import CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.sample import Sample
@@ -50,9 +43,7 @@ def pass_at_all(successes: int, trials: int, k: int) -> float:
     0.5
     """
     if not 0 <= successes <= trials or not 1 <= k <= trials:
-        raise ScoringError(
-            f"pass^k needs 0 <= c <= n and 1 <= k <= n, got {successes, trials, k}."
-        )
+        raise ScoringError(f"pass^k needs 0 <= c <= n and 1 <= k <= n, got {successes, trials, k}.")
     return comb(successes, k) / comb(trials, k)
 
 
@@ -75,9 +66,7 @@ def _grouped(
                 row += mean_over_tasks(values, table.pair[mask], share=i < _SHARES)
             rows.append(tuple(row))
     words = f"{note}; {_OVER_TASKS}" if note else _OVER_TASKS
-    return CellTable(
-        title, (label, "episodes", *interval_columns(*_MEANS)), tuple(rows), words
-    )
+    return CellTable(title, (label, "episodes", *interval_columns(*_MEANS)), tuple(rows), words)
 
 
 def by_family(table: Observables) -> CellTable:
@@ -91,8 +80,7 @@ def by_tier(table: Observables) -> CellTable:
     """Return the table of tiers, per suite."""
     keys = sorted(set(zip(table.suite.tolist(), table.tier.tolist(), strict=True)))
     groups = [
-        (f"{suite} T{tier}", (table.suite == suite) & (table.tier == tier))
-        for suite, tier in keys
+        (f"{suite} T{tier}", (table.suite == suite) & (table.tier == tier)) for suite, tier in keys
     ]
     return _grouped("by tier", "tier", table, groups)
 
@@ -121,9 +109,7 @@ def _hardest_class(table: Observables) -> Integers:
 def by_class(table: Observables) -> CellTable:
     """Return the table of drift classes: the hardest class present in an episode."""
     hardest = _hardest_class(table)
-    groups = [
-        (name, hardest == i) for i, name in enumerate(("no drift", *ANNOUNCEMENTS), -1)
-    ]
+    groups = [(name, hardest == i) for i, name in enumerate(("no drift", *ANNOUNCEMENTS), -1)]
     note = "an episode stands under the hardest class among its changes, D3 hardest"
     return _grouped("by drift class", "class", table, groups, note)
 
@@ -156,12 +142,7 @@ def calibration(table: Observables) -> CellTable:
         means = (figure(float(p.mean())), *mean_over_tasks(u, tasks), *gap)
         rows.append((f"{low:g} to {high:g}", int(mask.sum()), *means))
     silent = int(np.isnan(table.stated).sum())
-    columns = (
-        "stated p",
-        "episodes",
-        "mean p",
-        *interval_columns("success", "p - success"),
-    )
+    columns = ("stated p", "episodes", "mean p", *interval_columns("success", "p - success"))
     note = f"{silent} episodes stated no p and count as p = .5 in Q; {_OVER_TASKS}"
     return CellTable("calibration of own-success forecasts", columns, tuple(rows), note)
 
@@ -304,10 +285,7 @@ def by_day(table: Observables) -> CellTable | None:
 
 
 def _curve(
-    table: Observables,
-    words: tuple[str, str],
-    masks: Iterable[tuple[float, Flags]],
-    note: str,
+    table: Observables, words: tuple[str, str], masks: Iterable[tuple[float, Flags]], note: str
 ) -> tuple[Curve, ...]:
     """Return the curve of success over `masks`, nothing when there are none."""
     points = [

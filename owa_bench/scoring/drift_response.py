@@ -84,15 +84,11 @@ class DoseResponse(NamedTuple):
 def drift_exposure(trace: Trace) -> DriftExposure:
     """Return the drift of one episode."""
     measures = next((event.measures for event in trace.of(RealisedDrift)), ())
-    return DriftExposure(
-        frozenset(event.operator for event in trace.of(Drift)), measures
-    )
+    return DriftExposure(frozenset(event.operator for event in trace.of(Drift)), measures)
 
 
 def dose_response(
-    plan: Plan,
-    sample: Sample,
-    exposures: Mapping[int, DriftExposure],
+    plan: Plan, sample: Sample, exposures: Mapping[int, DriftExposure]
 ) -> DoseResponse | None:
     """Return quality by drift of one agent, None without drift in a grouped suite.
 
@@ -120,9 +116,7 @@ def dose_response(
     return DoseResponse(sample, met, cells, clean, estimates)
 
 
-def _kinds(
-    plan: Plan, sample: Sample, exposures: tuple[DriftExposure, ...]
-) -> Iterator[DriftKind]:
+def _kinds(plan: Plan, sample: Sample, exposures: tuple[DriftExposure, ...]) -> Iterator[DriftKind]:
     """Yield every kind of drift that was played, groups before classes."""
     table = sample.table
     drifted = table.delta > 0
@@ -147,9 +141,7 @@ def _kinds(
         yield DriftKind(label, BY_GROUP, drifted & (table.calendar == calendar))
 
 
-def _kind(
-    name: str, panel: str, calendar: Names, drifted: Flags, met: Flags
-) -> DriftKind:
+def _kind(name: str, panel: str, calendar: Names, drifted: Flags, met: Flags) -> DriftKind:
     """Return a kind of drift alone, or among others where it was not played alone."""
     alone = drifted & (calendar == f"nested:{name}")
     if alone.any():
@@ -159,15 +151,11 @@ def _kind(
 
 def _groups(plan: Plan) -> dict[str, frozenset[str]]:
     return {
-        group: frozenset(operators)
-        for suite in plan.suites
-        for group, operators in suite.groups
+        group: frozenset(operators) for suite in plan.suites for group, operators in suite.groups
     }
 
 
-def _cells(
-    sample: Sample, kinds: tuple[DriftKind, ...], clean: Floats
-) -> Iterator[DoseCell]:
+def _cells(sample: Sample, kinds: tuple[DriftKind, ...], clean: Floats) -> Iterator[DoseCell]:
     """Yield the cells of every kind that was played, the undrifted one first."""
     table = sample.table
     known = ~np.isnan(clean)
@@ -249,8 +237,7 @@ def _gap_table(response: DoseResponse) -> CellTable:
         rows.append((*played, *means, *response.gap(cell), *counts))
     note = (
         "a pair is one task and noise seed at magnitude 0 and drifted; the "
-        "difference weighs families as the battery does, the means do not"
-        + _why_none(response)
+        "difference weighs families as the battery does, the means do not" + _why_none(response)
         if rows
         else "No drifted episode has an undrifted partner: draw magnitude 0 too."
     )
@@ -281,9 +268,7 @@ def _realised(response: DoseResponse, cell: DoseCell) -> dict[str, float | None]
 
 def _measure_names(response: DoseResponse) -> tuple[str, ...]:
     """Return the names of what the suites measured, in order."""
-    return tuple(
-        dict.fromkeys(name for one in response.exposures for name, _ in one.measures)
-    )
+    return tuple(dict.fromkeys(name for one in response.exposures for name, _ in one.measures))
 
 
 def _quality_curve(response: DoseResponse, cells: list[DoseCell]) -> Curve:

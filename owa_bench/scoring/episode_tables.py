@@ -63,12 +63,9 @@ def crew_row(trace: Trace) -> dict[str, Any]:
         "channel": bool(messages) or seats > 1,
         "conflict": not all(resolved.values()),
         "idle": _longest([not a.novel for a in actions]) // seats,
-        "cycle": max(
-            (_cycle(own, p) for own in calls.values() for p in _PERIODS), default=0
-        ),
+        "cycle": max((_cycle(own, p) for own in calls.values() for p in _PERIODS), default=0),
         "same": max(
-            (len(list(group)) for own in calls.values() for _, group in groupby(own)),
-            default=0,
+            (len(list(group)) for own in calls.values() for _, group in groupby(own)), default=0
         ),
         "same_words": _alike(messages),
         "messages": len(messages),
@@ -290,9 +287,7 @@ def entry_table(
     """
     pairs = [(row, entry) for row, episode in enumerate(entries) for entry in episode]
     names = [item.name for item in fields(record) if item.name not in ("row", *columns)]
-    rows = [
-        {n: getattr(entry, n) for n in names} | {"row": row} for row, entry in pairs
-    ]
+    rows = [{n: getattr(entry, n) for n in names} | {"row": row} for row, entry in pairs]
     return record(**arrays(record, rows, leave_out=tuple(columns)), **columns)
 
 

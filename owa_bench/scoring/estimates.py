@@ -190,9 +190,7 @@ class _Collected(NamedTuple):
     projects: ProjectOutcomes
 
 
-def _collect(
-    sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]
-) -> _Collected:
+def _collect(sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]) -> _Collected:
     """Add every column to a table; AxisFailure for one more axis that fails.
 
     Args:
@@ -221,9 +219,7 @@ def _collect(
     return _Collected(source, coverage, grid, curves, cognition, projects)
 
 
-def _estimate(
-    sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]
-) -> ArmEstimates:
+def _estimate(sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]) -> ArmEstimates:
     """Return every statistic but those of axes that failed."""
     found = _collect(sample, axes, failed)
     units, source = found.source.units, found.source
@@ -279,8 +275,7 @@ def _check_statistic(name: str, values: Any, totals: Totals) -> None:
     due, got = (len(totals.table),), np.shape(values)
     if got != due:
         raise ScoringError(
-            f"{name} must be an array of shape {due}, one value a resample, got shape "
-            f"{got}."
+            f"{name} must be an array of shape {due}, one value a resample, got shape {got}."
         )
 
 

@@ -16,12 +16,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import ClosureResult
-from owa_bench.scoring.attempt_sets import (
-    PLACEBO,
-    REVISION,
-    RevisionSets,
-    morning_digest,
-)
+from owa_bench.scoring.attempt_sets import PLACEBO, REVISION, RevisionSets, morning_digest
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.distributions import normal_share, t_quantile, t_tail
 from owa_bench.scoring.slopes import end_level, mean_level
@@ -64,9 +59,7 @@ class Expansion(NamedTuple):
 def _check(found: Capabilities) -> None:
     shapes = {part.shape for part in found}
     if len(shapes) != 1 or found.before.ndim != 1 or len(found.before) < 2:
-        raise ScoringError(
-            f"Expansion needs six arrays of 2 tasks at least, got {sorted(shapes)}."
-        )
+        raise ScoringError(f"Expansion needs six arrays of 2 tasks at least, got {sorted(shapes)}.")
     for part in found:
         if np.isnan(part).any() or ((part < 0) | (part > 1)).any():
             raise ScoringError("Capabilities must be numbers in [0, 1].")
@@ -145,9 +138,7 @@ def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
 
 
 def expansion(
-    sets: Sequence[RevisionSets],
-    table: Observables,
-    protocol: Protocol,
+    sets: Sequence[RevisionSets], table: Observables, protocol: Protocol
 ) -> ClosureResult:
     """Return PASS if the families that a revision installed expand, else why not.
 
@@ -214,11 +205,7 @@ class KeptGain(NamedTuple):
 
 
 def kept_gain(
-    gaps: Floats,
-    days: Floats,
-    gain: float | Floats,
-    gain_error: float | Floats,
-    protocol: Protocol,
+    gaps: Floats, days: Floats, gain: float | Floats, gain_error: float | Floats, protocol: Protocol
 ) -> KeptGain:
     """Return whether what a family adds day by day lasts.
 

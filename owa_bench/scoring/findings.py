@@ -79,10 +79,7 @@ class ArmEpisodes(NamedTuple):
 
 
 def gather_findings(
-    context: JudgingContext,
-    sample: Sample,
-    estimates: ArmEstimates | None,
-    episodes: ArmEpisodes,
+    context: JudgingContext, sample: Sample, estimates: ArmEstimates | None, episodes: ArmEpisodes
 ) -> tuple[Findings, checkpoints.Dynamics]:
     """Return everything that the gates of one arm read.
 
@@ -120,23 +117,15 @@ def gather_findings(
 
 
 def _window(
-    context: JudgingContext,
-    sample: Sample,
-    axes: Mapping[str, AxisScore],
-    episodes: ArmEpisodes,
+    context: JudgingContext, sample: Sample, axes: Mapping[str, AxisScore], episodes: ArmEpisodes
 ) -> checkpoints.CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
     protocol = context.protocol
     lacking, counted = _lacking(axes, protocol), episodes.without_honeypots
-    days, control = (
-        _days(context, counted, sample.shared_root),
-        _control(context, episodes),
-    )
+    days, control = (_days(context, counted, sample.shared_root), _control(context, episodes))
     lost = _lost_by_day(context, episodes.arm)
     families = daily_families(context.plan)
-    points = checkpoints.checkpoint_series(
-        counted, families, protocol, context.prices, lost
-    )
+    points = checkpoints.checkpoint_series(counted, families, protocol, context.prices, lost)
     daily = days.points(points.days)
     return checkpoints.CampaignWindow(
         points=points,
@@ -158,9 +147,7 @@ def _days(
     return checkpoints.DayEstimator(
         table,
         context.axes,
-        lambda rows: sample_of(
-            plan, rows, context.protocol, context.prices, shared_root
-        ),
+        lambda rows: sample_of(plan, rows, context.protocol, context.prices, shared_root),
     )
 
 
@@ -173,9 +160,7 @@ def _frozen(
     """Return the checkpoints of the arm's frozen control, None without one."""
     if control is None or not points.days:
         return None
-    series = checkpoints.checkpoint_series(
-        control, families, context.protocol, context.prices
-    )
+    series = checkpoints.checkpoint_series(control, families, context.protocol, context.prices)
     daily = _days(context, control).points(series.days)
     return checkpoints.FrozenControl(series, daily)
 
@@ -204,10 +189,7 @@ def _lost_by_day(context: JudgingContext, arm: Arm) -> Mapping[int, float]:
 
 
 def _closures(
-    context: JudgingContext,
-    sample: Sample,
-    episodes: ArmEpisodes,
-    days: checkpoints.DayEstimator,
+    context: JudgingContext, sample: Sample, episodes: ArmEpisodes, days: checkpoints.DayEstimator
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
     protocol, table = context.protocol, episodes.without_honeypots
@@ -215,14 +197,8 @@ def _closures(
     every_arm = episodes.every_arm
     blind = every_arm.take(np.isin(every_arm.arm, names)) if names else None
     closures = (
-        maintenance(
-            table, blind, sample.table.take(sample.base), protocol, days.lane_ratios()
-        ),
-        expansion(
-            sample.revision.sets if sample.revision else (),
-            table,
-            protocol,
-        ),
+        maintenance(table, blind, sample.table.take(sample.base), protocol, days.lane_ratios()),
+        expansion(sample.revision.sets if sample.revision else (), table, protocol),
     )
     return {closure.name: closure for closure in closures}
 
@@ -238,9 +214,7 @@ def _readings(estimates: ArmEstimates | None, protocol: Protocol) -> dict[str, A
         lower, upper = estimate.lower(level), estimate.upper(level)
         return GateReading(figure(estimate.point), lower, upper)
 
-    cognition = {
-        name.partition("/")[2]: reading(name) for name in estimates.cognition.names
-    }
+    cognition = {name.partition("/")[2]: reading(name) for name in estimates.cognition.names}
     span = estimates.cognition.span
     if span is not None:
         cognition["span"] = GateReading(span, span, span)
@@ -323,10 +297,7 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
         for symbol in estimates.coverage
         if symbol in estimates.point
     )
-    yield (
-        f"a family holds {estimates.smallest} tasks, fewer than "
-        f"{rules.warn_family}: {widths}"
-    )
+    yield (f"a family holds {estimates.smallest} tasks, fewer than {rules.warn_family}: {widths}")
 
 
 def _no_drift(table: Observables) -> Iterator[str]:
@@ -387,9 +358,7 @@ def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
         )
 
 
-def _small_checkpoints(
-    sample: Sample, table: Observables, daily: tuple[str, ...]
-) -> Iterator[str]:
+def _small_checkpoints(sample: Sample, table: Observables, daily: tuple[str, ...]) -> Iterator[str]:
     """Warn of checkpoints that hold few instances of a family."""
     if not _has_days(table):
         return
@@ -397,7 +366,4 @@ def _small_checkpoints(
     counts = [len(set(pairs[families == f].tolist())) for f in daily]
     fewest, least = min(counts, default=0), sample.protocol.improvement.family_min
     if fewest < least:
-        yield (
-            f"a family kappa rests on {fewest} instances a checkpoint, fewer than "
-            f"{least}"
-        )
+        yield (f"a family kappa rests on {fewest} instances a checkpoint, fewer than {least}")

@@ -374,9 +374,7 @@ def superhuman_gates(
     return tuple(_if_covered(one.gate, one, protocol) for one in judged)
 
 
-def _axis_line(
-    axis: AxisScore, required: float, protocol: Protocol
-) -> tuple[float | None, bool]:
+def _axis_line(axis: AxisScore, required: float, protocol: Protocol) -> tuple[float | None, bool]:
     """Return the gated statistic of an axis, and whether it is enough."""
     read = gated_statistic(axis, axis.lower)
     if read.value is None or read.lower is None:

@@ -33,9 +33,7 @@ def verified_precision(verified: Flags, slots: int) -> Floats:
     array([1., 0.])
     """
     if slots < 1 or verified.ndim != 2:
-        raise ScoringError(
-            f"VRP needs K >= 1 and a table of slots, got {slots}, {verified.shape}."
-        )
+        raise ScoringError(f"VRP needs K >= 1 and a table of slots, got {slots}, {verified.shape}.")
     share: Floats = verified[:, :slots].sum(axis=1) / float(slots)
     return share
 
@@ -59,9 +57,7 @@ def hallucination(contrary: Floats, returned: Integers) -> Floats:
     known = ~np.isnan(contrary)
     if ((contrary < 0) | (contrary > returned))[known].any():
         raise ScoringError("Contrary entries must be among the returned ones.")
-    return np.divide(
-        contrary, returned, out=np.full_like(contrary, np.nan), where=returned > 0
-    )
+    return np.divide(contrary, returned, out=np.full_like(contrary, np.nan), where=returned > 0)
 
 
 def span(lengths: Integers, correct: Flags, seeds: Integers, rules: Memory) -> float:
@@ -83,9 +79,7 @@ def span(lengths: Integers, correct: Flags, seeds: Integers, rules: Memory) -> f
     4.0
     """
     if not lengths.shape == correct.shape == seeds.shape:
-        raise ScoringError(
-            f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}."
-        )
+        raise ScoringError(f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}.")
     tested, n = [], rules.span_start
     while (lengths == n).sum() >= rules.span_trials:
         tested.append(n)
@@ -141,10 +135,7 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
             names.append(name)
     trials = asked & (probes.mode == "span")
     reached = span(
-        probes.span[trials],
-        probes.correct[trials],
-        table.repeat[probes.row][trials],
-        rules,
+        probes.span[trials], probes.correct[trials], table.repeat[probes.row][trials], rules
     )
     return CognitiveCoverage(None if np.isnan(reached) else reached, tuple(names))
 
@@ -212,9 +203,7 @@ def margin(agent: float, agent_se: float, expert: float, expert_se: float) -> fl
     2.0
     """
     if min(agent_se, expert_se) < 0 or agent_se + expert_se <= 0:
-        raise ScoringError(
-            f"Standard errors must be >= 0, one above, got {agent_se}, {expert_se}."
-        )
+        raise ScoringError(f"Standard errors must be >= 0, one above, got {agent_se}, {expert_se}.")
     if not (0 <= agent <= 1 and 0 <= expert <= 1):
         raise ScoringError(f"Qualities must lie in [0, 1], got {agent} and {expert}.")
     return round((agent - expert) / float(np.hypot(agent_se, expert_se)), 9)

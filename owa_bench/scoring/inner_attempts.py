@@ -100,8 +100,7 @@ def read_campaign(trace: Trace) -> CampaignEvidence | None:
             for condition, attempts in sets.items()
         },
         e_values={
-            digest: answered[digest].e_value if digest in answered else 1.0
-            for digest in plans
+            digest: answered[digest].e_value if digest in answered else 1.0 for digest in plans
         },
         adopted=tuple(component.plan for component in revision.components),
         countable=tested and not helped and not void,

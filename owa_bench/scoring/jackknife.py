@@ -70,9 +70,7 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
     of[dated], of[~dated] = day.reshape(-1), len(days) + task.reshape(-1)
     stratum = np.concatenate((np.zeros_like(days), 1 + units.family[tasks]))
     when = np.concatenate((days, np.full(len(tasks), NO_DAY)))
-    single = (
-        f"one day was played, or {one_task}" if len(tasks) else "one day was played"
-    )
+    single = f"one day was played, or {one_task}" if len(tasks) else "one day was played"
     noun = "days and tasks" if len(tasks) else "days"
     return Clusters(TASKS, noun, of, stratum, single, when)
 
@@ -113,10 +111,7 @@ def without_each(
         here = (cells >= first * families) & (cells < (first + size) * families)
         table[cells[here] - first * families] -= sums[here]
         yield Totals(
-            columns.names,
-            table.reshape(size, families, width),
-            family_weights,
-            columns.constants,
+            columns.names, table.reshape(size, families, width), family_weights, columns.constants
         )
 
 
@@ -245,9 +240,7 @@ class JackknifeEstimate:
         if self.days is not None:
             dated = self.days != NO_DAY
             by_day, by_task = left_out[dated], left_out[~dated]
-            around = (len(by_day) - 1) * (
-                by_day.mean() - by_day
-            )  # pseudo-values less x
+            around = (len(by_day) - 1) * (by_day.mean() - by_day)  # pseudo-values less x
             level = mean_level(around, self.days[dated])
             if len(by_task):
                 error = standard_error(by_task, self.stratum[~dated])
@@ -263,9 +256,7 @@ class JackknifeEstimate:
             return Interval(method=self.method, reason=reason)
         low, high = self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
         flat = _FLAT if self._flat() else None
-        return Interval(
-            low=figure(low), high=figure(high), method=self.method, reason=flat
-        )
+        return Interval(low=figure(low), high=figure(high), method=self.method, reason=flat)
 
     def lower(self, level: float) -> float | None:
         """Return the one-sided lower bound that gates read, None without one."""
@@ -321,9 +312,7 @@ def jackknife_estimate(
         point=point,
         left_out=left_out[kept],
         stratum=stratum,
-        method=(
-            f"{clusters.label}: jackknife over {len(stratum)} {clusters.noun}, {how}"
-        ),
+        method=(f"{clusters.label}: jackknife over {len(stratum)} {clusters.noun}, {how}"),
         units=int(kept.sum()) if units is None else units,
         share=share,
         reason=reason,

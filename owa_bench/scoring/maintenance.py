@@ -135,10 +135,7 @@ def maintenance(
     earlier = [clean[d] for d in range(days[0] - rules.days, days[0]) if d in clean]
     pairs = np.unique(table.pair[table.condition == CLEAN])
     own = base.q_state[np.isin(base.pair, pairs)]
-    floor = max(
-        float(np.mean(earlier)) if earlier else 0.0,
-        float(own.mean()) if len(own) else 0.0,
-    )
+    floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
     level = protocol.statistics.gate_level
     found = kept_share(x, k, floor, rules.rho, level)
     status: ClosureStatus = "PASS" if found.passes(rules.rho) else "FAIL"

@@ -70,9 +70,7 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
         tables=(*verdict.tables, *tables),
         curves=(*verdict.curves, *curves),
         warnings=(*verdict.warnings, f"{names}: {REASON}"),
-        cost_micro_usd=money_totals(
-            native.episodes.take(native.episodes.arm == verdict.arm)
-        ),
+        cost_micro_usd=money_totals(native.episodes.take(native.episodes.arm == verdict.arm)),
         counted=verdict.counted + len(own),
         infrastructure=verdict.infrastructure - len(own),
     )

@@ -34,9 +34,7 @@ _COLUMNS = (
 SPAN, DELAYED_RECALL, CORE = "span", "delayed_recall", "core"
 
 
-def median_interval(
-    values: Sequence[float], level: float
-) -> tuple[float, float, float]:
+def median_interval(values: Sequence[float], level: float) -> tuple[float, float, float]:
     """Return the shortest symmetric pair of order statistics that holds the median.
 
     Formula:
@@ -181,9 +179,7 @@ def with_norms(protocol: Protocol, norms: HumanNorms | None) -> Protocol:
     return msgspec.structs.replace(protocol, norms=section)
 
 
-def norm_tables(
-    norms: HumanNorms, registry: Registry | None = None
-) -> tuple[CellTable, ...]:
+def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[CellTable, ...]:
     """Return the norms for reading: who played, who watched, and every figure.
 
     Args:
@@ -306,8 +302,7 @@ def human_table(
     raws = {
         symbol: float(estimates.point[f"{symbol}/raw"])
         for symbol in anchors
-        if symbol in weights
-        and np.isfinite(estimates.point.get(f"{symbol}/raw", np.nan))
+        if symbol in weights and np.isfinite(estimates.point.get(f"{symbol}/raw", np.nan))
     }
     if not raws:
         return None

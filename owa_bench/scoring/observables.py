@@ -123,9 +123,7 @@ def solved_depth(solved: Iterable[events.Subgoal]) -> int:
 
     def depth(node: str, above: frozenset[str]) -> int:
         if node in above:
-            raise ScoringError(
-                f"Subgoal `{node}` is its own prerequisite: the DAG has a cycle."
-            )
+            raise ScoringError(f"Subgoal `{node}` is its own prerequisite: the DAG has a cycle.")
         if node not in depths:
             chain = above | {node}
             below = [depth(p, chain) for p in nodes[node] if p in nodes]
@@ -147,8 +145,7 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
     for name, value in (("q_state", end.q_state), ("quality", end.quality)):
         if not 0.0 <= value <= 1.0:
             raise ScoringError(
-                f"`{name}` of attempt {trace.leaf.attempt_id} must lie in [0, 1], "
-                f"got {value}."
+                f"`{name}` of attempt {trace.leaf.attempt_id} must lie in [0, 1], got {value}."
             )
     violations = tuple(trace.of(events.Violation))
     void = any(event.severity == "disqualify" for event in violations)
@@ -167,9 +164,7 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
         },
         crew=crew_row(trace),
         categories={
-            "used": frozenset(
-                str(c.category) for c in calls if success and not c.discovered
-            ),
+            "used": frozenset(str(c.category) for c in calls if success and not c.discovered),
             "discovered": frozenset(str(c.category) for c in calls if not void),
             "offered": frozenset(start.categories),
         },
@@ -268,9 +263,7 @@ def _propositions(trace: Trace) -> tuple[_StatedProposition, ...]:
         if deadline_ms is None or belief.at_ms < deadline_ms:
             stated[belief.proposition] = belief.p
     return tuple(
-        _StatedProposition(
-            f"{suite}/{e.kind}", _probability(stated.get(e.proposition)), e.y
-        )
+        _StatedProposition(f"{suite}/{e.kind}", _probability(stated.get(e.proposition)), e.y)
         for e in resolved
     )
 

@@ -14,32 +14,19 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import descriptive, drift_response, gate
-from owa_bench.scoring.admissibility import (
-    check,
-    check_controls,
-    unchecked_anchors,
-)
+from owa_bench.scoring.admissibility import check, check_controls, unchecked_anchors
 from owa_bench.scoring.attempt_sets import read_sets
 from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.companions.novelty import trials
 from owa_bench.scoring.crosswalk import crosswalk_table
 from owa_bench.scoring.estimates import ArmEstimates, estimate
-from owa_bench.scoring.findings import (
-    ArmEpisodes,
-    JudgingContext,
-    gather_findings,
-    report_warnings,
-)
+from owa_bench.scoring.findings import ArmEpisodes, JudgingContext, gather_findings, report_warnings
 from owa_bench.scoring.gate_statistics import family_qualities
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
-from owa_bench.scoring.inner_attempts import (
-    CampaignEvidence,
-    campaign_sets,
-    read_campaign,
-)
+from owa_bench.scoring.inner_attempts import CampaignEvidence, campaign_sets, read_campaign
 from owa_bench.scoring.native import NativeResults, with_native
 from owa_bench.scoring.norms import human_table, with_norms
 from owa_bench.scoring.observables import observe
@@ -153,9 +140,7 @@ def _with_dynamics(protocol: Protocol, plan: Plan) -> Protocol:
         return protocol
     left_out = tuple(s for s in protocol.index.weights if s not in plan.dynamics)
     without = (*protocol.index.dynamic_without, *left_out)
-    index = msgspec.structs.replace(
-        protocol.index, dynamic_without=tuple(dict.fromkeys(without))
-    )
+    index = msgspec.structs.replace(protocol.index, dynamic_without=tuple(dict.fromkeys(without)))
     return msgspec.structs.replace(protocol, index=index)
 
 
@@ -176,9 +161,7 @@ def _annotated(
 
 
 def _judged(
-    context: JudgingContext,
-    episodes: ArmEpisodes,
-    campaigns: Sequence[CampaignEvidence],
+    context: JudgingContext, episodes: ArmEpisodes, campaigns: Sequence[CampaignEvidence]
 ) -> _Judged:
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
@@ -246,9 +229,7 @@ def _dose_response(
     return drift_response.dose_response(plan, sample, context.exposures)
 
 
-def _gates(
-    sample: Sample, findings: gate.Findings, dynamics: Dynamics
-) -> tuple[GateResult, ...]:
+def _gates(sample: Sample, findings: gate.Findings, dynamics: Dynamics) -> tuple[GateResult, ...]:
     """Return every line of the levels, AAI-5 last."""
     protocol = findings.protocol
     bend = dynamics.bends.get(protocol.improvement.link)
@@ -258,16 +239,11 @@ def _gates(
         innovation=dynamics.innovation,
         link_steps=dynamics.link_steps,
     )
-    return gate.judge_gates(findings) + gate.superhuman_gates(
-        evidence, findings.axes, protocol
-    )
+    return gate.judge_gates(findings) + gate.superhuman_gates(evidence, findings.axes, protocol)
 
 
 def _placement(
-    context: JudgingContext,
-    arm: Arm,
-    gates: tuple[GateResult, ...],
-    findings: gate.Findings,
+    context: JudgingContext, arm: Arm, gates: tuple[GateResult, ...], findings: gate.Findings
 ) -> gate.LevelPlacement:
     """Return the level; none without an admissible battery, or for a control policy."""
     if context.plan.battery is None:

@@ -66,9 +66,7 @@ def chance_to_pass(
     return normal_share((true - bar) / error)
 
 
-def instances(
-    true: float, spread: float, required: float, protocol: Protocol
-) -> int | None:
+def instances(true: float, spread: float, required: float, protocol: Protocol) -> int | None:
     """Return the least n at which a gate has the protocol's power.
 
     Args:
@@ -113,9 +111,7 @@ def worst_spread(true: float) -> float:
     return math.sqrt(true * (1 - true))
 
 
-def slope_instances(
-    slope: float, days: int, units_a_day: float, level: float, power: float
-) -> int:
+def slope_instances(slope: float, days: int, units_a_day: float, level: float, power: float) -> int:
     """Return the instances per checkpoint at which a slope's interval clears 0.
 
     Formula:
@@ -142,9 +138,7 @@ def slope_instances(
     return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
 
 
-def slope_power(
-    slope: float, instances: int, days: int, units_a_day: float, level: float
-) -> float:
+def slope_power(slope: float, instances: int, days: int, units_a_day: float, level: float) -> float:
     """Return the chance that a slope's interval clears 0: `slope_instances` solved.
 
     Formula:
@@ -205,18 +199,11 @@ def gate_powers(
         A record per line, in the protocol's order.
     """
     upkeep = maintenance_power(sizes.lane_days, sizes.lane, protocol)
-    return tuple(
-        _gate_power(rule, protocol, sizes, units_a_day, upkeep)
-        for rule in protocol.gates
-    )
+    return tuple(_gate_power(rule, protocol, sizes, units_a_day, upkeep) for rule in protocol.gates)
 
 
 def _gate_power(
-    rule: GateRule,
-    protocol: Protocol,
-    sizes: SampleSizes,
-    units_a_day: float,
-    upkeep: float,
+    rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float, upkeep: float
 ) -> GatePower:
     need = _need(rule, protocol, units_a_day)
     rules = protocol.statistics
@@ -225,9 +212,7 @@ def _gate_power(
     if rule.gate == "kappa" and need.true is not None:
         planned = sizes.family_day
         if planned and sizes.days >= max(rule.days, 5):
-            power = slope_power(
-                need.true, planned, sizes.days, units_a_day, rules.level
-            )
+            power = slope_power(need.true, planned, sizes.days, units_a_day, rules.level)
         else:
             power = 0.0
     elif rule.gate == "closure" and need.gate == "maintenance":
@@ -258,11 +243,7 @@ def _share_power(need: Need, planned: int, protocol: Protocol) -> float:
         return 1.0
     rules = protocol.statistics
     return chance_to_pass(
-        need.true,
-        spread / math.sqrt(planned),
-        need.required,
-        rules.gate_slack,
-        rules.gate_level,
+        need.true, spread / math.sqrt(planned), need.required, rules.gate_slack, rules.gate_level
     )
 
 
@@ -346,9 +327,7 @@ _NOTES = {
 }
 
 
-def level_power(
-    protocol: Protocol, level: int, tasks: int, margin: float | None = None
-) -> float:
+def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None = None) -> float:
     """Return the chance that independent share gates up to a level all pass.
 
     Args:
@@ -370,7 +349,5 @@ def level_power(
         true = min(required + step, 1.0)
         error = worst_spread(true) / math.sqrt(tasks)
         if error > 0:
-            found *= chance_to_pass(
-                true, error, required, rules.gate_slack, rules.gate_level
-            )
+            found *= chance_to_pass(true, error, required, rules.gate_slack, rules.gate_level)
     return float(np.clip(found, 0.0, 1.0))

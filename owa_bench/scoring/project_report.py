@@ -75,16 +75,14 @@ def project_figures(table: Observables) -> tuple[ProjectFigure, ...]:
         return per_project(days, values.astype(float), rows, count)
 
     whole = np.where(np.isnan(calm), np.nan, calm == 1.0).astype(float)
-    broken = np.bincount(
-        days.row, weights=days.regressed.astype(float), minlength=count
-    ).astype(float)
+    broken = np.bincount(days.row, weights=days.regressed.astype(float), minlength=count).astype(
+        float
+    )
     ever = "of days with something to break"
     return (
         ProjectFigure("delivered", table.u, True, "by the suite's own rule"),
         ProjectFigure("acceptance", mean(days.acceptance), True, "days with work due"),
-        ProjectFigure(
-            f"acceptance, last {LAST_DAYS} days", mean(days.acceptance, last), True
-        ),
+        ProjectFigure(f"acceptance, last {LAST_DAYS} days", mean(days.acceptance, last), True),
         ProjectFigure("zero-regression rate", calm, True, ever),
         ProjectFigure("projects without a regression", whole, True),
         ProjectFigure("regressions", broken, False, "a project"),

@@ -18,9 +18,7 @@ from owa_bench.scoring.sample import Sample, scored_rows
 _Cell = tuple[object, ...]
 
 
-def reference_episodes(
-    plan: Plan, episodes: Observables, protocol: Protocol
-) -> Observables:
+def reference_episodes(plan: Plan, episodes: Observables, protocol: Protocol) -> Observables:
     """Return the scored episodes of the run's reference agents.
 
     Args:
@@ -34,9 +32,7 @@ def reference_episodes(
     agents = {arm.name: arm.agent for arm in plan.arms}
     named = [
         agents.get(arm) in protocol.references.get(suite, ())
-        for arm, suite in zip(
-            episodes.arm.tolist(), episodes.suite.tolist(), strict=True
-        )
+        for arm, suite in zip(episodes.arm.tolist(), episodes.suite.tolist(), strict=True)
     ]
     plain = (episodes.calendar == "") & ~episodes.honeypot
     rows: Flags = np.array(named, dtype=np.bool_) & plain & scored_rows(episodes)
@@ -81,10 +77,7 @@ def _means_by_arm(references: Observables, column: str) -> list[dict[_Cell, floa
     rows = zip(references.arm.tolist(), _cells(references), values, strict=True)
     for arm, cell, value in rows:
         read.setdefault(arm, defaultdict(list))[cell].append(value)
-    return [
-        {cell: float(np.mean(own)) for cell, own in cells.items()}
-        for cells in read.values()
-    ]
+    return [{cell: float(np.mean(own)) for cell, own in cells.items()} for cells in read.values()]
 
 
 def _cells(table: Observables) -> Iterator[_Cell]:

@@ -43,9 +43,7 @@ def poisson(count: int, hours: float, level: float) -> Rate:
     0.0369
     """
     if count < 0 or not hours > 0:
-        raise ScoringError(
-            f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}."
-        )
+        raise ScoringError(f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}.")
     tail = (1 - level) / 2
     low = chi2_quantile(tail, 2 * count) / 2 / hours if count else 0.0
     high = chi2_quantile(1 - tail, 2 * count + 2) / 2 / hours
@@ -69,9 +67,7 @@ def weighted_rate(
     0.03
     """
     if min(counts, default=0) < 0 or not hours > 0:
-        raise ScoringError(
-            f"A rate needs counts >= 0 and hours > 0, got {counts} and {hours}."
-        )
+        raise ScoringError(f"A rate needs counts >= 0 and hours > 0, got {counts} and {hours}.")
     each, tail = [weight / hours for weight in weights], (1 - level) / 2
     rate = math.fsum(u * k for u, k in zip(each, counts, strict=True))
     spread = math.fsum(u * u * k for u, k in zip(each, counts, strict=True))
@@ -132,9 +128,7 @@ class Recovery(NamedTuple):
     high: float
 
 
-def recovery(
-    faults: Mapping[str, tuple[int, int]], level: float
-) -> tuple[Recovery, ...]:
+def recovery(faults: Mapping[str, tuple[int, int]], level: float) -> tuple[Recovery, ...]:
     """Return RA per fault with its denominator.
 
     Args:
@@ -157,9 +151,7 @@ def recovery(
     rows = []
     for fault, (done, tried) in sorted(faults.items()):
         if not 0 <= done <= tried or tried < 1:
-            raise ScoringError(
-                f"Recoveries of `{fault}` must be 0 to {tried}, got {done}."
-            )
+            raise ScoringError(f"Recoveries of `{fault}` must be 0 to {tried}, got {done}.")
         interval = stats.binomtest(done, tried).proportion_ci(level, method="exact")
         low, high = float(interval.low), float(interval.high)
         rows.append(Recovery(fault, done, tried, low, high))
@@ -183,9 +175,7 @@ def within_tolerance(errors: Floats, tolerance: float) -> float:
     0.6667
     """
     if not len(errors) or np.isnan(errors).any() or not tolerance > 0:
-        raise ScoringError(
-            f"QC needs tracking errors and a tolerance > 0, got {tolerance}."
-        )
+        raise ScoringError(f"QC needs tracking errors and a tolerance > 0, got {tolerance}.")
     return float((np.abs(errors) <= tolerance).mean())
 
 
@@ -206,9 +196,7 @@ def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
     2.0
     """
     if done < 0 or any(not cost >= 0 for cost in costs.values()):
-        raise ScoringError(
-            f"Counts and costs must be >= 0, got {done} and {dict(costs)}."
-        )
+        raise ScoringError(f"Counts and costs must be >= 0, got {done} and {dict(costs)}.")
     spent = sum(costs.values())
     return done / spent if spent > 0 else math.nan
 

@@ -61,9 +61,7 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
         hours=hours,
         incidents=counts,
         between_failures=robotics.mean_time_between(failures, hours, level),
-        between_incidents=robotics.mean_time_between(
-            counts["minor"] + stops, hours, level
-        ),
+        between_incidents=robotics.mean_time_between(counts["minor"] + stops, hours, level),
         repair_hours=robotics.mean_time_to_repair(repairs) if len(repairs) else None,
         recoveries=_recoveries(real, level),
         control=_control(real),
@@ -76,9 +74,7 @@ def _recoveries(real: Observables, level: float) -> tuple[robotics.Recovery, ...
     faults = real.faults
     kinds = np.unique(faults.kind[faults.injected]).tolist()
     masks = {kind: faults.injected & (faults.kind == kind) for kind in kinds}
-    pairs = {
-        k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in masks.items()
-    }
+    pairs = {k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in masks.items()}
     return robotics.recovery(pairs, level)
 
 
@@ -157,9 +153,7 @@ def _gate_values(
     """Return the values that the gates read, by key; unknown ones are left out."""
     stops = body.incidents["major"] + body.incidents["critical"]
     least = protocol.robotics.gates["level_3"]["S2R"]
-    axis: dict[str, dict[str, float | None]] = findings.axes["E"].details.get(
-        "beside", {}
-    )
+    axis: dict[str, dict[str, float | None]] = findings.axes["E"].details.get("beside", {})
     families = (axis[name]["value"] for name in axis if name.startswith(FAMILY_PART))
     crossed = [share for share in families if share is not None]
     found = {
@@ -199,8 +193,7 @@ def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:
     for level in _LEVELS:
         lines = robotics.robotics_gates(level, measured, protocol.robotics)
         rows += [
-            (level, line.gate, line.required, figure(line.value), line.status)
-            for line in lines
+            (level, line.gate, line.required, figure(line.value), line.status) for line in lines
         ]
         rows.append((level, "all of them", None, None, robotics.worst(lines)))
     columns = ("level", "gate", "required", "measured", "status")

@@ -46,11 +46,7 @@ class Sample:
 
 
 def sample_of(
-    plan: Plan,
-    table: Observables,
-    protocol: Protocol,
-    prices: PriceCard,
-    shared_root: str = "",
+    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard, shared_root: str = ""
 ) -> Sample:
     """Return the episodes that the axes of one agent rest on.
 
@@ -73,9 +69,7 @@ def sample_of(
     return replace(sample, shared_root=shared_root)
 
 
-def grouped_of(
-    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
-) -> Sample:
+def grouped_of(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
     """Return the episodes that drift dose and response of one agent rest on.
 
     Episodes of suites whose operators have groups, under any calendar; the same phases
@@ -97,9 +91,7 @@ def grouped_of(
     return replace(whole, table=rows, base=every, priced=~every, crews=every)
 
 
-def _sample(
-    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
-) -> Sample:
+def _sample(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
     families, weights = _families(plan)
     counted = scored_rows(table) & ~table.honeypot
     scored = table.take(counted)

@@ -10,13 +10,7 @@ from msgspec import structs
 from owa_bench.canonical import canonical_json
 from owa_bench.errors import ScoringError, one_of
 from owa_bench.records.protocol import Embodiment, Protocol
-from owa_bench.records.score import (
-    AxisScore,
-    Curve,
-    FrontierScore,
-    IndexScore,
-    Interval,
-)
+from owa_bench.records.score import AxisScore, Curve, FrontierScore, IndexScore, Interval
 from owa_bench.scoring import composites
 from owa_bench.scoring.attempt_sets import RevisionEvidence
 from owa_bench.scoring.axes.embodiment import GATED_BODY, TASKS_PART
@@ -90,17 +84,11 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         iqr=tasks.quartiles(),
         gated=axis.gated,
         surrogate=bool(details.get("surrogate", False)),
-        details={
-            **details,
-            "beside": beside,
-            "fewest tasks a family": estimates.smallest,
-        },
+        details={**details, "beside": beside, "fewest tasks a family": estimates.smallest},
     )
 
 
-def _secondary(
-    axis: Axis, protocol: Protocol, estimates: ArmEstimates
-) -> dict[str, Any]:
+def _secondary(axis: Axis, protocol: Protocol, estimates: ArmEstimates) -> dict[str, Any]:
     """Return the secondary statistics of an axis with interval and bound."""
     prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
     table: dict[str, Any] = {}
@@ -141,15 +129,10 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
 
     side = (1 + rules.level) / 2
-    two, one = (
-        found.reach(found.error, side),
-        found.reach(found.error, rules.gate_level),
-    )
+    two, one = (found.reach(found.error, side), found.reach(found.error, rules.gate_level))
     gated = found.reach(found.gated_error, rules.gate_level)
     method = "jackknife over the tasks of the attempt sets"
-    interval = Interval(
-        low=scaled(found.raw - two), high=scaled(found.raw + two), method=method
-    )
+    interval = Interval(low=scaled(found.raw - two), high=scaled(found.raw + two), method=method)
     beside = {
         "value": scaled(found.gated),
         "low": scaled(found.gated - found.reach(found.gated_error, side)),
@@ -164,11 +147,7 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         tasks_like_these=interval,
         lower=scaled(found.raw - one),
         iqr=None,
-        details={
-            **score.details,
-            "beside": {GATED: beside},
-            **({NO_GATE: why} if why else {}),
-        },
+        details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
     )
 
 
@@ -192,9 +171,7 @@ def practice_reason(found: RevisionEvidence) -> str:
     return ""
 
 
-def with_body_bounds(
-    score: AxisScore, sample: Sample, estimates: ArmEstimates | None
-) -> AxisScore:
+def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates | None) -> AxisScore:
     """Return the score of axis E with bounds over tasks and over exposure hours.
 
     Formula:
@@ -252,11 +229,7 @@ def with_body_bounds(
         same_tasks=Interval(method=SEEDS, reason="E is read over exposure hours"),
         lower=lower,
         iqr=None,
-        details={
-            **score.details,
-            "beside": beside,
-            **({NO_GATE: why} if why else {}),
-        },
+        details={**score.details, "beside": beside, **({NO_GATE: why} if why else {})},
     )
 
 
@@ -303,8 +276,7 @@ def index_scores(
         weights = sample.protocol.robotics.weights
         wanted[composites.EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
     return tuple(
-        _index_score(name, symbols, axes, sample, estimates)
-        for name, symbols in wanted.items()
+        _index_score(name, symbols, axes, sample, estimates) for name, symbols in wanted.items()
     )
 
 
@@ -405,9 +377,7 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
         auf=figure(estimates.point["AUF"]),
         auf_bounds=_row(composites.area_bounds(fits["F"], grid.demand)),
         deleg=figure(estimates.point["deleg"]),
-        deleg_bounds=_row(
-            composites.delegable_bounds(fits["F_u"], grid.demand, grid.target)
-        ),
+        deleg_bounds=_row(composites.delegable_bounds(fits["F_u"], grid.demand, grid.target)),
         deleg_cert=figure(certified),
         target=rounded(grid.target),
         reason=None if whole else bands[0].reason,

@@ -38,9 +38,7 @@ def moved_anchors(
     return found
 
 
-def anchor_table(
-    sample: Sample, axes: Sequence[Axis], point: Mapping[str, float]
-) -> CellTable:
+def anchor_table(sample: Sample, axes: Sequence[Axis], point: Mapping[str, float]) -> CellTable:
     """Return AAI under moved anchors, or the axis alone where AAI is missing.
 
     Args:
@@ -66,8 +64,7 @@ def anchor_table(
         values = moved_anchors(axis, raw, ends, rules.anchor_change, factor)
         if whole and axis.symbol in weights:
             values = {
-                name: _index(point, weights, {axis.symbol: new})
-                for name, new in values.items()
+                name: _index(point, weights, {axis.symbol: new}) for name, new in values.items()
             }
         rows.append((axis.symbol, *(figure(value) for value in values.values())))
     columns = ("axis", "lo -", "lo +", "hi -", "hi +")

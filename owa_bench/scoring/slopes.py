@@ -257,9 +257,7 @@ def _check(design: Floats, values: Floats, days: Floats) -> None:
             f"{values.shape[-1]} and {days.shape}."
         )
     if count <= coefficients:
-        raise ScoringError(
-            f"A slope or bend needs {coefficients + 1} days at least, got {count}."
-        )
+        raise ScoringError(f"A slope or bend needs {coefficients + 1} days at least, got {count}.")
     if not all(np.isfinite(array).all() for array in (design, values, days)):
         raise ScoringError("A slope cannot read NaN or infinity: leave the day out.")
     if (np.diff(days) <= 0).any():

@@ -57,17 +57,13 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
         raise ScoringError("No counted episode: there is nothing to resample.")
     unknown = sorted(set(table.family.tolist()) - set(families))
     if unknown:
-        raise ScoringError(
-            f"Families must be those of the plan, got {', '.join(unknown)}."
-        )
+        raise ScoringError(f"Families must be those of the plan, got {', '.join(unknown)}.")
     code = np.searchsorted(np.array(families), table.family)
     pairs, pair = np.unique(table.pair, return_inverse=True)
     tasks, task = np.unique(np.stack((code, pair)), axis=1, return_inverse=True)
     counts = np.bincount(tasks[1])
     if counts.max() > 1:
-        raise ScoringError(
-            f"A pair belongs to one family, got {pairs[counts.argmax()]} in two."
-        )
+        raise ScoringError(f"A pair belongs to one family, got {pairs[counts.argmax()]} in two.")
     keys = np.stack((task.reshape(-1), table.repeat, table.day))
     units, row = np.unique(keys, axis=1, return_inverse=True)
     return ResamplingUnits(
@@ -120,9 +116,7 @@ class StatisticsTable:
         """
         return len(np.unique(self.units.task[self.units.row[mask]]))
 
-    def add_mean(
-        self, name: str, values: Array, mask: Flags, *, scale: int = MILLION
-    ) -> None:
+    def add_mean(self, name: str, values: Array, mask: Flags, *, scale: int = MILLION) -> None:
         """Add a quantity to be averaged over each task's masked episodes.
 
         Each task has the same weight, however many of its episodes are counted.
@@ -144,9 +138,7 @@ class StatisticsTable:
             )
         kept = np.round(np.where(mask, values, 0.0) * scale)
         if not np.isfinite(kept).all():
-            raise ScoringError(
-                f"`{name}` must be a number in every counted episode, got NaN."
-            )
+            raise ScoringError(f"`{name}` must be a number in every counted episode, got NaN.")
         task = self.units.task[self.units.row]
         rows = np.bincount(task, weights=mask, minlength=len(self.units.family))
         share = np.where(mask, np.round(SHARE / np.maximum(rows[task], 1.0)), 0.0)
@@ -210,9 +202,7 @@ class StatisticsTable:
             raise ScoringError(f"A column is added once, got `{name}` twice.")
         most = float(np.abs(column).max()) * len(column)
         if not most < _EXACT:
-            raise ScoringError(
-                f"`{name}` must add up below 2^53 parts, could reach {most:g}."
-            )
+            raise ScoringError(f"`{name}` must add up below 2^53 parts, could reach {most:g}.")
         self._columns[name] = column
 
 
@@ -305,8 +295,7 @@ def weighted_totals(
     count = len(columns.table)
     if weights.ndim != 2 or weights.shape[1] != count or len(family) != count:
         raise ScoringError(
-            f"Weights must be (resamples, {count}), got {weights.shape}; "
-            f"families {family.shape}."
+            f"Weights must be (resamples, {count}), got {weights.shape}; families {family.shape}."
         )
     edges = np.searchsorted(family, np.arange(len(family_weights) + 1))
     table = np.empty((len(weights), len(family_weights), columns.table.shape[1]))

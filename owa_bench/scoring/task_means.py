@@ -51,9 +51,7 @@ def mean_over_tasks(
     return figure(float(values.mean())), found.low, found.high
 
 
-def estimate_over_tasks(
-    values: Floats, tasks: NDArray[Any], *, share: bool = True
-) -> Interval:
+def estimate_over_tasks(values: Floats, tasks: NDArray[Any], *, share: bool = True) -> Interval:
     """Return the interval of `mean_over_tasks`, or why there is none.
 
     Args:

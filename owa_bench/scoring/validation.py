@@ -59,9 +59,7 @@ def validate(
         What was found; a knob whose arms were not played is NO EVIDENCE.
     """
     axes = tuple(axis for axis in all_axes() if axis.symbol in AXES)
-    context = ValidationContext(
-        plan, table, protocol, prices, axes, design, tuple(campaigns)
-    )
+    context = ValidationContext(plan, table, protocol, prices, axes, design, tuple(campaigns))
     whole = {
         arm.name: context.estimates(rows)
         for arm in plan.arms
@@ -80,15 +78,9 @@ def validate(
         families=tuple(sorted(set(table.family.tolist()))),
         missing=_missing_axes(whole),
         knobs=response_matrix(context),
-        correlations=tuple(
-            _correlation(whole, list(whole), p, numbers.level) for p in axis_pairs
-        ),
-        unhandicapped=tuple(
-            _correlation(whole, own, p, numbers.level) for p in axis_pairs
-        ),
-        variants=sum(
-            arm.name in whole for row in crossed_arms(design.crossed) for arm in row
-        ),
+        correlations=tuple(_correlation(whole, list(whole), p, numbers.level) for p in axis_pairs),
+        unhandicapped=tuple(_correlation(whole, own, p, numbers.level) for p in axis_pairs),
+        variants=sum(arm.name in whole for row in crossed_arms(design.crossed) for arm in row),
         crossed=_crossed(context),
         arms=tuple(
             ArmValues(
@@ -123,8 +115,7 @@ def _correlation(
 ) -> AxisCorrelation:
     """Return the correlation of two axes over some of the arms."""
     one, other = (
-        np.array([arms[name].point.get(axis, math.nan) for name in names])
-        for axis in axes
+        np.array([arms[name].point.get(axis, math.nan) for name in names]) for axis in axes
     )
     r = discriminance.correlation(one, other, level)
     known = ~(np.isnan(one) | np.isnan(other))

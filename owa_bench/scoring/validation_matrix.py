@@ -72,15 +72,9 @@ class ValidationContext(NamedTuple):
         own = self._campaigns(sample)
         low, high = found.point["R/low"], found.point["R/high"]
         tasks = sorted(set(zip(sample.table.family, sample.table.pair, strict=True)))
-        raw = [
-            self._revisions(sample, [c for c in own if c.pair != pair]).raw
-            for _, pair in tasks
-        ]
+        raw = [self._revisions(sample, [c for c in own if c.pair != pair]).raw for _, pair in tasks]
         left = found.tasks
-        values = {
-            **left.values,
-            "R": np.clip((np.array(raw) - low) / (high - low), 0, 1),
-        }
+        values = {**left.values, "R": np.clip((np.array(raw) - low) / (high - low), 0, 1)}
         played = {campaign.pair for campaign in own}
         read = {**left.read, "R": np.array([pair in played for _, pair in tasks])}
         return replace(found, tasks=left._replace(values=values, read=read))
@@ -89,9 +83,7 @@ class ValidationContext(NamedTuple):
         here = set(zip(sample.table.arm, sample.table.pair, strict=True))
         return [c for c in self.campaigns if (c.arm, c.pair) in here]
 
-    def _revisions(
-        self, sample: Sample, campaigns: Sequence[CampaignEvidence]
-    ) -> RevisionEvidence:
+    def _revisions(self, sample: Sample, campaigns: Sequence[CampaignEvidence]) -> RevisionEvidence:
         sets = campaign_sets(campaigns, sample.families)
         return revision_evidence(sets, sample.weights, self.protocol)
 
@@ -146,9 +138,7 @@ def axis_reading(estimates: ArmEstimates, axis: str) -> Reading | None:
     return Reading(estimates.point[axis], values, estimates.tasks.clusters.stratum)
 
 
-def shared_rows(
-    context: ValidationContext, arms: Sequence[str]
-) -> tuple[Observables, ...]:
+def shared_rows(context: ValidationContext, arms: Sequence[str]) -> tuple[Observables, ...]:
     """Return each arm's rows of the episodes that all of the arms have.
 
     Args:
@@ -202,12 +192,7 @@ def _knob(context: ValidationContext, knob: KnobDesign) -> KnobResponse:
     doses = _doses(context, knob)
     if doses is None:
         cells = tuple(
-            MatrixCell(
-                axis=axis,
-                sign=knob.signs[axis],
-                verdict="NO EVIDENCE",
-                reason=_UNPLAYED,
-            )
+            MatrixCell(axis=axis, sign=knob.signs[axis], verdict="NO EVIDENCE", reason=_UNPLAYED)
             for axis in AXES
         )
         return KnobResponse(
@@ -253,11 +238,7 @@ def _family_values(context: ValidationContext, doses: _Doses) -> Mapping[str, Fl
 
 
 def _cell(
-    context: ValidationContext,
-    knob: KnobDesign,
-    axis: Symbol,
-    doses: _Doses,
-    families: Floats,
+    context: ValidationContext, knob: KnobDesign, axis: Symbol, doses: _Doses, families: Floats
 ) -> MatrixCell:
     sign, numbers = knob.signs[axis], context.design.numbers
     first, last = doses.reading(0, axis), doses.reading(-1, axis)
@@ -274,9 +255,7 @@ def _cell(
             value=axis_value(each, axis),
             interval=each.over_tasks(axis).interval(numbers.level),
         )
-        for dose, arm, each in zip(
-            doses.doses, doses.arms, doses.estimates, strict=True
-        )
+        for dose, arm, each in zip(doses.doses, doses.arms, doses.estimates, strict=True)
     )
     if sign == "0":
         p = discriminance.equivalence(change, numbers.margin)
@@ -309,14 +288,10 @@ def bounded(change: Reading, level: float) -> Bounded:
         The number; without bounds where there is no interval.
     """
     span = discriminance.interval(change, level)
-    return Bounded(
-        value=figure(change.value), low=figure(span.low), high=figure(span.high)
-    )
+    return Bounded(value=figure(change.value), low=figure(span.low), high=figure(span.high))
 
 
-def _with_lead(
-    context: ValidationContext, response: KnobResponse, doses: _Doses
-) -> KnobResponse:
+def _with_lead(context: ValidationContext, response: KnobResponse, doses: _Doses) -> KnobResponse:
     """Return the row with the own axis' effect held against the second largest."""
     changes: dict[str, Reading] = {}
     for axis in AXES:
@@ -329,12 +304,8 @@ def _with_lead(
         why = cell.reason or "no other axis has evidence"
         return msgspec.structs.replace(response, reason=why)
     second = max(changes, key=lambda axis: abs(changes[axis].value))
-    lead = bounded(
-        discriminance.excess(own, changes[second], 1.0), context.design.numbers.level
-    )
-    return msgspec.structs.replace(
-        response, second=second, lead=lead, verdict=above_zero(lead)
-    )
+    lead = bounded(discriminance.excess(own, changes[second], 1.0), context.design.numbers.level)
+    return msgspec.structs.replace(response, second=second, lead=lead, verdict=above_zero(lead))
 
 
 def above_zero(number: Bounded) -> CellVerdict:
@@ -352,19 +323,13 @@ def _with_verdicts(
     """Return the rows with verdicts: Holm over every trend test, TOST cell by cell."""
     responses, numbers = tuple(rows), context.design.numbers
     trends = [
-        cell
-        for row in responses
-        for cell in row.cells
-        if cell.sign == "-" and cell.p is not None
+        cell for row in responses for cell in row.cells if cell.sign == "-" and cell.p is not None
     ]
     rejected = holm([cell.p or 0.0 for cell in trends], numbers.alpha)
     falling = {id(cell) for cell, shown in zip(trends, rejected, strict=True) if shown}
     return tuple(
         msgspec.structs.replace(
-            row,
-            cells=tuple(
-                _judged(cell, id(cell) in falling, context) for cell in row.cells
-            ),
+            row, cells=tuple(_judged(cell, id(cell) in falling, context) for cell in row.cells)
         )
         for row in responses
     )
@@ -386,7 +351,5 @@ def _judged(cell: MatrixCell, falling: bool, context: ValidationContext) -> Matr
         )
         shown = cell.p is not None and cell.p <= numbers.alpha
         why = "" if cell.p is not None else "no error: a family holds one task"
-    verdict: CellVerdict = (
-        "contrary" if contrary else "as declared" if shown else "not shown"
-    )
+    verdict: CellVerdict = "contrary" if contrary else "as declared" if shown else "not shown"
     return msgspec.structs.replace(cell, verdict=verdict, reason=why)

@@ -25,8 +25,7 @@ _ENDPOINTS = (
 )
 _LONGEST_SOCKET = 100  # of the 107 bytes that a Unix socket's address may have
 _KEY_IN_QUERY = re.compile(
-    r"key|token|secret|password|signature|credential|^(sig|code|auth|pass|pwd)$",
-    re.IGNORECASE,
+    r"key|token|secret|password|signature|credential|^(sig|code|auth|pass|pwd)$", re.IGNORECASE
 )
 _IN_PATHS = "/:@!$&'()*+,;=~"
 _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
@@ -160,8 +159,7 @@ def _proxy_fault(variable: str, proxy: str) -> str:
         return f"the proxy in ${variable} is no address such as http://proxy:3128"
     if kind.startswith("socks") and find_spec("socksio") is None:
         return (
-            f"the proxy in ${variable} is a SOCKS proxy, which needs a package: "
-            "pip install socksio"
+            f"the proxy in ${variable} is a SOCKS proxy, which needs a package: pip install socksio"
         )
     return ""
 

@@ -110,9 +110,7 @@ class ToolCalls(PlainText):
         if probability is not None:
             weights = np.asarray(probability, dtype=float)
         if weights.shape != (count,) or weights.sum() <= 0:
-            raise UsageError(
-                f"`mask` must allow one of {count} tools, got {weights!r}."
-            )
+            raise UsageError(f"`mask` must allow one of {count} tools, got {weights!r}.")
         pick = int(self.np_random.choice(count, p=weights / weights.sum()))
         tool = self.tools[pick]
         return call_text(tool.name, draw(tool.parameters, rng=self.np_random))
@@ -149,9 +147,7 @@ class CallParser:
         except ValueError as error:
             return f"`action` does not parse: {error}; {_SHAPE}."
         if type(action) is not dict:
-            return (
-                f"`action` must be a JSON object, got {short_json(action)}; {_SHAPE}."
-            )
+            return f"`action` must be a JSON object, got {short_json(action)}; {_SHAPE}."
         for name in action:
             if name not in ("tool", "arguments"):
                 return f"`{escape(name)}` is no field of an action; {_SHAPE}."

@@ -145,9 +145,7 @@ class Episode:
 
     def oracle_access(self) -> interfaces.OracleAccess:
         """Return the oracle and the state, for a suite's own control policy."""
-        return interfaces.OracleAccess(
-            self._oracle, lambda: (self.timeline, self.session.state)
-        )
+        return interfaces.OracleAccess(self._oracle, lambda: (self.timeline, self.session.state))
 
     def facts(self, horizon: int) -> EpisodeFacts:
         """Return the part of an EpisodeStart that this episode's world decides."""
@@ -170,8 +168,7 @@ class Episode:
             meters=self._suite.card.meters,
             categories=categories,
             needs_tools=bool(categories),
-            honeypot=isinstance(self._world, interfaces.HasHoneypot)
-            and self._world.honeypot,
+            honeypot=isinstance(self._world, interfaces.HasHoneypot) and self._world.honeypot,
         )
 
     def begin(self, start: events.EpisodeStart | None = None) -> str:
@@ -188,9 +185,7 @@ class Episode:
         Raises: UsageError: the episode has ended.
         """
         if self.ending is not None:
-            raise UsageError(
-                f"The episode has ended ({self.ending.outcome}): call reset first."
-            )
+            raise UsageError(f"The episode has ended ({self.ending.outcome}): call reset first.")
         self.steps += 1
         seat, at_ms, action = self.seating.seat, self._clock.now_ms, escape(text)
         parsed = self._parser.parse(action)
@@ -268,9 +263,7 @@ class Episode:
         if self.seating.retires(call.tool):
             self._state = self.session.state
             changed = self._state is not before
-            return standard_tools.ToolReply(
-                "You have no further turn.", changed=changed
-            )
+            return standard_tools.ToolReply("You have no further turn.", changed=changed)
         standard = self._standard.run(
             call, before, step=self.steps, at_ms=self._clock.now_ms, seat=seat
         )
@@ -345,9 +338,7 @@ class Episode:
         self._paid += record.reward
         for event in (record, *rest, *closing):
             self._emit(event)
-        return StepResult(
-            text, record.reward, record.error, record.terminated, record.truncated
-        )
+        return StepResult(text, record.reward, record.error, record.terminated, record.truncated)
 
     def _judge(
         self, outcome: events.Outcome, reason: str, *last: events.Event

@@ -94,10 +94,7 @@ class NodeProgress:
     """
 
     def __init__(
-        self,
-        oracle: interfaces.Oracle,
-        world: interfaces.World,
-        state: interfaces.State,
+        self, oracle: interfaces.Oracle, world: interfaces.World, state: interfaces.State
     ) -> None:
         self._oracle = oracle
         self._serving = oracle if isinstance(oracle, interfaces.HasProducts) else None
@@ -141,9 +138,7 @@ class NodeProgress:
                 node=node.name,
                 depth=node.depth,
                 prerequisites=node.prerequisites,
-                flows=tuple(
-                    filter(self._flows_into(node.name, step), node.prerequisites)
-                ),
+                flows=tuple(filter(self._flows_into(node.name, step), node.prerequisites)),
                 final=node.name not in self._needed,
             )
             for node in self.nodes.values()
@@ -157,6 +152,4 @@ class NodeProgress:
         work is under way was not needed for it.
         """
         begun, served = self._served_at[node], self._served_at
-        return lambda name: (
-            name in served and served[name] < step and served[name] <= begun
-        )
+        return lambda name: name in served and served[name] < step and served[name] <= begun

@@ -43,11 +43,7 @@ class Fabric:
     """
 
     def __init__(
-        self,
-        playing: Sequence[str],
-        *,
-        muted: bool,
-        blob: Callable[[bytes], str],
+        self, playing: Sequence[str], *, muted: bool, blob: Callable[[bytes], str]
     ) -> None:
         self._playing = frozenset(playing)
         self._muted = muted

@@ -17,9 +17,7 @@ _START_S = 60.0
 _STOP_S = 10.0
 
 
-def serve_in_thread(
-    server: uvicorn.Server, sockets: list[socket.socket]
-) -> threading.Thread:
+def serve_in_thread(server: uvicorn.Server, sockets: list[socket.socket]) -> threading.Thread:
     """Start a server in a thread of this process, and wait until it answers.
 
     Args:
@@ -48,9 +46,7 @@ def serve_in_thread(
             cause = error_line(causes[0]) if causes else "it ended in order"
             raise InfrastructureFailure(f"A local server did not start: {cause}.")
         if time.monotonic() > deadline:
-            raise InfrastructureFailure(
-                f"A local server did not start within {_START_S:.0f} s."
-            )
+            raise InfrastructureFailure(f"A local server did not start within {_START_S:.0f} s.")
         time.sleep(0.0005)
     return thread
 
@@ -66,9 +62,7 @@ class LoopbackServer:
         self.app = app
         self.key = fresh_bytes().hex() if guarded else ""
         # With IPPROTO_TCP: without it Nagle's algorithm adds 44 ms to every request.
-        self._socket = socket.socket(
-            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]

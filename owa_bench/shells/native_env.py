@@ -79,9 +79,7 @@ class NativeEnv:
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play an action text; a malformed one plays the first action, with error."""
         if self.ending is not None:
-            raise UsageError(
-                f"The episode has ended ({self.ending.outcome}): call reset first."
-            )
+            raise UsageError(f"The episode has ended ({self.ending.outcome}): call reset first.")
         self.steps += 1
         at_ms = self.simulated_ms
         number = None if isinstance(action, str) else whole_number(action)
@@ -215,9 +213,7 @@ class NativeEnv:
             buffer = io.BytesIO()
             np.save(buffer, np.stack(self._observations), allow_pickle=False)
             blob = self._sink.blob(buffer.getvalue())
-            self._emit(
-                Artifact(step=self.steps, name=OBSERVATIONS, media=_MEDIA, blob=blob)
-            )
+            self._emit(Artifact(step=self.steps, name=OBSERVATIONS, media=_MEDIA, blob=blob))
         return self.ending
 
 

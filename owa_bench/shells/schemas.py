@@ -64,9 +64,7 @@ def compile_schema(schema: Schema) -> ArgumentCheck:
             f"A tool schema may use {', '.join(sorted(_KEYWORDS))}, "
             f"got {', '.join(sorted(unknown))}."
         )
-    checks = [
-        make(schema) for keywords, make in _CHECKS if not keywords.isdisjoint(schema)
-    ]
+    checks = [make(schema) for keywords, make in _CHECKS if not keywords.isdisjoint(schema)]
     return checks[0] if len(checks) == 1 else _all_of(checks)
 
 
@@ -85,9 +83,7 @@ def _type_names(schema: Schema) -> list[str]:
     names = [kinds] if isinstance(kinds, str) else list(kinds)
     for name in names:
         if name not in _TYPES:
-            raise UsageError(
-                f"`type` must be one of {', '.join(_TYPES)}, got {name!r}."
-            )
+            raise UsageError(f"`type` must be one of {', '.join(_TYPES)}, got {name!r}.")
     return names
 
 
@@ -147,17 +143,13 @@ _value_limits = partial(
 _text_limits = partial(
     _limits, ("minLength", "maxLength"), _TYPES["string"][0], len, "have {} characters"
 )
-_item_limits = partial(
-    _limits, ("minItems", "maxItems"), _TYPES["array"][0], len, "have {} items"
-)
+_item_limits = partial(_limits, ("minItems", "maxItems"), _TYPES["array"][0], len, "have {} items")
 
 
 def _pattern(schema: Schema) -> ArgumentCheck:
     pattern = re.compile(schema["pattern"])
     if not schema.get("examples"):
-        raise UsageError(
-            f"A schema with `pattern` needs `examples`, got none: {pattern.pattern}."
-        )
+        raise UsageError(f"A schema with `pattern` needs `examples`, got none: {pattern.pattern}.")
     example = short_json(schema["examples"][0])
 
     def check(value: Any, path: str) -> str | None:

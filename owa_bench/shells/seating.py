@@ -96,9 +96,7 @@ class Seating:
         """
         self._unseen[seat] = (answer, digest)
 
-    def turn(
-        self, step: int, blob: Callable[[bytes], str]
-    ) -> tuple[str, tuple[events.Event, ...]]:
+    def turn(self, step: int, blob: Callable[[bytes], str]) -> tuple[str, tuple[events.Event, ...]]:
         """Return what the seat that acts next is shown, and the events of its turn.
 
         Args:

@@ -36,9 +36,7 @@ def horizon(
         parser: Of the suite's tools, where there is one already.
     Returns: The oracle's number of verified actions.
     """
-    known = (
-        suite.horizon(timeline) if isinstance(suite, interfaces.HasHorizon) else None
-    )
+    known = suite.horizon(timeline) if isinstance(suite, interfaces.HasHorizon) else None
     return solve(suite, timeline, parser=parser).accepted if known is None else known
 
 
@@ -59,12 +57,7 @@ def solve(
     Returns: The actions and their result.
     """
     episode = Episode(
-        suite,
-        timeline,
-        sink=NullSink(),
-        terms=EpisodeTerms(),
-        parser=parser,
-        laboratory=laboratory,
+        suite, timeline, sink=NullSink(), terms=EpisodeTerms(), parser=parser, laboratory=laboratory
     )
     actions: list[str] = []
     try:
@@ -98,9 +91,7 @@ class StatePolicy:
         self.seed = 0
         self.memory = Path()
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode, or a sitting of one.
 
         Args:

@@ -42,9 +42,7 @@ def _text(about: str, limit: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": limit, "description": about}
 
 
-def tool_spec(
-    name: str, about: str, /, *required: str, **properties: Any
-) -> interfaces.ToolSpec:
+def tool_spec(name: str, about: str, /, *required: str, **properties: Any) -> interfaces.ToolSpec:
     """Return a tool that takes these arguments and no others.
 
     Args:
@@ -63,9 +61,7 @@ def tool_spec(
     return interfaces.ToolSpec(name=name, about=about, parameters=parameters)
 
 
-def tool_of(
-    name: str, about: str, /, *optional: str, **properties: Any
-) -> interfaces.ToolSpec:
+def tool_of(name: str, about: str, /, *optional: str, **properties: Any) -> interfaces.ToolSpec:
     """Return a tool that must be given all its arguments but the optional ones.
 
     Args:
@@ -103,9 +99,7 @@ def tools_of(own: Sequence[interfaces.ToolSpec]) -> tuple[interfaces.ToolSpec, .
     """
     taken = {tool.name for tool in STANDARD_TOOLS} & {tool.name for tool in own}
     if taken:
-        raise UsageError(
-            f"A suite's tool must not be called {', '.join(sorted(taken))}."
-        )
+        raise UsageError(f"A suite's tool must not be called {', '.join(sorted(taken))}.")
     return (*own, *STANDARD_TOOLS)
 
 
@@ -162,9 +156,7 @@ def matching(notes: Sequence[str], query: str) -> str:
     """
     words = query.lower().split()
     chosen = [
-        note
-        for note in reversed(notes)
-        if not words or any(word in note.lower() for word in words)
+        note for note in reversed(notes) if not words or any(word in note.lower() for word in words)
     ]
     return "\n---\n".join(chosen) if chosen else "No note matches."
 
@@ -247,9 +239,7 @@ class StandardTools:
         )
         if isinstance(self.session, interfaces.HasEar):
             self.session.hear(help_event, text)
-        cost = Resource(
-            step=step, meter="supervisor_min", amount=HINT_MINUTES, stream="human"
-        )
+        cost = Resource(step=step, meter="supervisor_min", amount=HINT_MINUTES, stream="human")
         return ToolReply(text, events=(help_event, cost))
 
     def _unfinished(self, arguments: Mapping[str, Any]) -> str:
@@ -294,14 +284,11 @@ def _inspected(
         return tuple(detector.inspect(timeline, state, log))
     except Exception as error:
         raise InfrastructureFailure(
-            f"`inspect` of detector `{detector.rule.name}` of {suite.card.name} "
-            f"failed: {error!r}"
+            f"`inspect` of detector `{detector.rule.name}` of {suite.card.name} failed: {error!r}"
         ) from error
 
 
-def _violation(
-    rule: interfaces.Rule, tries: int, evidence: str, step: int
-) -> Violation:
+def _violation(rule: interfaces.Rule, tries: int, evidence: str, step: int) -> Violation:
     """Return what a try is: a flag while the rule leaves tries free.
 
     Args:
@@ -346,16 +333,13 @@ def judge(
     violations = [
         _violation(detector.rule, tries, evidence, step)
         for detector in suite.detectors
-        for tries, evidence in enumerate(
-            _inspected(suite, detector, timeline, state, log)
-        )
+        for tries, evidence in enumerate(_inspected(suite, detector, timeline, state, log))
     ]
     disqualified = any(violation.severity == "disqualify" for violation in violations)
     q_state = 0.0 if disqualified else fixed(suite.oracle.quality(timeline, state))
     if not 0.0 <= q_state <= 1.0:
         raise InfrastructureFailure(
-            f"`quality` of the oracle of {suite.card.name} must lie in [0, 1], got "
-            f"{q_state}"
+            f"`quality` of the oracle of {suite.card.name} must lie in [0, 1], got {q_state}"
         )
     success = q_state >= theta
     quality = interfaces.stated_quality(q_state, stated, success, ERROR_SHARE)

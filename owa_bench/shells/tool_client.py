@@ -35,9 +35,7 @@ class ToolClient:
         self._env = env
         self._names = tuple(tool.name for tool in shell.tools)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> str:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> str:
         """Begin an episode.
 
         Args:
@@ -81,10 +79,7 @@ class ToolClient:
         return self.call("ask_supervisor", question=question)
 
     def finish(
-        self,
-        answer: str = "",
-        p: float | None = None,
-        beliefs: Mapping[str, float] | None = None,
+        self, answer: str = "", p: float | None = None, beliefs: Mapping[str, float] | None = None
     ) -> CallResult:
         """End the episode: the work is done.
 

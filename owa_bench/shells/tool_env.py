@@ -101,9 +101,7 @@ class ToolEnv(gym.Env[Any, Any]):
         self._instances = instances or plain_instances(suite.card)
         self._sink: interfaces.Sink = sink or NullSink()
         self._terms = EpisodeTerms(
-            step_limit=step_limit,
-            interventions=interventions,
-            shaping=shaping,
+            step_limit=step_limit, interventions=interventions, shaping=shaping
         )
         self.tools = self._session_tools()
         self._schemas = msgspec.json.encode([tool.function for tool in self.tools])
@@ -199,9 +197,7 @@ class ToolEnv(gym.Env[Any, Any]):
                 interventions=allowed,
                 shaping=self._terms.shaping and start is None,
             ),
-            setting=replace(
-                chosen.get("setting", self._setting), wire=self._setting.wire
-            ),
+            setting=replace(chosen.get("setting", self._setting), wire=self._setting.wire),
         )
         self._episode = episode = self._episode_of(self._history)
         text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
@@ -240,9 +236,7 @@ class ToolEnv(gym.Env[Any, Any]):
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which macros of the vector view may be played now, for sb3-contrib."""
         if not isinstance(self._view, VectorView):
-            raise UsageError(
-                "Only the vector view has action masks: pass view='vector'."
-            )
+            raise UsageError("Only the vector view has action masks: pass view='vector'.")
         return self._view.masks(self._playing).astype(np.bool_)
 
     def attach(self, sink: interfaces.Sink) -> None:

@@ -102,10 +102,7 @@ class LanguageView(PythonView):
         self._ask = self._names.index("ask_supervisor")
         self._mask = np.ones(len(self._names), dtype=np.int8)
         self.observation_space = spaces.Dict(
-            {
-                "text": PlainText(TEXT_LIMIT),
-                "action_mask": spaces.MultiBinary(len(tools)),
-            }
+            {"text": PlainText(TEXT_LIMIT), "action_mask": spaces.MultiBinary(len(tools))}
         )
 
     def observe(self, text: str, episode: Episode) -> Any:
@@ -127,9 +124,7 @@ class VectorView:
 
     def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
         fixed = {f"finish_{p}": call_text("finish", {"p": p}) for p in FINISH_AT}
-        fixed["declare_infeasible"] = call_text(
-            "declare_infeasible", {"p": FINISH_AT[0]}
-        )
+        fixed["declare_infeasible"] = call_text("declare_infeasible", {"p": FINISH_AT[0]})
         fixed["ask_supervisor"] = call_text("ask_supervisor", {})
         if any(tool.name == "wait" for tool in tools):
             for seconds in WAITS_S:
@@ -237,9 +232,7 @@ def text_picture(text: str) -> npt.NDArray[np.uint8]:
     from PIL import Image, ImageDraw
 
     known = text.encode("latin-1", "replace").decode("latin-1")
-    lines = [
-        part for line in known.splitlines() for part in textwrap.wrap(line, _COLUMNS)
-    ]
+    lines = [part for line in known.splitlines() for part in textwrap.wrap(line, _COLUMNS)]
     image = Image.new("RGB", (_WIDTH, _HEIGHT), "white")
     shown = "\n".join(lines[:_LINES])
     ImageDraw.Draw(image).multiline_text((_MARGIN, _MARGIN), shown, fill="black")

@@ -75,9 +75,7 @@ def best(phrase: str, texts: Mapping[str, str], *, least: float = 0.0) -> str | 
     return order[0].name if order and order[0].score > least else None
 
 
-def assign(
-    scores: Mapping[tuple[str, str], float], wanted: Iterable[str]
-) -> dict[str, str]:
+def assign(scores: Mapping[tuple[str, str], float], wanted: Iterable[str]) -> dict[str, str]:
     """Return wanted -> option, greedily by score; each option is chosen once.
 
     Args:

@@ -79,9 +79,7 @@ def read_handicaps(options: Mapping[str, str]) -> Handicaps:
     >>> read_handicaps({"asks": "2", "crew": "none"}).asks
     2
     """
-    given = {
-        name: _READERS[name](name, options[name]) for name in _given_knobs(options)
-    }
+    given = {name: _READERS[name](name, options[name]) for name in _given_knobs(options)}
     return Handicaps(**given)
 
 
@@ -102,9 +100,7 @@ def _at_least(least: int, most: float = math.inf) -> Callable[[str, str], Any]:
     return read
 
 
-def _unless_none(
-    read: Callable[[str, str], Any], missing: Any
-) -> Callable[[str, str], Any]:
+def _unless_none(read: Callable[[str, str], Any], missing: Any) -> Callable[[str, str], Any]:
     """Return a reader that also takes `none`, for no limit."""
 
     def read_or_none(name: str, text: str) -> Any:
@@ -191,9 +187,7 @@ def planned_depth(goal: Mapping[str, Any]) -> int:
     return 3 + registry + pages
 
 
-def handicapped(
-    plan: ToolPlan[PlanCall], handicaps: Handicaps, brief: Brief
-) -> ToolPlan[PlanCall]:
+def handicapped(plan: ToolPlan[PlanCall], handicaps: Handicaps, brief: Brief) -> ToolPlan[PlanCall]:
     """Return a plan under the handicaps that hold for any plan.
 
     Questions come first, as many as there is help for; idle requests last, as far as

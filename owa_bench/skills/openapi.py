@@ -233,9 +233,7 @@ class _Reader:
 
     def _pager(self, operation: Mapping[str, Any]) -> PagingScheme:
         query = self._query_parameters(operation)
-        return pager_of(
-            {str(parameter.get("name")): schema for parameter, schema in query}
-        )
+        return pager_of({str(parameter.get("name")): schema for parameter, schema in query})
 
     def _items(self, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if isinstance(value, Mapping):

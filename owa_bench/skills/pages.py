@@ -26,10 +26,8 @@ _MEANINGS = (
     "code digits verification one-time",
     "mail mailbox inbox messages letters post",
     "search find look filter",
-    "arrival arrive arrives arriving checkin check-in start from begin beginning first "
-    "coming",
-    "departure depart departing checkout check-out end until to leaving leave leaves "
-    "last",
+    "arrival arrive arrives arriving checkin check-in start from begin beginning first coming",
+    "departure depart departing checkout check-out end until to leaving leave leaves last",
     "guests people persons travellers visitors party",
     "quantity amount number count pieces units items many",
     "price cost costs rate total sum fee charge value much figure",

@@ -74,9 +74,7 @@ def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Sc
     return SchemaFit(frozenset(known & set(served)), names, tuple(left), scores)
 
 
-def resolve(
-    documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]
-) -> Naming:
+def resolve(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Naming:
     """Return what each documented field is called in `rows`.
 
     A present field keeps its name. A missing one gets the undocumented name of its
@@ -91,10 +89,7 @@ def resolve(
     """
     found = fit(documented, rows)
     chosen = documents.assign(found.scores, found.missing)
-    return Naming(
-        names={name: name for name in found.present} | chosen,
-        guessed=frozenset(chosen),
-    )
+    return Naming(names={name: name for name in found.present} | chosen, guessed=frozenset(chosen))
 
 
 def namings(found: SchemaFit) -> Iterator[dict[str, str]]:
@@ -107,10 +102,7 @@ def namings(found: SchemaFit) -> Iterator[dict[str, str]]:
 
 
 def _extend(
-    order: Sequence[str],
-    options: Mapping[str, Sequence[str]],
-    chosen: dict[str, str],
-    spare: int,
+    order: Sequence[str], options: Mapping[str, Sequence[str]], chosen: dict[str, str], spare: int
 ) -> Iterator[dict[str, str]]:
     """Yield the completions of `chosen`; up to `spare` fields may stay unnamed."""
     if not order:

@@ -119,9 +119,7 @@ def _likeness(step: RecordedCall, item: PageControl) -> float:
 class ScriptCursor:
     """The position in a script; `lost` once no further step can be placed."""
 
-    def __init__(
-        self, script: Sequence[str], finder: ControlFinder, *, wanders: bool
-    ) -> None:
+    def __init__(self, script: Sequence[str], finder: ControlFinder, *, wanders: bool) -> None:
         self._steps = parse_script(script)
         self._place = 0
         self._finder = finder
@@ -147,9 +145,7 @@ class ScriptCursor:
                 return found
         return self._detour(page)
 
-    def _call(
-        self, step: RecordedCall, page: Sequence[PageControl]
-    ) -> Mapping[str, Any] | None:
+    def _call(self, step: RecordedCall, page: Sequence[PageControl]) -> Mapping[str, Any] | None:
         """Return the step as a call on this page, None if its control is missing."""
         if not step.name:
             return {"tool": step.tool, "arguments": dict(step.arguments)}
@@ -187,15 +183,11 @@ class ScriptReplayer:
     With `wanders` it skips steps that are gone and clicks through unknown pages.
     """
 
-    def __init__(
-        self, script: Sequence[str], finder: ControlFinder, *, wanders: bool
-    ) -> None:
+    def __init__(self, script: Sequence[str], finder: ControlFinder, *, wanders: bool) -> None:
         self._begin = partial(ScriptCursor, tuple(script), finder, wanders=wanders)
         self._cursor = self._begin()
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode at the first line of the script.
 
         Args:

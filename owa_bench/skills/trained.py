@@ -28,9 +28,7 @@ _CLASSES = {
     "recurrent_ppo": ("sb3_contrib", "RecurrentPPO"),
 }
 # What a network reads in place of the observation, by name: module and function of it.
-_FEATURES = {
-    "ball_forecast": ("owa_bench.skills.balancing.features", "ball_forecast"),
-}
+_FEATURES = {"ball_forecast": ("owa_bench.skills.balancing.features", "ball_forecast")}
 # Stable-Baselines3 chooses it anew as it loads; what it saved it warns of.
 RECHOSEN: Mapping[str, Any] = {"replay_buffer_class": None}
 FeatureMap = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
@@ -155,9 +153,7 @@ class _TrainedPolicy:
         if metadata.actions:  # compiled now, not within the deadline of the first act
             self._pushed(np.zeros(_FULL, np.float32), {})
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode, with the state of the trial's last one if it is kept."""
         self._state, self._action, self._ticks = None, -1, 0
         if self._metadata.trial:
@@ -205,9 +201,7 @@ class _TrainedPolicy:
             seen = self._features(seen[None])[0]
         if self._metadata.trial:
             count = int(self._model.action_space.n)
-            seen = np.concatenate(
-                (trial_inputs(np.array([self._action]), count)[0], seen)
-            )
+            seen = np.concatenate((trial_inputs(np.array([self._action]), count)[0], seen))
         cut = seen[: self._metadata.size]
         scale = self._metadata.normalisation
         return cut if scale is None else scale.apply(cut)

@@ -93,9 +93,7 @@ class CartPoleBatch:
         self._age = torch.where(mask, 0, self._age)
 
 
-def measure_parameter(
-    what: str, *, pool: int, updates: int, seed: int
-) -> list[dict[str, Any]]:
+def measure_parameter(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, Any]]:
     """Return sizes and performances of one pool on every value of a parameter.
 
     Each network is halted at its best; the best of each value then plays the episodes
@@ -139,13 +137,7 @@ def measure_parameter(
     best = population.subset([k * pool + at for k, at in enumerate(ahead)])
     counted = _observation_counts(best, _batch(what, values, _WATCHED, generator))
     return rows + [
-        {
-            "table": "entropy",
-            "check": what,
-            "domain": value,
-            "coordinate": name,
-            "counts": counts,
-        }
+        {"table": "entropy", "check": what, "domain": value, "coordinate": name, "counts": counts}
         for value, each in zip(values, counted, strict=True)
         for name, counts in zip(COORDINATES, each, strict=True)
     ]
@@ -175,9 +167,7 @@ def measure_gravity_mixtures(
     ]
     name = f"gravities-{first}"
     generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", name))
-    population = learning.Population(
-        [CALIBRATION] * len(cells), 4, 2, generator=generator
-    )
+    population = learning.Population([CALIBRATION] * len(cells), 4, 2, generator=generator)
     learning.train(
         population,
         _mixture(cells, _MIXED_LANES, generator),
@@ -237,9 +227,7 @@ def _observation_counts(
         if not alive.any():
             break
     table = torch.stack(states, -1).flatten(2)
-    return [
-        [_histogram(table[i, k]) for i in range(len(COORDINATES))] for k in range(count)
-    ]
+    return [[_histogram(table[i, k]) for i in range(len(COORDINATES))] for k in range(count)]
 
 
 def _histogram(values: Tensor) -> list[int]:

@@ -117,11 +117,7 @@ def units(plan: MeasurementPlan) -> list[WorkUnit]:
 
 
 def run(
-    plan: MeasurementPlan,
-    folder: Path,
-    *,
-    workers: int,
-    on_done: Callable[[int, int], None],
+    plan: MeasurementPlan, folder: Path, *, workers: int, on_done: Callable[[int, int], None]
 ) -> list[RawRow]:
     """Do the units of a plan that are left.
 
@@ -208,10 +204,7 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
         )
     if unit.kind == "gravities":
         return cartpole.measure_gravity_mixtures(
-            unit.first,
-            retrained=plan.retrained,
-            updates=3 * plan.updates,
-            seed=plan.seed,
+            unit.first, retrained=plan.retrained, updates=3 * plan.updates, seed=plan.seed
         )
     if unit.kind == "pool":
         return _pool(unit, plan._replace(seed=plan.seed + unit.repeat))
@@ -255,9 +248,7 @@ def _trained(
     population = populations.Population(networks, *ends, generator=generator)
     apart = len(plan.levels)  # seeds of a batch's worlds follow each other
 
-    def batch(
-        lanes: int, number: int, *, learning: bool = False
-    ) -> cartpole3d_lanes.LevelsBatch:
+    def batch(lanes: int, number: int, *, learning: bool = False) -> cartpole3d_lanes.LevelsBatch:
         return cartpole3d_lanes.mixture_batch(
             mixtures,
             lanes,
@@ -309,8 +300,7 @@ def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
         for _ in range(plan.retrained)
     ]
     mixtures = [
-        {first: p, other: 1.0 - p} if other != first else {first: 1.0}
-        for first, other, p in cells
+        {first: p, other: 1.0 - p} if other != first else {first: 1.0} for first, other, p in cells
     ]
     seed = seeding.derive(plan.seed, "aiq", unit.name)
     networks = [CALIBRATION] * len(cells)
@@ -323,21 +313,15 @@ def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
 
 def _controls(level: int, plan: MeasurementPlan) -> list[RawRow]:
     """Return the performances of the control rules on a level."""
-    world = cartpole3d_lanes.level_world(
-        plan.spec, level, plan.magnitude, learning=False
-    )
+    world = cartpole3d_lanes.level_world(plan.spec, level, plan.magnitude, learning=False)
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = batched.Simulator(
-        world, plan.scored, seed=seed, starts=cartpole3d_lanes.STARTS
-    )
+    simulator = batched.Simulator(world, plan.scored, seed=seed, starts=cartpole3d_lanes.STARTS)
     return [
         {
             "table": "performances",
             "agent": name,
             "domain": level,
-            "performance": float(
-                batched.episode_lengths(simulator, policy).mean() / world.ticks
-            ),
+            "performance": float(batched.episode_lengths(simulator, policy).mean() / world.ticks),
         }
         for name, policy in batched.CONTROLS.items()
     ]
@@ -351,12 +335,7 @@ def _level_rows(level: int, plan: MeasurementPlan) -> list[RawRow]:
             "agent": one.name,
             "domain": level,
             "performance": agent_play.performance(
-                one.spec,
-                plan.spec,
-                level,
-                plan.magnitude,
-                episodes=plan.episodes,
-                seed=plan.seed,
+                one.spec, plan.spec, level, plan.magnitude, episodes=plan.episodes, seed=plan.seed
             ),
         }
         for one in plan.agents

@@ -31,9 +31,7 @@ class LevelsBatch:
     inputs = INPUTS
     outputs = OUTPUTS
 
-    def __init__(
-        self, worlds: Sequence[tuple[PhysicsWorld, Tensor]], *, seed: int
-    ) -> None:
+    def __init__(self, worlds: Sequence[tuple[PhysicsWorld, Tensor]], *, seed: int) -> None:
         self._parts = [
             (Simulator(world, at.numel(), seed=seed + k, starts=STARTS), at)
             for k, (world, at) in enumerate(worlds)
@@ -82,9 +80,7 @@ def policy_inputs(core: Tensor) -> Tensor:
     return torch.cat((core[:, :4], turned, core[:, 8:]), 1) * torch.tensor(_SCALE)
 
 
-def level_world(
-    spec: Spec, level: int, magnitude: float, *, learning: bool
-) -> PhysicsWorld:
+def level_world(spec: Spec, level: int, magnitude: float, *, learning: bool) -> PhysicsWorld:
     """Return the world of a level.
 
     Args:

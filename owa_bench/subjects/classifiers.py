@@ -139,9 +139,7 @@ def _digit_network(torch: Any, subject: str) -> Any:
     if subject == "linear":
         return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
     if subject == "mlp":
-        return nn.Sequential(
-            nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)
-        )
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1),
         nn.ReLU(),
@@ -195,9 +193,7 @@ def iris_responses(*, seed: int = 0) -> IrisResponses:
     for name, model in _iris_classifiers(seed).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # early stopping is part of the population
-            answers = model_selection.cross_val_predict(
-                model, features, classes, cv=folds
-            )
+            answers = model_selection.cross_val_predict(model, features, classes, cv=folds)
         right = np.asarray(answers == classes, dtype=np.float64)
         if right.mean() >= LEAST_ACCURACY:
             names.append(name)
@@ -255,9 +251,7 @@ def _iris_classifiers(seed: int) -> dict[str, Any]:
         ):
             models[f"{name}-{count}"] = kind(n_estimators=count, random_state=seed)
     for strength in (0.1, 1.0, 10.0):
-        models[f"logistic-{strength}"] = scaled(
-            linear_model.LogisticRegression(C=strength)
-        )
+        models[f"logistic-{strength}"] = scaled(linear_model.LogisticRegression(C=strength))
         for kernel in ("linear", "rbf", "poly"):
             models[f"svm-{kernel}-{strength}"] = svm.SVC(kernel=kernel, C=strength)
     for width in (3, 10, 30):

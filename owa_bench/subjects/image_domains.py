@@ -65,21 +65,14 @@ def convolutional_pool(count: int, *, seed: int) -> tuple[Network, ...]:
     networks = []
     for i in range(count):
         depth = int(rng.integers(_LAYERS[0], _LAYERS[1] + 1))
-        channels = np.exp(
-            rng.uniform(np.log(_CHANNELS[0]), np.log(_CHANNELS[1]), depth)
-        )
+        channels = np.exp(rng.uniform(np.log(_CHANNELS[0]), np.log(_CHANNELS[1]), depth))
         widths = tuple(round(float(w)) for w in channels)
         networks.append(Network(widths, seeding.derive(seed, "pool", i) % 2**31))
     return tuple(networks)
 
 
 def image_domain(
-    *,
-    classes: int = 10,
-    noise: float = 0.0,
-    copies: int = 1,
-    shuffled: bool = False,
-    seed: int,
+    *, classes: int = 10, noise: float = 0.0, copies: int = 1, shuffled: bool = False, seed: int
 ) -> ImageDomain:
     """Return an image domain made of scikit-learn's digits.
 
@@ -131,14 +124,9 @@ def mixed_domain(
         return images, np.where(ours, labels[0][parts[0]], labels[1][parts[1]])
 
     train = mixture(
-        first.train_images,
-        second.train_images,
-        first.train_classes,
-        second.train_classes,
+        first.train_images, second.train_images, first.train_classes, second.train_classes
     )
-    test = mixture(
-        first.test_images, second.test_images, first.test_classes, second.test_classes
-    )
+    test = mixture(first.test_images, second.test_images, first.test_classes, second.test_classes)
     return ImageDomain(*train, *test)
 
 

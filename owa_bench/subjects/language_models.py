@@ -71,9 +71,7 @@ class LlamaCppModel:
         except ImportError as error:
             part, install = "llama-cpp-python", "pip install llama-cpp-python"
             raise MissingPartError(part, install) from error
-        self._model = Llama(
-            str(path), n_ctx=context, logits_all=False, verbose=False, **options
-        )
+        self._model = Llama(str(path), n_ctx=context, logits_all=False, verbose=False, **options)
 
     def encode(self, text: str) -> Contexts:
         """Return a text as tokens, without the one that marks the begin."""

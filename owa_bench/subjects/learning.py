@@ -118,12 +118,7 @@ class Population:
         return part
 
     def _fill(
-        self,
-        k: int,
-        one: Architecture,
-        inputs: int,
-        outputs: int,
-        generator: torch.Generator,
+        self, k: int, one: Architecture, inputs: int, outputs: int, generator: torch.Generator
     ) -> None:
         """Give a network its mask and its first weights."""
         before = inputs
@@ -201,9 +196,7 @@ class _Rollout(NamedTuple):
 class _Critic:
     """One small value network per policy."""
 
-    def __init__(
-        self, count: int, inputs: int, width: int, *, generator: torch.Generator
-    ) -> None:
+    def __init__(self, count: int, inputs: int, width: int, *, generator: torch.Generator) -> None:
         first = torch.randn(count, inputs + 1, width, generator=generator)
         self.first = (first / inputs**0.5).requires_grad_(True)
         self.second = torch.zeros(count, width + 1, 1).requires_grad_(True)

@@ -166,9 +166,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         """Return this contract with one resource replaced, by key."""
         return msgspec.structs.replace(
             self,
-            resources=tuple(
-                resource if old.key == resource.key else old for old in self.resources
-            ),
+            resources=tuple(resource if old.key == resource.key else old for old in self.resources),
         )
 
 
@@ -316,9 +314,7 @@ class ApiWorld(msgspec.Struct, frozen=True, kw_only=True):
         """Return this world with one provider replaced, by key."""
         return msgspec.structs.replace(
             self,
-            providers=tuple(
-                provider if old.key == provider.key else old for old in self.providers
-            ),
+            providers=tuple(provider if old.key == provider.key else old for old in self.providers),
         )
 
 

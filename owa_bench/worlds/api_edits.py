@@ -55,9 +55,7 @@ def providers_where(condition: Callable[[Provider], object] | None = None) -> _T
     return targets
 
 
-def resources_where(
-    condition: Callable[[ApiResource], object] | None = None,
-) -> _Targets:
+def resources_where(condition: Callable[[ApiResource], object] | None = None) -> _Targets:
     """Return the targets PROVIDER/RESOURCE: live ones that meet a condition, if any."""
 
     def targets(world: ApiWorld) -> tuple[str, ...]:
@@ -103,9 +101,7 @@ def locate_provider(world: ApiWorld, target: str) -> Provider:
     try:
         return world.provider(target.split("/")[0])
     except KeyError as error:
-        raise DriftError(
-            f"`target` must name a provider of this world, got {target!r}."
-        ) from error
+        raise DriftError(f"`target` must name a provider of this world, got {target!r}.") from error
 
 
 def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, ApiResource]:
@@ -125,9 +121,7 @@ def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, ApiResource
     try:
         return provider, provider.contract.resource(target.split("/")[1])
     except (KeyError, IndexError) as error:
-        raise DriftError(
-            f"`target` must name a resource of this world, got {target!r}."
-        ) from error
+        raise DriftError(f"`target` must name a resource of this world, got {target!r}.") from error
 
 
 def locate_field(world: ApiWorld, target: str) -> tuple[Provider, ApiResource, Field]:
@@ -147,9 +141,7 @@ def locate_field(world: ApiWorld, target: str) -> tuple[Provider, ApiResource, F
     try:
         return provider, resource, resource.field(target.split("/")[2])
     except (KeyError, IndexError) as error:
-        raise DriftError(
-            f"`target` must name a field of this world, got {target!r}."
-        ) from error
+        raise DriftError(f"`target` must name a field of this world, got {target!r}.") from error
 
 
 def documented_resource(provider: Provider, resource: ApiResource) -> ApiResource:
@@ -191,10 +183,7 @@ def parameters_to_come(resource: ApiResource) -> list[Parameter]:
 
 
 def announce(
-    world: ApiWorld,
-    provider: Provider,
-    change: Callable[[Contract], Contract],
-    note: str,
+    world: ApiWorld, provider: Provider, change: Callable[[Contract], Contract], note: str
 ) -> ApiWorld:
     """Return a world with a provider's contract changed and documented.
 
@@ -212,16 +201,11 @@ def announce(
         documented = change(documented)
         documented = replace(documented, changelog=(*documented.changelog, note))
     contract = change(provider.contract)
-    return world.with_provider(
-        replace(provider, contract=contract, documented=documented)
-    )
+    return world.with_provider(replace(provider, contract=contract, documented=documented))
 
 
 def announce_resource(
-    world: ApiWorld,
-    target: str,
-    change: Callable[[ApiResource], ApiResource],
-    note: str,
+    world: ApiWorld, target: str, change: Callable[[ApiResource], ApiResource], note: str
 ) -> ApiWorld:
     """Return a world with one resource changed and documented.
 
@@ -331,9 +315,7 @@ def letters(count: int, rng: np.random.Generator) -> str:
     return "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=count))
 
 
-def fresh_secret(
-    provider: Provider, kind: AuthKind, rng: np.random.Generator
-) -> Secret:
+def fresh_secret(provider: Provider, kind: AuthKind, rng: np.random.Generator) -> Secret:
     """Return a new credential under a name of its own.
 
     Args:
@@ -360,9 +342,7 @@ def fresh_secret(
     }
     value, what, form = values.get(kind, (letters(28, rng), "API key of", "."))
     number = len(provider.secrets) + 1
-    return Secret(
-        name=f"{slug}_{number}", value=value, about=f"{what} {provider.title}{form}"
-    )
+    return Secret(name=f"{slug}_{number}", value=value, about=f"{what} {provider.title}{form}")
 
 
 def reissued(provider: Provider, secret: Secret) -> tuple[Secret, ...]:

@@ -179,10 +179,7 @@ def distance(a: CrewWorld, b: CrewWorld) -> float:
 
 def _entries(world: CrewWorld) -> set[object]:
     lines = {(d.name, line) for d in world.documents for line in d.lines}
-    terms = (
-        *("deadline", "hours", "interval", "tokens", "research", "seats"),
-        "board_words",
-    )
+    terms = (*("deadline", "hours", "interval", "tokens", "research", "seats"), "board_words")
     named = {(name, getattr(world, name)) for name in terms}
     return {*world.items, *world.clauses, *world.away, *world.notices, *lines, *named}
 
@@ -213,9 +210,7 @@ def with_clause(world: CrewWorld, clause: Clause) -> CrewWorld:
 
 
 def rewrite(
-    world: CrewWorld,
-    clause: Clause,
-    edit: Callable[[DocumentLine], DocumentLine | None],
+    world: CrewWorld, clause: Clause, edit: Callable[[DocumentLine], DocumentLine | None]
 ) -> CrewWorld:
     """Return the world with the sentences edited that state a clause.
 
@@ -247,8 +242,7 @@ def add_line(world: CrewWorld, name: str, line: DocumentLine) -> CrewWorld:
     Returns: The world.
     """
     documents = tuple(
-        replace(d, lines=(*d.lines, line)) if d.name == name else d
-        for d in world.documents
+        replace(d, lines=(*d.lines, line)) if d.name == name else d for d in world.documents
     )
     return replace(world, documents=documents)
 
@@ -282,9 +276,7 @@ def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
     if clause.attribute == "layout":
         return "count first" if value == "amount first" else "amount first"
     others = {
-        c.value
-        for c in world.clauses
-        if c.attribute == clause.attribute and c.value != value
+        c.value for c in world.clauses if c.attribute == clause.attribute and c.value != value
     }
     if not others:
         raise DriftError(f"`{clause.name}` has no other value in this world.")

@@ -228,9 +228,7 @@ def base(spec: Spec) -> PhysicsWorld:
     return PhysicsWorld(spec=spec, lag=spec == "released")
 
 
-def graded(
-    magnitude: float, zero: float, easy: float, medium: float, hard: float
-) -> float:
+def graded(magnitude: float, zero: float, easy: float, medium: float, hard: float) -> float:
     """Return the number that a magnitude stands for, linear between the presets.
 
     Args:

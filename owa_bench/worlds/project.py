@@ -276,9 +276,7 @@ def with_library(world: ProjectWorld, library: Library) -> ProjectWorld:
         library: The library.
     Returns: The world.
     """
-    libraries = tuple(
-        library if other.name == library.name else other for other in world.libraries
-    )
+    libraries = tuple(library if other.name == library.name else other for other in world.libraries)
     return replace(world, libraries=libraries)
 
 

@@ -32,8 +32,7 @@ _FORMULA = {
     "step": "_divide(amount, row[0], rounding) * row[0]",
     "surcharge": "amount + row[0] + _divide(amount * row[1], 1000, rounding)",
     "tiers": (
-        "_divide(min(amount, row[0]) * row[1] + max(amount - row[0], 0) * row[2], "
-        "1000, rounding)"
+        "_divide(min(amount, row[0]) * row[1] + max(amount - row[0], 0) * row[2], 1000, rounding)"
     ),
 }
 _HEAD = '''"""{name} {version}."""
@@ -89,15 +88,10 @@ def _function(export: Export) -> str:
         value = f"{value} * {export.scale}"
     if export.offset:
         value = f"{value} + {export.offset}"
-    lines = [
-        f"def {export.name}({', '.join(export.order)}, /, "
-        f"rounding={export.rounding!r}):",
-    ]
+    lines = [f"def {export.name}({', '.join(export.order)}, /, rounding={export.rounding!r}):"]
     if export.until:
         text = f"{export.name} will be removed on day {export.until}"
-        lines.append(
-            f"    warnings.warn({text!r}, DeprecationWarning, stacklevel=2)",
-        )
+        lines.append(f"    warnings.warn({text!r}, DeprecationWarning, stacklevel=2)")
     return "\n".join([*lines, f"    return {value}"])
 
 
@@ -191,9 +185,7 @@ def _project_json(library: Library, day: int, made: Sequence[Wheel]) -> bytes:
         for each in made
     ]
     versions = [v for v in (library.kept, library.version(day)) if v]
-    return _json(
-        {"meta": _META, "name": library.name, "versions": versions, "files": files}
-    )
+    return _json({"meta": _META, "name": library.name, "versions": versions, "files": files})
 
 
 def _link(made: Wheel) -> str:
@@ -227,8 +219,7 @@ def changelog(library: Library) -> str:
 
 def _manual(rule: LibraryRule) -> str:
     rows = "; ".join(
-        f"level {level}: {', '.join(map(str, row))}"
-        for level, row in enumerate(rule.table)
+        f"level {level}: {', '.join(map(str, row))}" for level, row in enumerate(rule.table)
     )
     meaning = {
         "rate": "so many thousandths of the amount",

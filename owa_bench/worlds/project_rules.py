@@ -69,10 +69,7 @@ def rule_value(rule: LibraryRule, amount: int, level: int, rounding: Rounding) -
 
 
 def answer(
-    world: ProjectWorld,
-    feature: Feature,
-    request: RequestRows,
-    shift: RuleShift | None = None,
+    world: ProjectWorld, feature: Feature, request: RequestRows, shift: RuleShift | None = None
 ) -> int:
     """Return what a feature must answer.
 
@@ -91,9 +88,7 @@ def answer(
             case "word":
                 rows = [r for r in rows if _passes(r[step.field], step.test, step.word)]
             case "number":
-                rows = [
-                    r for r in rows if _passes(r[step.field], step.test, step.value)
-                ]
+                rows = [r for r in rows if _passes(r[step.field], step.test, step.value)]
             case "apply":
                 rule = _rule_of(world, step, shift)
                 for row in rows:
@@ -199,18 +194,12 @@ _OPENINGS = (
 )
 _TESTS = {
     "is": ("Keep those whose {field} is {limit}.", "Only {field} {limit} counts."),
-    "is_not": (
-        "Leave out {field} {limit}.",
-        "Those with {field} {limit} do not count.",
-    ),
+    "is_not": ("Leave out {field} {limit}.", "Those with {field} {limit} do not count."),
     "at_least": (
         "Keep those with a {field} of {limit} or more.",
         "Drop every one whose {field} is below {limit}.",
     ),
-    "below": (
-        "Keep those with a {field} under {limit}.",
-        "A {field} of {limit} or more is out.",
-    ),
+    "below": ("Keep those with a {field} under {limit}.", "A {field} of {limit} or more is out."),
 }
 _REDUCTIONS = {
     "sum": "Add up the {amount}s.",
@@ -244,8 +233,7 @@ def feature_prose(world: ProjectWorld, feature: Feature) -> str:
 
 def _step_prose(step: FeatureStep, names: Mapping[str, str], style: int) -> str:
     rule = (
-        f"rule `{step.rule}` of `{step.library}` (level {step.level}, "
-        f"{_ROUNDINGS[step.rounding]})"
+        f"rule `{step.rule}` of `{step.library}` (level {step.level}, {_ROUNDINGS[step.rounding]})"
     )
     match step.kind:
         case "word" | "number":

@@ -242,9 +242,7 @@ def issue(world: RecallWorld, notices: Sequence[Notice], rng: Generator) -> Reca
     return replace(world, notices=tuple(every))
 
 
-def other_value(
-    world: RecallWorld, relation: str, values: Sequence[str], rng: Generator
-) -> str:
+def other_value(world: RecallWorld, relation: str, values: Sequence[str], rng: Generator) -> str:
     """Return a value of a relation that is none of some.
 
     Args:

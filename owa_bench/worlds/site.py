@@ -209,9 +209,7 @@ class SiteWorld(specs.Record, frozen=True, kw_only=True, cache_hash=True):
         """
         new = msgspec.structs.replace(part, **changes)
         parts = getattr(self.plan, field)
-        return self.with_plan(
-            **{field: tuple(new if old.key == new.key else old for old in parts)}
-        )
+        return self.with_plan(**{field: tuple(new if old.key == new.key else old for old in parts)})
 
 
 @lru_cache(maxsize=256)
@@ -221,9 +219,7 @@ def _codes(first: str) -> tuple[str, ...]:
     number = 0
     while len(codes) < CODES:
         number += 1
-        code = str(
-            100_000 + int(sha256(f"{first}/{number}".encode())[:12], 16) % 900_000
-        )
+        code = str(100_000 + int(sha256(f"{first}/{number}".encode())[:12], 16) % 900_000)
         codes += [code] * (code not in codes)
     return tuple(codes)
 
@@ -259,8 +255,7 @@ def _facts(plan: RenderPlan) -> set[tuple[Any, ...]]:
     for field in ("lists", "flows"):
         for part in getattr(plan, field):
             facts |= {
-                (field, part.key, name, getattr(part, name))
-                for name in part.__struct_fields__
+                (field, part.key, name, getattr(part, name)) for name in part.__struct_fields__
             }
     skipped = ("labels", "slots", "lists", "flows", "templates")
     names = (name for name in plan.__struct_fields__ if name not in skipped)

@@ -171,9 +171,7 @@ def reordered(items: tuple[T, ...], rng: np.random.Generator) -> tuple[T, ...]:
         DriftError: there are fewer than two.
     """
     if len(items) <= 1:
-        raise DriftError(
-            f"What is put in another order must be two things, got {items!r}."
-        )
+        raise DriftError(f"What is put in another order must be two things, got {items!r}.")
     order = rng.permutation(len(items)).tolist()
     if order == sorted(order):
         order = [*order[1:], order[0]]

@@ -9,9 +9,7 @@ import msgspec
 
 SiteValue = str | int
 Kind = Literal["text", "date", "money", "number", "choice", "check"]
-Control = Literal[
-    "text", "area", "select", "radio", "listbox", "parts", "picker", "box", "switch"
-]
+Control = Literal["text", "area", "select", "radio", "listbox", "parts", "picker", "box", "switch"]
 Placement = Literal["label", "wrap", "placeholder", "aria"]
 ListForm = Literal["table", "cards", "grid"]
 Paging = Literal["pages", "more", "all"]

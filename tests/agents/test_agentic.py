@@ -11,9 +11,7 @@ WITH_CONTROLS = (1, 6, 11, 18)  # seeds of reconcile in which both vendors have 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_solves_a_world_that_stands_still(
-    family: str, tier: int, tmp_path: Path
-) -> None:
+def test_solves_a_world_that_stands_still(family: str, tier: int, tmp_path: Path) -> None:
     ending = play("agentic", instance(family, tier), tmp_path).ending
     assert ending.q_state == 1.0
     assert ending.stated >= 0.9

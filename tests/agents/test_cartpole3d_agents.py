@@ -12,18 +12,14 @@ from owa_bench.interfaces import AgentConfig, Brief, Move
 pytest.importorskip("pybullet")
 pytestmark = pytest.mark.physics
 
-NAMES = sorted(
-    name for name, card in find("agents").items() if "cartpole3d" in card.plugin.suites
-)
+NAMES = sorted(name for name, card in find("agents").items() if "cartpole3d" in card.plugin.suites)
 
 
 def play(name, memory, *, level=0, seeds=range(3), magnitude=1.0):
     """Return the performance of each episode and what was said last in it."""
     import gymnasium
 
-    env = gymnasium.make(
-        "owa_bench/CartPole3D-v2", level=level, magnitude=magnitude
-    ).unwrapped
+    env = gymnasium.make("owa_bench/CartPole3D-v2", level=level, magnitude=magnitude).unwrapped
     performance, said = [], []
     for seed in seeds:
         agent = get("agents", name).make(AgentConfig())
@@ -76,10 +72,7 @@ def test_nothing_falls_and_the_others_hold(tmp_path):
 def test_looking_ahead_is_no_worse_than_the_rule_on_level_0(name, tmp_path):
     """Paired starts; no worse: a loss that 60 episodes cannot tell from chance."""
     seeds = range(1000, 1060)
-    ahead, rule = (
-        play(name, tmp_path, seeds=seeds)[0],
-        play("pd", tmp_path, seeds=seeds)[0],
-    )
+    ahead, rule = (play(name, tmp_path, seeds=seeds)[0], play("pd", tmp_path, seeds=seeds)[0])
     gain = ahead - rule
     assert gain.mean() > -2.0 * gain.std(ddof=1) / gain.size**0.5
     assert rule.mean() == pytest.approx(0.9, abs=0.08)  # a rule that plays as it does

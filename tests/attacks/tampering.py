@@ -11,13 +11,7 @@ from pathlib import Path
 import msgspec
 import zstandard
 
-from owa_bench.canonical import (
-    canonical_json,
-    chain_start,
-    chain_step,
-    public_bytes,
-    seal,
-)
+from owa_bench.canonical import canonical_json, chain_start, chain_step, public_bytes, seal
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey

@@ -85,12 +85,9 @@ def test_a_nested_action_names_no_element(action):
     assert detectors._element(action) == ""
 
 
+@pytest.mark.parametrize("text", [DEEP, CLOSED, "1" * 400, "[1e999]", f"[{10**30}]", f"[{2**62}]"])
 @pytest.mark.parametrize(
-    "text", [DEEP, CLOSED, "1" * 400, "[1e999]", f"[{10**30}]", f"[{2**62}]"]
-)
-@pytest.mark.parametrize(
-    "space",
-    [spaces.Discrete(2), spaces.Box(-1, 1, (1,)), spaces.Box(0, 9, (1,), np.int8)],
+    "space", [spaces.Discrete(2), spaces.Box(-1, 1, (1,)), spaces.Box(0, 9, (1,), np.int8)]
 )
 def test_a_number_that_no_array_holds_is_a_malformed_native_action(text, space):
     action, error = read_action(text, space)
@@ -131,8 +128,7 @@ REVISION = "Move({!r}, revision=Revision(step=0, proposal='p', {}))"
             "model_calls.tokens_out",
         ),
         (
-            "Move({!r}, messages=(Message(step=0, sender='a', digest='', "
-            "tokens=10**12),))",
+            "Move({!r}, messages=(Message(step=0, sender='a', digest='', tokens=10**12),))",
             "messages.tokens",
         ),
         (REVISION.replace("{}", "fractions=(9, 0, 0)"), "fractions"),

@@ -29,9 +29,7 @@ DRAWS = {
         episodes=6,
         interventions=(0,),
     ),
-    "projforge_fast": Draw(
-        name="projforge_fast", tiers=(1, 4), episodes=6, interventions=(0,)
-    ),
+    "projforge_fast": Draw(name="projforge_fast", tiers=(1, 4), episodes=6, interventions=(0,)),
     "changesurf": Draw(name="changesurf", tiers=(1,), episodes=3, interventions=(0,)),
 }
 
@@ -55,8 +53,7 @@ def test_the_committed_rate_by_wording_buys_no_world_model(
         [axis] = [axis for axis in verdict.axes if axis.symbol == "W"]
         high = axis.tasks_like_these.high
         record_property(
-            f"W, raw, upper of {verdict.arm}",
-            (float(axis.value), float(axis.raw), float(high)),
+            f"W, raw, upper of {verdict.arm}", (float(axis.value), float(axis.raw), float(high))
         )
         assert axis.details["stated"] == 1.0
         assert axis.value <= MOST

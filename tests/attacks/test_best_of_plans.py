@@ -59,9 +59,7 @@ def challenged(layout, theirs, verifier_key):
     return submission(bundle.read(layout.root))
 
 
-def test_plans_of_a_submitter_are_numbered_under_any_of_their_keys(
-    tmp_path, theirs, verifier_key
-):
+def test_plans_of_a_submitter_are_numbered_under_any_of_their_keys(tmp_path, theirs, verifier_key):
     """The attack: the best of three plans; the control: by key each is a first one."""
     log = log_of(theirs, CHALLENGER)
     numbers, by_key = [], []
@@ -78,9 +76,7 @@ def test_plans_of_a_submitter_are_numbered_under_any_of_their_keys(
     assert "plan 3 of a lab" in submission_words(bundle.read(layout.root))
 
 
-def test_a_fresh_key_a_plan_has_no_number_and_page_one_says_so(
-    tmp_path, theirs, verifier_key
-):
+def test_a_fresh_key_a_plan_has_no_number_and_page_one_says_so(tmp_path, theirs, verifier_key):
     layout = plan_of(tmp_path, verifier_key)
     assert challenged(layout, theirs, verifier_key) == ("", 0, 0)
     words = submission_words(bundle.read(layout.root))
@@ -88,9 +84,7 @@ def test_a_fresh_key_a_plan_has_no_number_and_page_one_says_so(
     assert "the best of many plans" in words
 
 
-def test_the_best_of_plans_cannot_be_registered_afterwards(
-    tmp_path, theirs, verifier_key
-):
+def test_the_best_of_plans_cannot_be_registered_afterwards(tmp_path, theirs, verifier_key):
     """The next attack: ask under fresh keys, then have the key of the best listed."""
     layout = plan_of(tmp_path, verifier_key)
     challenged(layout, theirs, verifier_key)
@@ -103,8 +97,7 @@ def test_the_best_of_plans_cannot_be_registered_afterwards(
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"number": 1}, {"submitter": "another lab"}, {"submitter": "", "number": 0}],
+    "change", [{"number": 1}, {"submitter": "another lab"}, {"submitter": "", "number": 0}]
 )
 def test_a_number_is_signed(tmp_path, theirs, verifier_key, change):
     """The attack: rewrite the number or the name in the file of the challenge."""
@@ -137,9 +130,7 @@ def test_a_number_of_ones_own_needs_the_challengers_key(tmp_path, theirs, verifi
     assert submission(bundle.read(layout.root)).submitter == ""
 
 
-def test_plans_after_the_first_are_counted_when_it_is_replayed(
-    tmp_path, theirs, verifier_key
-):
+def test_plans_after_the_first_are_counted_when_it_is_replayed(tmp_path, theirs, verifier_key):
     """The next attack: hand in the first of ten, whose number is 1."""
     log = log_of(theirs, CHALLENGER)
     layout = plan_of(tmp_path, verifier_key)
@@ -155,17 +146,12 @@ def test_plans_after_the_first_are_counted_when_it_is_replayed(
     assert submission(bundle.read(layout.root)) == ("a lab", 1, 3)
     named = VerifierKey(name="a lab", key=keys.public_hex(verifier_key))
     found = assess(
-        bundle.read(layout.root),
-        (),
-        signed=True,
-        registry=Registry(name="r", verifier=(named,)),
+        bundle.read(layout.root), (), signed=True, registry=Registry(name="r", verifier=(named,))
     )
     assert "plan 1 of a lab" in found.rungs[3].evidence
 
 
-def test_a_flood_of_fresh_keys_takes_no_place_of_a_listed_submitter(
-    tmp_path, theirs, verifier_key
-):
+def test_a_flood_of_fresh_keys_takes_no_place_of_a_listed_submitter(tmp_path, theirs, verifier_key):
     log = ChallengeLog(log_of(theirs, CHALLENGER).path, LogLimits(lines=4))
     desk = Verifier(verifier_key, log)
     plans = [plan_of(tmp_path, verifier_key, f"k{n}") for n in range(4)]

@@ -137,9 +137,7 @@ def share_of_right(self, timeline, state):
 @pytest.mark.parametrize("delta", LEVELS)
 @pytest.mark.parametrize("tier", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_no_blind_policy_earns_in_n_back(tier, delta, monkeypatch, record_property):
-    earns = {
-        name: mean_of(make, "n_back", tier, delta) for name, make in POLICIES.items()
-    }
+    earns = {name: mean_of(make, "n_back", tier, delta) for name, make in POLICIES.items()}
     record_property("earned", {name: float(mean) for name, mean in earns.items()})
     assert max(earns.values()) <= MOST, earns
     assert all(earns[name] == 0 for name in earns if name.startswith("always"))

@@ -26,15 +26,9 @@ pytestmark = pytest.mark.slow  # real runs
 
 BUILDERS = Path(__file__).parents[1] / "builders"
 CHECKPOINT = Draw(
-    name="toolquest",
-    families=("reconcile",),
-    tiers=(1,),
-    deltas=(0.0,),
-    interventions=(0,),
+    name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,), interventions=(0,)
 )
-SMALL = Campaign(
-    checkpoint=(CHECKPOINT,), days=1, practice=3, holdout=3, placebo=("reconcile",)
-)
+SMALL = Campaign(checkpoint=(CHECKPOINT,), days=1, practice=3, holdout=3, placebo=("reconcile",))
 
 
 @pytest.fixture
@@ -173,9 +167,7 @@ def test_a_family_that_was_shipped_and_unlocked_is_no_expansion(campaign) -> Non
     assert float(gain[2]) == 0.0
 
 
-def test_a_family_whose_loss_is_another_reason_to_play_badly_is_no_expansion(
-    campaign,
-) -> None:
+def test_a_family_whose_loss_is_another_reason_to_play_badly_is_no_expansion(campaign) -> None:
     """Its ablation costs all that it can do, and before the family it did the same."""
     verdict = campaign("Sulks", holdout=6, placebo=("restock",)).verdict
     found = closure(verdict, "expansion")
@@ -187,9 +179,7 @@ def test_a_family_whose_loss_is_another_reason_to_play_badly_is_no_expansion(
 
 def test_without_a_placebo_lane_expansion_has_no_evidence(campaign) -> None:
     draw = msgspec.structs.replace(CHECKPOINT, families=())
-    verdict = campaign(
-        "Installs", checkpoint=(draw,), placebo=(), practice=1, holdout=1
-    ).verdict
+    verdict = campaign("Installs", checkpoint=(draw,), placebo=(), practice=1, holdout=1).verdict
     found = closure(verdict, "expansion")
     assert (found.status, "no placebo lane" in found.reason) == ("NO EVIDENCE", True)
 
@@ -207,11 +197,7 @@ def test_the_oracles_attempts_are_no_expansion_of_another_agent(campaign) -> Non
     cited = [e for line in found.evidence for e in line.split(": ")[1].split(" to ")]
     assert len(cited) == 12
     own = played.verdict.arm
-    assert {arms[attempt] for attempt in cited} == {
-        own,
-        f"{own} (frozen)",
-        f"{own} (placebo)",
-    }
+    assert {arms[attempt] for attempt in cited} == {own, f"{own} (frozen)", f"{own} (placebo)"}
 
 
 @pytest.mark.parametrize(("stride", "days"), [(1, 7), (10, 1)])
@@ -224,8 +210,7 @@ def test_days_that_are_not_consecutive_are_no_window(
     def spread(*args: Any, **options: Any) -> Any:
         draft = draft_plan(*args, **options)
         entries = [
-            msgspec.structs.replace(e, day=e.day and e.day * stride)
-            for e in draft.plan.entries
+            msgspec.structs.replace(e, day=e.day and e.day * stride) for e in draft.plan.entries
         ]
         plan = msgspec.structs.replace(draft.plan, entries=tuple(entries))
         return draft._replace(plan=plan)
@@ -250,8 +235,7 @@ def test_a_wasteful_checkpointer_has_the_same_kappa_unit(
     monkeypatch.setattr(escrow, "fresh_bytes", lambda: bytes(range(32)))
     asked = {"days": 8, "practice": 1, "holdout": 0}
     frugal, dear = (
-        campaign(agent, name=agent, **asked).verdict
-        for agent in ("PlantedHandicap", "Wastes")
+        campaign(agent, name=agent, **asked).verdict for agent in ("PlantedHandicap", "Wastes")
     )
     units = [v.kappas[1].details["kappa unit, USD"] for v in (frugal, dear)]
     assert units[0] == units[1]

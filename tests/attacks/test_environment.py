@@ -24,10 +24,7 @@ def recorded(root):
             yield path.name, data
             if data.startswith(b"\x28\xb5\x2f\xfd"):
                 reader = zstandard.ZstdDecompressor()
-                yield (
-                    path.name,
-                    reader.stream_reader(data, read_across_frames=True).read(),
-                )
+                yield (path.name, reader.stream_reader(data, read_across_frames=True).read())
 
 
 @pytest.mark.parametrize("agent", ["PrintsCanaries", "DiesWithCanaries"])

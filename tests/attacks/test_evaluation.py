@@ -77,9 +77,7 @@ def test_a_bundle_finds_no_door(tmp_path, monkeypatch, how):
 
 @pytest.fixture(scope="module")
 def docker(tmp_path_factory):
-    with docker_daemon(
-        tmp_path_factory.mktemp("docker")
-    ):  # its sockets' paths are short
+    with docker_daemon(tmp_path_factory.mktemp("docker")):  # its sockets' paths are short
         yield
 
 

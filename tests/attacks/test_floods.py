@@ -45,9 +45,7 @@ while True:
     ("agent", "act_s", "outcome", "reason"),
     [
         ("floods:Flood", 60.0, "agent_raised", "a reply has at most 16777216 bytes"),
-        pytest.param(
-            *("floods:Hoard", 60.0, "agent_raised", ""), marks=pytest.mark.slow
-        ),
+        pytest.param(*("floods:Hoard", 60.0, "agent_raised", ""), marks=pytest.mark.slow),
         pytest.param(
             *("python3 drip.py", 2.0, "agent_timeout", "no reply within 2 s"),
             marks=pytest.mark.slow,
@@ -59,13 +57,7 @@ def test_the_agent_alone_is_bounded_and_the_next_episode_is_played(
 ):
     (tmp_path / "floods.py").write_text(AGENTS)
     (tmp_path / "drip.py").write_text(DRIP)
-    draw = Draw(
-        name="toolquest",
-        families=("reconcile",),
-        tiers=(1,),
-        deltas=(0.0,),
-        episodes=2,
-    )
+    draw = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,), episodes=2)
     request = Request(agents=(agent,), draws=(draw,), budget=Budget(act_s=act_s))
     options = RunOptions(home=tmp_path / "home", folder=tmp_path)
     batch.play(request, tmp_path / "run", options)

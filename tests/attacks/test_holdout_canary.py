@@ -25,10 +25,7 @@ from tests.builders.sandboxes import needs_sandbox
 ROOT = Path(__file__).parents[2]
 MASTER = bytes(range(32))
 HINT = 8  # bytes
-pytestmark = [
-    pytest.mark.slow,
-    needs_sandbox,
-]
+pytestmark = [pytest.mark.slow, needs_sandbox]
 
 
 def key_of(pair: str) -> bytes:

@@ -149,9 +149,7 @@ HOSTILE = {
     "a device as plan": lambda run: put(endless, run.plan),
     "a device as registry": lambda run: put(endless, run.registry),
     "a plan nested without end": lambda run: run.plan.write_text("[" * 200_000),
-    "a plan with a field nested deeply": lambda run: with_field(
-        run.plan, b"[" * 900 + b"]" * 900
-    ),
+    "a plan with a field nested deeply": lambda run: with_field(run.plan, b"[" * 900 + b"]" * 900),
     "a plan of ten million entries": lambda run: run.plan.write_text(
         '{"entries":[' + "{}," * 10_000_000 + "{}]}"
     ),
@@ -161,10 +159,7 @@ HOSTILE = {
     "a plan that is no text": lambda run: run.plan.write_bytes(b"\xff\xfe" * 999),
     "a plan of gigabytes": lambda run: sparse(run.plan),
     "a plan that is a folder": lambda run: put(Path.mkdir, run.plan),
-    "shards that are a file": lambda run: (
-        shutil.rmtree(run.shards),
-        run.shards.write_text(""),
-    ),
+    "shards that are a file": lambda run: (shutil.rmtree(run.shards), run.shards.write_text("")),
     "leaves of gigabytes": lambda run: sparse(run.leaves),
     "leaves nested without end": lambda run: run.leaves.write_bytes(
         (b"[" * 20_000 + b"\n") * 2_000
@@ -182,19 +177,14 @@ HOSTILE = {
     "a registry with a key of many parts": lambda run: run.registry.write_text(
         "a" + ".a" * 130_000 + "=1"
     ),
-    "a registry nested without end": lambda run: run.registry.write_text(
-        "a=" + "[" * 200_000
-    ),
-    "a registry of tables in tables": lambda run: run.registry.write_text(
-        "a=" + "{a=" * 60_000
-    ),
+    "a registry nested without end": lambda run: run.registry.write_text("a=" + "[" * 200_000),
+    "a registry of tables in tables": lambda run: run.registry.write_text("a=" + "{a=" * 60_000),
     "a reveal nested deeply": lambda run: run.reveal.write_bytes(
         b'{"master":' + b"[" * 900 + b"]" * 900 + b',"nonce":""}'
     ),
     "a receipt of gigabytes": lambda run: sparse(run.receipts / "replay-9.dsse.json"),
     "a hundred thousand files": lambda run: [
-        (run.witness.mkdir(exist_ok=True), (run.witness / str(i)).touch())
-        for i in range(100_001)
+        (run.witness.mkdir(exist_ok=True), (run.witness / str(i)).touch()) for i in range(100_001)
     ],
     "a hundred thousand folders": lambda run: folders(run.root, 1, 100_001),
     "folders in folders": lambda run: folders(run.root, 150, 0),
@@ -299,11 +289,7 @@ def test_every_command_ends_by_itself_and_says_why(whole, tmp_path, name, regist
     kept = tmp_path / "elsewhere"
     if kept.exists():
         assert (kept / "kept").read_text() == "mine"
-        assert {path.name for path in kept.iterdir()} <= {
-            "kept",
-            "00000.pack",
-            "00001.pack",
-        }
+        assert {path.name for path in kept.iterdir()} <= {"kept", "00000.pack", "00001.pack"}
 
 
 WORK_WITHOUT_BOUNDS = {
@@ -358,9 +344,7 @@ def test_a_board_of_ten_with_one_such_has_nine_rows(whole, tmp_path, monkeypatch
         (lambda: [].pop(), "cannot be judged: IndexError"),
     ],
 )
-def test_a_board_survives_what_no_bound_foresaw(
-    whole, tmp_path, monkeypatch, harm, words
-):
+def test_a_board_survives_what_no_bound_foresaw(whole, tmp_path, monkeypatch, harm, words):
     def rows(bundle, registry, evaluator):
         if bundle.layout.root.name == "bad":
             harm()

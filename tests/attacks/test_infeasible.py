@@ -51,16 +51,13 @@ def test_a_run_of_honeypots_alone_leaves_a_report(reported):
 
 
 @pytest.mark.parametrize(
-    ("suite", "family"),
-    [("toolquest", "restock-honeypot"), ("changesurf", "stay/book-honeypot")],
+    ("suite", "family"), [("toolquest", "restock-honeypot"), ("changesurf", "stay/book-honeypot")]
 )
 def test_what_is_drawn_by_name_is_in_no_draw_of_all(suite, family):
     card = get("suites", suite).card
     assert family in card.honeypots
     assert family not in draws.families(Draw(name=suite), card)
-    [entry] = draws.entries(
-        Draw(name=suite, families=(family,), tiers=(1,), deltas=(0.0,)), card
-    )
+    [entry] = draws.entries(Draw(name=suite, families=(family,), tiers=(1,), deltas=(0.0,)), card)
     assert entry.family == family
 
 

@@ -6,14 +6,7 @@ import msgspec
 import pytest
 
 from owa_bench.canonical import canonical_json, seal, sha256
-from owa_bench.records.events import (
-    DECODER,
-    ENCODER,
-    EpisodeEnd,
-    EpisodeStart,
-    ModelCall,
-    Resource,
-)
+from owa_bench.records.events import DECODER, ENCODER, EpisodeEnd, EpisodeStart, ModelCall, Resource
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.records.trace import Closing
 from owa_bench.report import bundle, statement, verify
@@ -31,14 +24,7 @@ from tests.attacks.tampering import (
     unmet,
     write_registry,
 )
-from tests.builders.run_directory import (
-    KEY,
-    NONCE,
-    OTHER_KEY,
-    PRICES,
-    make_plan,
-    make_run,
-)
+from tests.builders.run_directory import KEY, NONCE, OTHER_KEY, PRICES, make_plan, make_run
 
 VICTIM = "000003.0"
 
@@ -110,9 +96,7 @@ def test_lay_it_to_the_provider_with_a_forged_call_is_not_detected_but_counted(r
     inside(run, lambda lines: laid_to_the_provider(lines, [call]))
     assert failing(run.root) <= {"blobs"}
     statement.write(run.root, None)
-    assert (
-        "tried again after failures of harness or provider: 1" in run.page.read_text()
-    )
+    assert "tried again after failures of harness or provider: 1" in run.page.read_text()
 
 
 def test_swap_two_episodes(run):
@@ -170,9 +154,7 @@ def test_other_seeds(run):
     def edit(lines):
         for rows in lines.values():
             start = DECODER.decode(rows[0])
-            other = msgspec.structs.replace(
-                start.instance, seed=start.instance.seed ^ 1
-            )
+            other = msgspec.structs.replace(start.instance, seed=start.instance.seed ^ 1)
             start = msgspec.structs.replace(start, instance=other)
             rows[0] = ENCODER.encode(start)
 
@@ -240,9 +222,7 @@ def test_edit_an_axis_in_the_report(run):
     forge(run, edit)
     assert failing(run.root) == set()
     found = {c.name: c.detail for c in verify.recompute(run.root) if not c.ok}
-    assert found["recompute"].startswith(
-        "judgement.verdicts.fixed.axes.A.value: signed"
-    )
+    assert found["recompute"].startswith("judgement.verdicts.fixed.axes.A.value: signed")
 
 
 def test_edit_a_figure_in_the_page(run):
@@ -353,13 +333,7 @@ def test_the_best_of_several_runs_is_not_detected_but_printed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "limit",
-    [
-        "Fabricated usage",
-        "The best of several whole runs",
-        "A human or an oracle",
-        "Seed",
-    ],
+    "limit", ["Fabricated usage", "The best of several whole runs", "A human or an oracle", "Seed"]
 )
 def test_limits_stand_on_every_report(run, limit):
     assert any(text.startswith(limit) for text in LIMITS)

@@ -40,9 +40,7 @@ def run(tmp_path, port, sandbox, agents=("probe_agent.py", "python probe_agent.p
     for agent in agents:
         command += ["--agent", agent.replace("python ", f"{sys.executable} ")]
     env = {**os.environ, "OWA_BENCH_HOME": str(data), "SECRET": WORD}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return RunLayout(out), done
 

@@ -19,16 +19,12 @@ from owa_bench.run.store import keys
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # campaigns of ten days
 
 # The committed campaign at three of its six magnitudes.
-SHORT = replace(
-    LEARNING, checkpoint=(replace(*LEARNING.checkpoint, deltas=(0, 0.25, 1)),)
-)
+SHORT = replace(LEARNING, checkpoint=(replace(*LEARNING.checkpoint, deltas=(0, 0.25, 1)),))
 BUILDERS = Path(__file__).parents[1] / "builders"
 
 
 @pytest.fixture(scope="module")
-def judged(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., AgentVerdict]:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AgentVerdict]:
     """Return what plays an agent's campaign, once, and returns its verdict."""
 
     @cache

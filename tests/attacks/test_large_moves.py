@@ -56,17 +56,11 @@ def beside_honest(tmp_path):
 
     def play(*names, steps=5):
         draw = Draw(
-            name="toolquest",
-            families=("reconcile",),
-            tiers=(1,),
-            deltas=(0.0,),
-            interventions=(0,),
+            name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,), interventions=(0,)
         )
         hostile = tuple(f"{name.lower()}.py" for name in names)
         request = Request(
-            agents=("noop", *hostile, "fixed"),
-            draws=(draw,),
-            budget=Budget(steps=steps),
+            agents=("noop", *hostile, "fixed"), draws=(draw,), budget=Budget(steps=steps)
         )
         options = RunOptions(
             home=tmp_path / "home", folder=tmp_path, failure_share=1.0, in_process=True

@@ -57,9 +57,7 @@ def test_a_number_that_json_does_not_have(run):
         bundle.read(run.root)
 
 
-@pytest.mark.parametrize(
-    "read", [bundle.read, lambda r: files.plan_digest(RunLayout(r))]
-)
+@pytest.mark.parametrize("read", [bundle.read, lambda r: files.plan_digest(RunLayout(r))])
 def test_a_number_that_canonical_json_does_not_have(run, read):
     text = run.plan.read_bytes().replace(b'"tier":1', b'"tier":1' + b"0" * 30, 1)
     run.plan.write_bytes(text)

@@ -71,8 +71,7 @@ class Provider:
         whole["choices"][0]["message"]["tool_calls"][0]["id"] = f"call_{ask.number}"
         usage = whole["usage"] | details
         return JSONResponse(
-            whole | unique | {"usage": usage, "timings": {"ms": ask.number}},
-            headers=headers,
+            whole | unique | {"usage": usage, "timings": {"ms": ask.number}}, headers=headers
         )
 
 
@@ -138,9 +137,7 @@ def test_no_sitting_of_recall_reads_what_its_provider_kept(tmp_path, monkeypatch
     """On a real run, and the control: under the old rule the provider is the memory."""
 
     def quality(name):
-        draw = Draw(
-            name="recall", families=("counterfactual",), tiers=(1,), deltas=(0.0,)
-        )
+        draw = Draw(name="recall", families=("counterfactual",), tiers=(1,), deltas=(0.0,))
         agents = ("restart_cheats:Provider",)
         request = Request(agents=agents, draws=(draw,), sandbox="namespaces")
         layout = RunLayout(tmp_path / name)
@@ -155,15 +152,12 @@ def test_no_sitting_of_recall_reads_what_its_provider_kept(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         old_rule(patch)  # and ids as the provider has them
         opened = ModelGateway.open
-        patch.setattr(
-            ModelGateway, "open", lambda made, scope="", **_: opened(made, scope)
-        )
+        patch.setattr(ModelGateway, "open", lambda made, scope="", **_: opened(made, scope))
         assert quality("old") == 1.0
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["../responses/resp_0", "x/../../responses/resp_0", "%2e%2e/responses/resp_0"],
+    "name", ["../responses/resp_0", "x/../../responses/resp_0", "%2e%2e/responses/resp_0"]
 )
 def test_no_models_name_leads_to_what_is_stored(monkeypatch, name):
     provider = Provider()
@@ -314,11 +308,7 @@ DOORS = [
     (RESPONSES, {"input": [{"type": "reasoning", "id": "rs_1"}]}, "id"),
     (
         RESPONSES,
-        {
-            "input": [
-                {"role": "user", "content": [{"type": "input_file", "file_url": URL}]}
-            ]
-        },
+        {"input": [{"role": "user", "content": [{"type": "input_file", "file_url": URL}]}]},
         "file_url",
     ),
     (
@@ -361,11 +351,7 @@ DOORS = [
     (CHAT, chat(id_slot=1), "id_slot"),
     (CHAT, chat(deferred=True), "deferred"),
     (MESSAGES, chat(metadata={"user_id": "u"}), "metadata"),
-    (
-        CHAT,
-        chat(tools=[{"type": "function", "function": {"parameters": {"$ref": URL}}}]),
-        "$ref",
-    ),
+    (CHAT, chat(tools=[{"type": "function", "function": {"parameters": {"$ref": URL}}}]), "$ref"),
 ]
 
 
@@ -410,9 +396,7 @@ def test_a_model_may_only_be_told_back_what_it_said():
         assert "messages[0].x_vendor" in told.json()["error"]["message"]
         _, other = sitting(hides=False)
         message["x_vendor"] = {"file_id": "f"}  # of another session
-        assert (
-            other.post(CHAT, json=chat() | {"messages": [message]}).status_code == 400
-        )
+        assert other.post(CHAT, json=chat() | {"messages": [message]}).status_code == 400
 
 
 # --- what a user lets pass, and what a server does by itself --------------------------
@@ -473,14 +457,9 @@ def test_a_tool_that_a_server_ran_by_itself_is_seen_in_its_reply(path, more, nam
     ],
 )
 def test_work_of_a_server_is_told_by_the_kinds_in_its_reply(path, reply, name):
-    with gateway_at(lambda _: JSONResponse({"type": "message", **reply})) as (
-        sitting,
-        _,
-    ):
+    with gateway_at(lambda _: JSONResponse({"type": "message", **reply})) as (sitting, _):
         session, client = sitting()
-        client.post(
-            path, json={"model": "m", "input": "x"} if path == RESPONSES else chat()
-        )
+        client.post(path, json={"model": "m", "input": "x"} if path == RESPONSES else chat())
         assert name in call_of(session).unlisted
 
 

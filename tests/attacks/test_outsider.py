@@ -102,9 +102,7 @@ def test_flip_a_byte_of_the_statement(run):
     document = json.loads(run.report_envelope.read_bytes())
     payload = peek(run.report_envelope.read_bytes()).replace(b"agentic", b"agentik", 1)
     forged = json.loads(seal(STATEMENT_TYPE, payload, None))
-    run.report_envelope.write_text(
-        json.dumps({**document, "payload": forged["payload"]})
-    )
+    run.report_envelope.write_text(json.dumps({**document, "payload": forged["payload"]}))
     assert "signature" in failing(run.root)
 
 
@@ -203,10 +201,7 @@ def test_replace_the_protocol(run):
 
 @pytest.mark.parametrize(
     ("kind", "fields"),
-    [
-        (Action, {"reward": 1.0}),
-        (EpisodeEnd, {"quality": 1.0, "q_state": 1.0, "success": True}),
-    ],
+    [(Action, {"reward": 1.0}), (EpisodeEnd, {"quality": 1.0, "q_state": 1.0, "success": True})],
 )
 def test_edit_a_reward_or_the_end_record(run, kind, fields):
     outside(run, lambda lines: change(lines["000005.0"], kind, **fields))

@@ -151,10 +151,7 @@ def assert_as_expected(passes, root, works):
 def test_no_bit_passes_by_a_lock_of_a_device(origin, folder, channel):
     if root_image._system_layer.cache_info().currsize:
         pytest.skip("the keeper of an image already holds the locks of devices")
-    with (
-        ForkServer() as plain,
-        connecting(AgentLauncher(plain), origin, folder) as connect,
-    ):
+    with ForkServer() as plain, connecting(AgentLauncher(plain), origin, folder) as connect:
         for root in ("shared", "none"):
             assert between_seats(connect, root, channel, PATTERN) == list(PATTERN)
 
@@ -178,6 +175,4 @@ def test_no_bit_outlasts_a_sitting(connect, channel, root):
 def test_no_bit_passes_between_seats(connect, channel, root):
     works = root == "none" or (root == "shared" and SEATS.get(channel))
     works = works and channel not in DEVICES  # a test of its own
-    assert_as_expected(
-        lambda bits: between_seats(connect, root, channel, bits), root, works
-    )
+    assert_as_expected(lambda bits: between_seats(connect, root, channel, bits), root, works)

@@ -26,14 +26,7 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
-from tests.attacks.tampering import (
-    change,
-    failing,
-    inside,
-    recomputed,
-    registry_of,
-    unmet,
-)
+from tests.attacks.tampering import change, failing, inside, recomputed, registry_of, unmet
 from tests.builders.run_directory import KEY, OTHER_KEY
 from tests.builders.sandboxes import needs_namespaces
 
@@ -86,9 +79,7 @@ def forge_verified(lines):
     before = next(r for r in rows if b'"verified":' in r)
     flipped = DECODER.decode(before)
     flag = not flipped.verified
-    rows[rows.index(before)] = ENCODER.encode(
-        msgspec.structs.replace(flipped, verified=flag)
-    )
+    rows[rows.index(before)] = ENCODER.encode(msgspec.structs.replace(flipped, verified=flag))
 
 
 def forge_subgoal(lines):

@@ -45,9 +45,7 @@ def reported(played, small, tmp_path):  # noqa: F811
         (CALL.format("latency_s=1e300"), "`model_calls.latency_s` lies in"),
     ],
 )
-def test_declared_numbers_are_bounded_where_they_enter(
-    reported, tmp_path, declared, field
-):
+def test_declared_numbers_are_bounded_where_they_enter(reported, tmp_path, declared, field):
     agent = tmp_path / "declarer.py"
     body = f"def act(observation, info):\n    return Move({FINISH!r}, {declared})\n"
     agent.write_text(HEAD + body)
@@ -62,10 +60,7 @@ def test_declared_numbers_are_bounded_where_they_enter(
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (
-            "inspect",
-            f"`inspect` of detector `{DETECTORS[0].rule.name}` of toolquest failed",
-        ),
+        ("inspect", f"`inspect` of detector `{DETECTORS[0].rule.name}` of toolquest failed"),
         ("quality", "`quality` of the oracle of toolquest must lie in [0, 1], got 1.5"),
     ],
 )

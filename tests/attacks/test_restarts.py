@@ -64,15 +64,11 @@ def test_each_cheat_works_where_nothing_guards_a_restart(name, tmp_path, monkeyp
     monkeypatch.setattr(restart_cheats, "KEPT", {})
     monkeypatch.setenv("HOME", str(tmp_path))
     cheat = getattr(restart_cheats, name)
-    played = recall_episodes.play(
-        cheat, tmp_path / "memory", "counterfactual", guarded=False
-    )
+    played = recall_episodes.play(cheat, tmp_path / "memory", "counterfactual", guarded=False)
     assert played.q_state == 1.0
 
 
-def test_notes_would_do_where_they_are_on_offer_and_outlast_a_sitting(
-    tmp_path, monkeypatch
-):
+def test_notes_would_do_where_they_are_on_offer_and_outlast_a_sitting(tmp_path, monkeypatch):
     card = replace(RecallSuite.card, keep_notes=True)
     monkeypatch.setattr(RecallSuite, "card", card)
     monkeypatch.setattr(session, "ZERO_TOOL", session.ASSISTED)

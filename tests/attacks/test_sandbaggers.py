@@ -91,9 +91,7 @@ def test_the_lift_is_counted_again_without_the_package(crew):
 
 def test_words_between_parts_of_one_agent_are_shown_and_score_nothing(crew):
     words = ("--suite", "toolquest", "--family", "reconcile", "--tier", 1, *TERMS)
-    arms = reported(
-        crew, crew.folder / "declared", *words, *CREWS, "--agent", "orchestrator"
-    )
+    arms = reported(crew, crew.folder / "declared", *words, *CREWS, "--agent", "orchestrator")
     found = arms["orchestrator"]["S"]
     assert found["value"] is None
     assert "no channel of the environment" in found["reason"]

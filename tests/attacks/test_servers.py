@@ -75,9 +75,7 @@ def served(tmp_path, token="", act_s=60.0):
     """Yield the line that a client is given; the run ends with its one episode."""
     line, ready = [], threading.Event()
     draw = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,))
-    request = Request(
-        agents=("client:tester",), draws=(draw,), budget=Budget(act_s=act_s)
-    )
+    request = Request(agents=("client:tester",), draws=(draw,), budget=Budget(act_s=act_s))
 
     def announce(text):
         line.append(text)
@@ -120,14 +118,10 @@ def test_a_second_client_does_not_end_the_firsts_episode(tmp_path):
         told = second.begin()
         assert told.status_code == 409
         assert "Another client plays this run" in told.json()["error"]["message"]
-        stolen = second.send(
-            "tools/call", {"name": "finish"}, **{"mcp-session-id": "x"}
-        )
+        stolen = second.send("tools/call", {"name": "finish"}, **{"mcp-session-id": "x"})
         assert stolen.status_code == 409
         modern = {"mcp-protocol-version": "2026-07-28"}  # calls without a session
-        assert (
-            second.send("tools/call", {"name": "finish"}, **modern).status_code == 400
-        )
+        assert second.send("tools/call", {"name": "finish"}, **modern).status_code == 400
         assert "Reconcile" in first.call("brief").text
         first.call("finish", answer="", p=0.25)
     assert ended(tmp_path).stated == 0.25
@@ -180,12 +174,7 @@ def door_status(headers, session="", **door):
     from starlette.testclient import TestClient
 
     made = ClientDoor(
-        Response("ok"),
-        token="t" * 20,
-        host="127.0.0.1",
-        idle_s=60,
-        versions=(VERSION,),
-        **door,
+        Response("ok"), token="t" * 20, host="127.0.0.1", idle_s=60, versions=(VERSION,), **door
     )
     client = TestClient(made, base_url="http://127.0.0.1:8321")
     sent = {"authorization": f"Bearer {'t' * 20}", **headers}

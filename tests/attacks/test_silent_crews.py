@@ -57,14 +57,11 @@ def test_wrong_digits_until_spoken_to_buy_no_sociality(
     # The control: the old rule, which compares a crew with itself alone.
     monkeypatch.setattr(sociality, "_held_back", lambda sample, rows: "")
     monkeypatch.setattr(
-        sociality,
-        "reference_values",
-        lambda sample, rows, _: np.full(len(rows), np.nan),
+        sociality, "reference_values", lambda sample, rows, _: np.full(len(rows), np.nan)
     )
     old = axes_of(layout)
     bought, usual = (
-        old[arm].details["beside"]["S_net"]["value"]
-        for arm in ("Saboteur", "contract_net")
+        old[arm].details["beside"]["S_net"]["value"] for arm in ("Saboteur", "contract_net")
     )
     record_property("S_net of the saboteur, of the honest crew", (bought, usual))
     assert bought > 0.5  # control: the old rule pays for it on the same run
@@ -105,9 +102,7 @@ def crew(agent, place, *, alone, full, muted, spread=0.0):
 def judged(*crews, protocol=NAMED):
     """Return axis S of every arm of these crews."""
     traces = [trace for one in crews for trace in one]
-    made = judge(
-        plan_of(traces), traces, protocol, PRICES, evidence_root="", replay_root=ROOT
-    )
+    made = judge(plan_of(traces), traces, protocol, PRICES, evidence_root="", replay_root=ROOT)
     return {
         verdict.arm: next(axis for axis in verdict.axes if axis.symbol == "S")
         for verdict in made.verdicts

@@ -59,10 +59,7 @@ def exported(tmp_path):
 
     def export(formula):
         plan = make_plan(1)
-        arms = (
-            msgspec.structs.replace(plan.arms[0], name=formula, agent=formula),
-            plan.arms[1],
-        )
+        arms = (msgspec.structs.replace(plan.arms[0], name=formula, agent=formula), plan.arms[1])
         entries = tuple(
             msgspec.structs.replace(entry, arm=formula)
             if entry.arm == arms[0].name or entry.arm == "agentic"
@@ -81,9 +78,7 @@ def exported(tmp_path):
 
         layout = make_run(tmp_path / "run", plan, edit=edit)
         owa_bench.open_run(layout.root).write_tables(tmp_path / "tables", "csv")
-        return [
-            path.read_bytes().decode() for path in (tmp_path / "tables").glob("*.csv")
-        ]
+        return [path.read_bytes().decode() for path in (tmp_path / "tables").glob("*.csv")]
 
     return export
 

@@ -131,9 +131,7 @@ def arms(place):
 
 
 @needs_namespaces
-def test_the_oracle_of_the_suite_is_played_by_the_old_rule_alone(
-    place, owa, monkeypatch
-):
+def test_the_oracle_of_the_suite_is_played_by_the_old_rule_alone(place, owa, monkeypatch):
     """The control: under the old rule the harness plays, and the page calls it V5."""
     assert submit(place, owa, "policy:oracle").code == 2
     with monkeypatch.context() as patch:
@@ -157,9 +155,7 @@ def test_a_plug_in_of_the_same_name_is_not_played(place, owa, monkeypatch):
     entry = discovery.PluginEntry("quiet.py", card, "evil")
     agents = {**discovery.find("agents"), "quiet.py": entry}
     kinds = discovery.find
-    monkeypatch.setattr(
-        discovery, "find", lambda kind: agents if kind == "agents" else kinds(kind)
-    )
+    monkeypatch.setattr(discovery, "find", lambda kind: agents if kind == "agents" else kinds(kind))
     assert spec.load_agent("quiet.py", folder=place).origin.kind == "registry"
     said = submit(place, owa, "quiet.py", name="ours")
     assert said.code == 0, said.err
@@ -176,9 +172,7 @@ def test_an_entry_point_in_a_bundle_registers_nothing(place, owa):
     """The attack: metadata of a package that registers agents, suites and axes."""
     canary = place / "imported"
     evil = f"from pathlib import Path\nPath({str(canary)!r}).write_text('')\n" + AGENT
-    points = "\n".join(
-        f"[owa_bench.{kind}]\nquiet = evil:Quiet" for kind in discovery.KINDS
-    )
+    points = "\n".join(f"[owa_bench.{kind}]\nquiet = evil:Quiet" for kind in discovery.KINDS)
     files = {
         "evil.py": evil,
         "evil-1.0.dist-info/METADATA": "Name: evil\nVersion: 1.0\n",
@@ -199,9 +193,7 @@ def test_a_module_under_the_name_of_an_installed_one_is_refused(place, owa, name
 
 
 @needs_namespaces
-@pytest.mark.parametrize(
-    "agent", ["quiet:Quiet", "policy:oracle", "client:mine", "python play.py"]
-)
+@pytest.mark.parametrize("agent", ["quiet:Quiet", "policy:oracle", "client:mine", "python play.py"])
 def test_what_lies_in_the_bundle_is_played_whatever_it_is_called(place, owa, agent):
     loop = (
         "import sys, json\n"

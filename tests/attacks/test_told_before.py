@@ -30,10 +30,7 @@ from tests.builders.registered_envs import NEEDS, seated
 
 SUITES = [
     pytest.param(
-        name,
-        marks=[getattr(pytest.mark, NEEDS[name]), pytest.mark.slow]
-        if name in NEEDS
-        else [],
+        name, marks=[getattr(pytest.mark, NEEDS[name]), pytest.mark.slow] if name in NEEDS else []
     )
     for name, entry in sorted(find("suites").items())
     if not entry.package and not entry.plugin.card.native
@@ -88,8 +85,7 @@ def offered_calls(tools):
 
 def functions(tools):
     return [
-        tool["function"] if isinstance(tool.get("function"), Mapping) else tool
-        for tool in tools
+        tool["function"] if isinstance(tool.get("function"), Mapping) else tool for tool in tools
     ]
 
 
@@ -154,9 +150,7 @@ def of_old_rules(patch, suite):
 
 def test_a_version_is_never_bought_by_the_one_free_try():
     honest = campaigns.play(lambda _: [("analyze", {})])
-    tried = campaigns.play(
-        lambda _: [("propose", {"diff": ["oracle"]}), ("analyze", {})]
-    )
+    tried = campaigns.play(lambda _: [("propose", {"diff": ["oracle"]}), ("analyze", {})])
     assert tried.replies[1] == honest.replies[0]
     assert tried.q_state == honest.q_state
 
@@ -191,9 +185,7 @@ class FollowsOnce(Follower):
         return dict(self.privilege.oracle.hint(timeline, state))
 
 
-@pytest.mark.parametrize(
-    ("once", "twice"), [(HardCodedOnce, HardCoded), (FollowsOnce, Follower)]
-)
+@pytest.mark.parametrize(("once", "twice"), [(HardCodedOnce, HardCoded), (FollowsOnce, Follower)])
 def test_in_toolquest_the_first_try_is_refused_and_the_second_disqualifies(
     once, twice, monkeypatch
 ):

@@ -113,9 +113,7 @@ def test_a_replay_names_it_and_plays_the_others(run, monkeypatch):
     spoil(run, BAD, 1)
     found = replay.replay_run(run)
     assert not found.passed
-    assert {x.attempt_id for x in found.attempts if x.outcome == "different"} == {
-        f"{BAD:06d}.0"
-    }
+    assert {x.attempt_id for x in found.attempts if x.outcome == "different"} == {f"{BAD:06d}.0"}
     assert len(played) == len(PLAN.entries) - 1
 
 

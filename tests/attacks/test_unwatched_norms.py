@@ -24,9 +24,7 @@ def hexed(key):
     return public_bytes(key.public_key()).hex()
 
 
-REGISTRY = Registry(
-    name="lab", watcher=(VerifierKey(name="a lab", key=hexed(WATCHER)),)
-)
+REGISTRY = Registry(name="lab", watcher=(VerifierKey(name="a lab", key=hexed(WATCHER)),))
 
 
 @pytest.fixture(scope="module")

@@ -35,9 +35,7 @@ def environment_of(name, *packages):
 
 def _run(name, *command):
     """Run a command that makes an environment; skip the test where it fails."""
-    ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=INSTALL_S, check=False
-    )
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or ["no reason given"])[-1]
         pytest.skip(f"no environment for {name}: {last}")
@@ -68,11 +66,7 @@ class StubModel:
         told = [_text(m) for m in given["messages"] if _holds_result(m)]
         if any(ALL_PLAYED in text for text in told):
             names = [tool["function"]["name"] for tool in given["tools"]]
-            return (
-                ("final_answer", {"answer": "done"})
-                if names[-1:] == ["final_answer"]
-                else None
-            )
+            return ("final_answer", {"answer": "done"}) if names[-1:] == ["final_answer"] else None
         script = next(
             (
                 script
@@ -95,9 +89,7 @@ class StubModel:
                 given = json.loads(self.rfile.read(size))
                 stub.requests.append(given)
                 call = stub.next_call(given)
-                reply = json.dumps(
-                    _completion(given["model"], len(stub.requests), call)
-                )
+                reply = json.dumps(_completion(given["model"], len(stub.requests), call))
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.end_headers()

@@ -38,11 +38,7 @@ def test_the_site_is_served_under_localhost_and_nothing_else_is_inside(visit):
     address = visit.served.address
     assert not visit.outside.match(address)
     port = visit.served.server.port
-    for url in (
-        "https://example.com/",
-        f"http://127.0.0.1:{port}/",
-        "http://a.localhost/",
-    ):
+    for url in ("https://example.com/", f"http://127.0.0.1:{port}/", "http://a.localhost/"):
         assert visit.outside.match(url), url
     assert "Book the room" in visit.served.instructions
     assert "Password" in visit.served.instructions
@@ -67,9 +63,7 @@ def test_what_is_asked_for_outside_is_refused_and_told(visit):
         ([GREETING, GOAL, GIVEN_UP], "infeasible"),
     ],
 )
-def test_a_message_to_the_user_ends_a_visit_and_the_greeting_is_none(
-    visit, messages, outcome
-):
+def test_a_message_to_the_user_ends_a_visit_and_the_greeting_is_none(visit, messages, outcome):
     assert visit.outcome(messages) == outcome
 
 
@@ -148,9 +142,7 @@ def test_an_empty_handed_agent_and_a_wanderer_get_nothing(example):
 
     bridge.register()
     env = gymnasium.make(
-        "browsergym/owa_bench.depot.buy",
-        pre_observation_delay=0.0,
-        disable_env_checker=True,
+        "browsergym/owa_bench.depot.buy", pre_observation_delay=0.0, disable_env_checker=True
     )
     observation, _ = env.reset(seed=1)
     assert "Buy" in observation["goal"]

@@ -78,8 +78,7 @@ def test_features_of_a_seat_know_nothing_of_others_documents():
     other = replace(
         world,
         documents=tuple(
-            d if d.owner == "lead" else replace(d, lines=d.lines[:1])
-            for d in world.documents
+            d if d.owner == "lead" else replace(d, lines=d.lines[:1]) for d in world.documents
         ),
     )
     found = []
@@ -120,12 +119,7 @@ def test_a_shared_policy_learns_to_beat_random_macros():
     sb3_contrib = pytest.importorskip("sb3_contrib")
     seats = rows_of([made(shaping=True), made(shaping=True)], first_seed=1_000_000)
     model = sb3_contrib.MaskablePPO(
-        *("MlpPolicy", seats),
-        n_steps=256,
-        batch_size=256,
-        gamma=0.995,
-        seed=0,
-        device="cpu",
+        *("MlpPolicy", seats), n_steps=256, batch_size=256, gamma=0.995, seed=0, device="cpu"
     )
     model.learn(20_000)
     early, late = seats.qualities[:15], seats.qualities[-15:]

@@ -29,11 +29,7 @@ from owa_bench.seeding import instance_seed
 def layout(tmp_path):
     pytest.importorskip("pybullet")
     draw = Draw(
-        name="cartpole3d",
-        families=("table1/9",),
-        tiers=(3,),
-        deltas=(0.0, 1.0),
-        episodes=2,
+        name="cartpole3d", families=("table1/9",), tiers=(3,), deltas=(0.0, 1.0), episodes=2
     )
     request = Request(agents=("random", "nothing"), draws=(draw,), name="a run!")
     options = RunOptions(home=tmp_path / "home", in_process=True)
@@ -104,20 +100,11 @@ def played(folder, agents, draw):
     return layout
 
 
-PROJECTS = Draw(
-    name="projforge_fast",
-    families=("billing",),
-    tiers=(1,),
-    deltas=(0.0, 1.0),
-)
+PROJECTS = Draw(name="projforge_fast", families=("billing",), tiers=(1,), deltas=(0.0, 1.0))
 DRAWS = {
-    "toolquest": Draw(
-        name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,)
-    ),
+    "toolquest": Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,)),
     "recall": Draw(name="recall", families=("n_back",), tiers=(1,)),
-    "changesurf": Draw(
-        name="changesurf", families=("permit/lookup",), tiers=(1,), episodes=1
-    ),
+    "changesurf": Draw(name="changesurf", families=("permit/lookup",), tiers=(1,), episodes=1),
 }
 
 
@@ -126,9 +113,7 @@ def projects(tmp_path_factory):
     return played(tmp_path_factory.mktemp("projects"), ("codemod", "noop"), PROJECTS)
 
 
-def test_a_tool_suites_datasets_are_what_its_vector_env_gives(
-    projects, tmp_path, monkeypatch
-):
+def test_a_tool_suites_datasets_are_what_its_vector_env_gives(projects, tmp_path, monkeypatch):
     minari = pytest.importorskip("minari")
     pytest.importorskip("pyarrow")
     layout = projects
@@ -153,9 +138,7 @@ def test_a_tool_suites_datasets_are_what_its_vector_env_gives(
         assert np.array_equal(episode.observations[0], seen)
         for step, action in enumerate(episode.actions):
             assert episode.infos["action_mask"][step][action] == 1
-            assert np.array_equal(
-                episode.infos["action_mask"][step], env.action_masks()
-            )
+            assert np.array_equal(episode.infos["action_mask"][step], env.action_masks())
             seen, reward, terminated, truncated, info = env.step(action)
             assert np.array_equal(episode.observations[step + 1], seen)
             assert episode.rewards[step] == reward
@@ -173,9 +156,7 @@ def test_a_record_that_plays_otherwise_is_no_dataset(projects):
     (leaf, *_) = [x for x in files.read_leaves(projects) if x.index in codemod]
     trace = files.read_trace(projects, leaf)
     better = [
-        msgspec.structs.replace(event, reward=1.0)
-        if isinstance(event, Action)
-        else event
+        msgspec.structs.replace(event, reward=1.0) if isinstance(event, Action) else event
         for event in trace.events
     ]
     forged = type(trace)(trace.leaf, tuple(better))
@@ -249,9 +230,7 @@ def test_runs_that_cannot_be_exported_are_refused_with_the_reason(projects, tmp_
     ("env_id", "options"),
     [("owa_bench/CartPole3DFast-v2", {}), ("owa_bench/Recall-v2", {"view": "vector"})],
 )
-def test_minaris_own_collector_records_an_env(
-    env_id, options, data_format, tmp_path, monkeypatch
-):
+def test_minaris_own_collector_records_an_env(env_id, options, data_format, tmp_path, monkeypatch):
     """It needs h5py and jax, which the extra `minari` brings."""
     minari = pytest.importorskip("minari")
     for part in ("h5py", "pyarrow", "jax"):

@@ -28,13 +28,7 @@ FINISH = 'finish {"p": 0.4}\n'
 
 
 def request(families=("reconcile",), **changes):
-    draw = Draw(
-        name="toolquest",
-        families=families,
-        tiers=(1,),
-        deltas=(0.0,),
-        interventions=(0,),
-    )
+    draw = Draw(name="toolquest", families=families, tiers=(1,), deltas=(0.0,), interventions=(0,))
     changes = {"agents": ("scripted-person:ada",)} | changes
     return Request(draws=(draw,), **changes)
 
@@ -113,9 +107,7 @@ def test_leaving_between_episodes_stops_and_within_one_fails(play):
     ("typed", "outcome"),
     [("\npause\n\n" + FINISH, "finished"), ("\ntask\n" + FINISH, "agent_timeout")],
 )
-def test_a_step_has_a_deadline_and_a_pause_stops_the_clock(
-    play, monkeypatch, typed, outcome
-):
+def test_a_step_has_a_deadline_and_a_pause_stops_the_clock(play, monkeypatch, typed, outcome):
     now = iter(range(0, 10_000, 60))  # of it 60 s pass whenever it is asked
     ticking = SimpleNamespace(monotonic=lambda: float(next(now)))
     monkeypatch.setattr(person_terminal, "time", ticking)
@@ -139,10 +131,7 @@ TOOL = ToolSpec(
             "count": {"type": "integer", "minimum": 1},
             "how": {"enum": ["fast", "slow"]},
             "deep": {"type": "boolean"},
-            "headers": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-            },
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
             "rows": {"anyOf": [{"type": "array"}, {"type": "string"}]},
             "beliefs": {"type": "object", "additionalProperties": {"type": "number"}},
         },
@@ -205,11 +194,7 @@ def test_a_form_filled_in_wrong_names_the_field(texts, words):
 
 def test_tools_that_come_on_offer_in_mid_sitting_are_shown(play):
     recall = Draw(
-        name="recall",
-        families=("retrieval",),
-        tiers=(2,),
-        deltas=(0.0,),
-        interventions=(0,),
+        name="recall", families=("retrieval",), tiers=(2,), deltas=(0.0,), interventions=(0,)
     )
     asked = Request(agents=("scripted-person:ada",), draws=(recall,))
     shown = play("\n".join(["", *["go_on {}", ""] * 300]), asked)

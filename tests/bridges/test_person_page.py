@@ -38,9 +38,7 @@ def test_the_page_answers_under_its_own_path_alone_and_refuses_nonsense():
             urllib.request.urlopen(other, timeout=60)
         assert "no meaning now" in post(screen.url, serial=0, kind="act")
         assert "not up to date" in post(screen.url, serial=7, kind="begin")
-        assert "driven by a program" in post(
-            screen.url, serial=0, kind="begin", driven=True
-        )
+        assert "driven by a program" in post(screen.url, serial=0, kind="begin", driven=True)
         assert "Expected" in post(screen.url, serial="x", kind="begin")
 
 

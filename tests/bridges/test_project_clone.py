@@ -28,12 +28,7 @@ def owa(home, folder, *words):
     return subprocess.run(
         [sys.executable, "-m", "owa_bench", *map(str, words)],
         cwd=folder,
-        env={
-            **os.environ,
-            **environment,
-            "OWA_BENCH_HOME": str(home),
-            "TMPDIR": str(home),
-        },
+        env={**os.environ, **environment, "OWA_BENCH_HOME": str(home), "TMPDIR": str(home)},
         capture_output=True,
         text=True,
         timeout=280,
@@ -63,9 +58,7 @@ def test_the_example_plays_a_project_by_files_and_git_and_is_replayed(tmp_path):
     assert trace.end.outcome == "finished"
     assert trace.end.q_state > 0.9
     actions = [
-        json.loads(event.action)["tool"]
-        for event in trace.events
-        if hasattr(event, "action")
+        json.loads(event.action)["tool"] for event in trace.events if hasattr(event, "action")
     ]
     assert {"git_push", "git_fetch", "ci", "release"} <= set(actions)
     assert not {"write", "patch", "git_commit"} & set(actions)

@@ -267,10 +267,7 @@ def test_resume_goes_on_in_the_next_folder_and_only_through_its_own_door(play):
 
         patched.setattr(reader.SittingFolder, "take", take)
         assert (
-            play(
-                lambda folder, _text: FINISH if folder.name == "0001" else None, two
-            ).missing
-            == 1
+            play(lambda folder, _text: FINISH if folder.name == "0001" else None, two).missing == 1
         )
     assert (play.door / "where.txt").read_text() == "stopped\n"
     assert [end.outcome for end in ends(play.layout)] == ["finished"]
@@ -429,9 +426,7 @@ def test_an_act_before_its_answer_is_set_aside(play, monkeypatch):
     assert json.loads(kept)["arguments"]["p"] == 0.99
 
 
-def test_an_act_that_is_replaced_while_it_is_taken_is_played_as_it_is_kept(
-    play, monkeypatch
-):
+def test_an_act_that_is_replaced_while_it_is_taken_is_played_as_it_is_kept(play, monkeypatch):
     whole = reader.SittingFolder._keep
 
     def keep(self, kind):

@@ -62,10 +62,7 @@ def stub_of(layout, home):
 @pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("name", "packages"),
-    [
-        ("openai_agents", ["openai-agents"]),
-        ("smolagents", ["smolagents[mcp,openai]", "mcp<2"]),
-    ],
+    [("openai_agents", ["openai-agents"]), ("smolagents", ["smolagents[mcp,openai]", "mcp<2"])],
 )
 def test_an_example_plays_to_success(name, packages, tmp_path):
     programs = environment_of(name, *packages)

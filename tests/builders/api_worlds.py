@@ -32,9 +32,7 @@ from owa_bench.worlds.api import (
 HOST = "shop.example"
 KEY = "key-abc123"
 CLIENT = "client-7:s3cret-of-client"
-ROWS = tuple(
-    (f"r-{i:02d}", 100 * i, "even" if i % 2 == 0 else "odd") for i in range(23)
-)
+ROWS = tuple((f"r-{i:02d}", 100 * i, "even" if i % 2 == 0 else "odd") for i in range(23))
 
 
 def small_world(
@@ -54,20 +52,10 @@ def small_world(
         fields=(
             Field(key="id", name="item_id", kind="string", about="Identifier."),
             Field(
-                key="price",
-                name="price",
-                kind="money",
-                about="Price.",
-                unit=unit,
-                writable=True,
+                key="price", name="price", kind="money", about="Price.", unit=unit, writable=True
             ),
             Field(
-                key="kind",
-                name="kind",
-                kind="enum",
-                about="Kind.",
-                filterable=True,
-                writable=True,
+                key="kind", name="kind", kind="enum", about="Kind.", filterable=True, writable=True
             ),
         ),
         wrapper=wrapper,
@@ -107,12 +95,8 @@ def small_world(
 
 def still(world: ApiWorld, seed: int = 7) -> Timeline:
     """Return the timeline of one world that never changes."""
-    instance = Instance(
-        suite="toolquest", version=3, family="reconcile", tier=1, seed=seed
-    )
-    return Timeline(
-        instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
-    )
+    instance = Instance(suite="toolquest", version=3, family="reconcile", tier=1, seed=seed)
+    return Timeline(instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 class Caller:
@@ -169,16 +153,10 @@ class Run(NamedTuple):
 
 
 def drawn(
-    family: str = "reconcile",
-    tier: int = 1,
-    seed: int = 0,
-    drift: str = "",
-    delta: float = 1.0,
+    family: str = "reconcile", tier: int = 1, seed: int = 0, drift: str = "", delta: float = 1.0
 ) -> Timeline:
     """Return a drawn timeline, under a named calendar's drift if one is given."""
-    instance = Instance(
-        suite="toolquest", version=3, family=family, tier=tier, seed=seed
-    )
+    instance = Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed)
     calendar = calendars.parse(drift or "nested", "api")
     if drift:
         step = assembly.drift_step("toolquest", instance, delta, calendar)
@@ -205,6 +183,4 @@ def play(timeline: Timeline, policy: Any, *, wire: bool = False) -> Run:
     agent.close()
     env.close()
     lines = [line for event in sink.events if (line := replay_line(event)) is not None]
-    return Run(
-        info["q_state"], info["outcome"], sink.events, b"\n".join(lines), actions, sink
-    )
+    return Run(info["q_state"], info["outcome"], sink.events, b"\n".join(lines), actions, sink)

@@ -31,9 +31,7 @@ GAIN: Mapping[str, float] = {
 }
 
 
-def practice(
-    days: int, *, said: bool = True, first: int = 0, **changes: Any
-) -> list[Trace]:
+def practice(days: int, *, said: bool = True, first: int = 0, **changes: Any) -> list[Trace]:
     """Return a day's practice a day; the first proposes, the last adopts."""
     traces = []
     for day in range(days):

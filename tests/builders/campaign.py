@@ -21,11 +21,7 @@ def recall(task: int) -> tuple[AnyEvent, ...]:
         for k in range(10)
     )
     found = Probe(
-        item=f"q{task}",
-        lag_days=1,
-        correct=True,
-        mode="retrieve",
-        returned=(("d", True),),
+        item=f"q{task}", lag_days=1, correct=True, mode="retrieve", returned=(("d", True),)
     )
     return (NO_TOOLS, *items, found)
 
@@ -34,12 +30,7 @@ BELIEFS = tuple(("unit", 0.8 if y else 0.2, y) for y in (True, False, True))
 
 
 def practice(
-    day: int,
-    index: int,
-    *,
-    episodes: int = PRACTICE,
-    calls: float = 2_500.0,
-    **terms: Any,
+    day: int, index: int, *, episodes: int = PRACTICE, calls: float = 2_500.0, **terms: Any
 ) -> list[Trace]:
     """Return a day's episodes of practice, the first with the given index."""
     return [

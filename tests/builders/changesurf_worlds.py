@@ -5,11 +5,7 @@ from functools import cache
 
 from owa_bench import calendars
 from owa_bench.discovery import get
-from owa_bench.envs.changesurf.browser.observation import (
-    group_name,
-    html_controls,
-    parse_html,
-)
+from owa_bench.envs.changesurf.browser.observation import group_name, html_controls, parse_html
 from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.oracle.goal import q_state
 from owa_bench.envs.changesurf.oracle.walk import walk
@@ -37,11 +33,7 @@ def world(family="depot/buy", tier=1, seed=0):
 
 def timeline(of, made=None):
     return Timeline(
-        instance=of,
-        starts=(0,),
-        worlds=(made or generate(of),),
-        changes=((),),
-        realised=0.0,
+        instance=of, starts=(0,), worlds=(made or generate(of),), changes=((),), realised=0.0
     )
 
 

@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.builders.stub_server import error, running
@@ -67,10 +62,7 @@ class _Server:
                 Route(f"{path}/models", self.models),
                 Route("/props", self.props),
                 Route("/api/show", self.show, methods=["POST"]),
-                *(
-                    [Route("/{any:path}", page, methods=["GET", "POST"])]
-                    * self.habits.page
-                ),
+                *([Route("/{any:path}", page, methods=["GET", "POST"])] * self.habits.page),
             ]
         )
 
@@ -134,19 +126,14 @@ class _Server:
         else:
             self.drawn += not habits.seeded
             message["content"] = f"yes {self.drawn}"
-        usage: dict[str, Any] = {
-            "prompt_tokens": tokens,
-            "completion_tokens": habits.written,
-        }
+        usage: dict[str, Any] = {"prompt_tokens": tokens, "completion_tokens": habits.written}
         text = json.dumps(messages)
         if habits.cached:
             hit = tokens if text in self.prompts else 0
             usage["prompt_tokens_details"] = {"cached_tokens": hit}
         self.prompts.add(text)
         if body.get("stream"):
-            return StreamingResponse(
-                self._events(usage), media_type="text/event-stream"
-            )
+            return StreamingResponse(self._events(usage), media_type="text/event-stream")
         reply = {"model": MODEL, "choices": [{"message": message}]}
         return JSONResponse(reply | ({"usage": usage} if habits.usage else {}))
 

@@ -15,9 +15,7 @@ from owa_bench.skills.crew.reading import ALONE, TEAM
 
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/root", "/home", ".", "..")
 LEAKED = "leaked"  # what a seat asks to read as soon as a fact came round the channel
-FILLER = (
-    "all is well with us here and we go on as we said before, more news follows soon"
-)
+FILLER = "all is well with us here and we go on as we said before, more news follows soon"
 
 
 def called(tool, **arguments):

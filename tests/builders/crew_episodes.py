@@ -45,9 +45,7 @@ def timeline(chosen, world=None):
     if world is None and chosen.drift_step:
         return source("multicrew")(chosen)
     worlds = (world or SUITE.generate(chosen),)
-    return Timeline(
-        instance=chosen, starts=(0,), worlds=worlds, changes=((),), realised=0.0
-    )
+    return Timeline(instance=chosen, starts=(0,), worlds=worlds, changes=((),), realised=0.0)
 
 
 def begun(chosen, *, cap=None, muted=False, world=None):
@@ -68,9 +66,7 @@ def play(make, chosen, *, cap=None, muted=False, world=None):
         if seat not in agents:
             agents[seat] = make(seat, env)
             task = env.task_of(seat)
-            brief = Brief(
-                text=task.text, goal=task.goal, role=seat, seed=chosen.seed + len(seat)
-            )
+            brief = Brief(text=task.text, goal=task.goal, role=seat, seed=chosen.seed + len(seat))
             agents[seat].reset(brief, env.offered, Path(__file__).parent)
         action = agents[seat].act(observation, info)
         observation, _, terminated, truncated, info = env.step(action)

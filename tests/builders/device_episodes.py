@@ -80,10 +80,7 @@ def both_sides(
             for k, won in enumerate(device)
         ),
         *(DeviceEpisode(f"p{k}", "sim", won) for k, won in enumerate(simulated)),
-        *(
-            DeviceEpisode(f"p{k}", "sim", won, arm=REFERENCE)
-            for k, won in enumerate(by)
-        ),
+        *(DeviceEpisode(f"p{k}", "sim", won, arm=REFERENCE) for k, won in enumerate(by)),
     ]
 
 

@@ -25,13 +25,7 @@ from owa_bench.records.events import (
     fixed,
 )
 from owa_bench.records.instance import Announcement, Instance
-from owa_bench.records.plan import (
-    Arm,
-    Budget,
-    Plan,
-    PlanEntry,
-    SuiteEntry,
-)
+from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
 from owa_bench.records.trace import Leaf, Trace, attempt_id
 
 PROTOCOL_BYTES = (files("owa_bench.protocols") / "default.toml").read_bytes()
@@ -43,9 +37,7 @@ CATEGORIES = ("basic", "key", "oauth2")
 
 
 def drift(
-    operator: str,
-    effective: Announcement = "D3",
-    announcement: Announcement | None = None,
+    operator: str, effective: Announcement = "D3", announcement: Announcement | None = None
 ) -> Drift:
     """Return one change of a world, of weight 1; announced as it is in effect."""
     return Drift(
@@ -245,12 +237,7 @@ def with_help(traces: list[Trace]) -> list[Trace]:
         if start.interventions != 0:
             continue
         index = 1 + max(t.start.index for t in traces) + len(twins)
-        start = replace(
-            start,
-            index=index,
-            interventions=ceil(start.horizon / 2),
-            priced=True,
-        )
+        start = replace(start, index=index, interventions=ceil(start.horizon / 2), priced=True)
         leaf = replace(trace.leaf, index=index, attempt_id=attempt_id(index, 0))
         twins.append(Trace(leaf, (start, *trace.events[1:])))
     return [*traces, *twins]

@@ -19,8 +19,7 @@ STRAY = "nobody asked for this"
 
 def with_rows(state, table, rows):
     tables = tuple(
-        msgspec.structs.replace(t, rows=tuple(rows)) if t.key == table else t
-        for t in state.tables
+        msgspec.structs.replace(t, rows=tuple(rows)) if t.key == table else t for t in state.tables
     )
     return msgspec.structs.replace(state, tables=tables)
 
@@ -28,10 +27,7 @@ def with_rows(state, table, rows):
 def changed_row(state, table, key, column, value):
     [old] = [t for t in state.tables if t.key == table]
     place = old.columns.index(column)
-    rows = [
-        (*row[:place], value, *row[place + 1 :]) if row[0] == key else row
-        for row in old.rows
-    ]
+    rows = [(*row[:place], value, *row[place + 1 :]) if row[0] == key else row for row in old.rows]
     return with_rows(state, table, rows)
 
 
@@ -106,9 +102,7 @@ def wrong(judge, state):
             share = 1 - count / len(columns)
             whole = (len(rows) - 1 + share) / len(rows)
             gone = share == 0 and place == 0
-            assert judge.goal_score(spoilt) == pytest.approx(
-                0.0 if gone else 0.5 * whole, abs=1e-6
-            )
+            assert judge.goal_score(spoilt) == pytest.approx(0.0 if gone else 0.5 * whole, abs=1e-6)
             assert judge.q_state(spoilt) <= 0.5
             assert judge.collateral(spoilt) == (share == 0)
 

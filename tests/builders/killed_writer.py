@@ -80,14 +80,10 @@ def main(run_dir: Path) -> None:
     attempts = {leaf.index: leaf.attempt + 1 for leaf in leaves}
     todo = [entry.index for entry in plan.entries if entry.index not in done]
     digest = files.plan_digest(layout)
-    with Recorder(
-        ShardFiles(layout, files.next_shard(layout)), digest, b"k", True
-    ) as recorder:
+    with Recorder(ShardFiles(layout, files.next_shard(layout)), digest, b"k", True) as recorder:
         say("ready")
         for first in range(0, len(todo), OPEN_AT_ONCE):
-            batch = [
-                (i, attempts.get(i, 0)) for i in todo[first : first + OPEN_AT_ONCE]
-            ]
+            batch = [(i, attempts.get(i, 0)) for i in todo[first : first + OPEN_AT_ONCE]]
             play(recorder, batch)
     say("done")
 

@@ -12,10 +12,7 @@ from pathlib import Path
 
 
 def install(
-    tmp_path: Path,
-    name: str,
-    files: dict[str, str],
-    entry_points: dict[str, dict[str, str]],
+    tmp_path: Path, name: str, files: dict[str, str], entry_points: dict[str, dict[str, str]]
 ) -> dict[str, str]:
     """Install a package into a folder below `tmp_path`, without network or pip.
 
@@ -59,10 +56,7 @@ def code_blocks(page: Path, language: str = "python") -> list[str]:
 
 
 def owa(
-    env: dict[str, str],
-    *arguments: object,
-    folder: Path | None = None,
-    timeout: float = 240,
+    env: dict[str, str], *arguments: object, folder: Path | None = None, timeout: float = 240
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in a child process that has the installed package.
 

@@ -30,13 +30,8 @@ def parent_memory():
         if int(name) in (os.getpid(), os.getppid() if os.getppid() == 1 else 0):
             continue
         try:
-            with (
-                open(f"/proc/{name}/maps") as maps,
-                open(f"/proc/{name}/mem", "rb") as m,
-            ):
-                m.seek(
-                    int(next(line for line in maps if "rw" in line).split("-")[0], 16)
-                )
+            with open(f"/proc/{name}/maps") as maps, open(f"/proc/{name}/mem", "rb") as m:
+                m.seek(int(next(line for line in maps if "rw" in line).split("-")[0], 16))
                 if m.read(16):
                     return True
         except (OSError, StopIteration, ValueError):

@@ -82,8 +82,7 @@ def test_ways():
     pytest.fail(f"DOORS {opened}", pytrace=False)
 '''
 GLUTTONS = (  # processes, memory, disk
-    "import os\n\nfor _ in range(400):\n    if not os.fork():\n"
-    "        os.read(os.pipe()[0], 1)\n",
+    "import os\n\nfor _ in range(400):\n    if not os.fork():\n        os.read(os.pipe()[0], 1)\n",
     "held = [bytearray(b'x' * (1 << 26)) for _ in range(20)]\n",
     "for n in range(40):\n    with open(f'{n}.bin', 'wb') as file:\n"
     "        file.write(b'x' * (1 << 26))\n",

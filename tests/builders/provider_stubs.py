@@ -42,11 +42,7 @@ def _gemini(model: str) -> dict[str, Any]:
     call = {"functionCall": {"name": "finish", "args": {"p": 0.5}}}
     return {
         "candidates": [
-            {
-                "content": {"role": "model", "parts": [call]},
-                "finishReason": "STOP",
-                "index": 0,
-            }
+            {"content": {"role": "model", "parts": [call]}, "finishReason": "STOP", "index": 0}
         ],
         "usageMetadata": {
             "promptTokenCount": 16,

@@ -13,8 +13,7 @@ class StatesRates:
 
     def reset(self, brief, tools, memory_dir):
         self.beliefs = {
-            name: self.rate(self.class_of(name, text))
-            for name, text in brief.propositions.items()
+            name: self.rate(self.class_of(name, text)) for name, text in brief.propositions.items()
         }
 
     def class_of(self, name, text):

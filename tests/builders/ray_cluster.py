@@ -58,8 +58,7 @@ def main(folders):
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 0, "include_dashboard": False},
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
     )
     nodes = []
     for folder in folders:

@@ -19,9 +19,7 @@ interventions = [0, "protocol"]
 """
 
 
-def write_terms(
-    folder, *, deltas=(), families=(), tiers=(1, 2), episodes=1, gates="", **numbers
-):
+def write_terms(folder, *, deltas=(), families=(), tiers=(1, 2), episodes=1, gates="", **numbers):
     """Write battery.toml and protocol.toml; `numbers` replace those of the protocol.
 
     `gates` stands in place of the gates of AAI-1.
@@ -31,9 +29,7 @@ def write_terms(
     if deltas:
         numbers["magnitudes"] = list(deltas)
     for name, value in numbers.items():
-        text, found = re.subn(
-            rf"(?m)^{name} = [^#\n]+", f"{name} = {value} ", text, count=1
-        )
+        text, found = re.subn(rf"(?m)^{name} = [^#\n]+", f"{name} = {value} ", text, count=1)
         assert found == 1, name
     if gates:
         head, _, rest = text.partition("# AAI-1\n")

@@ -35,21 +35,15 @@ class Played(NamedTuple):
 
 def instance(family, tier=1, seed=0):
     card = SUITE.card
-    return Instance(
-        suite=card.name, version=card.version, family=family, tier=tier, seed=seed
-    )
+    return Instance(suite=card.name, version=card.version, family=family, tier=tier, seed=seed)
 
 
 def timeline(chosen, world=None):
     worlds = (world or SUITE.generate(chosen),)
-    return Timeline(
-        instance=chosen, starts=(0,), worlds=worlds, changes=((),), realised=0.0
-    )
+    return Timeline(instance=chosen, starts=(0,), worlds=worlds, changes=((),), realised=0.0)
 
 
-def play(
-    make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None, guarded=True
-):
+def play(make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None, guarded=True):
     """Play an episode; `make()` gives the agent of each sitting.
 
     Not `guarded`, the folder is neither measured nor written anew between sittings.

@@ -63,8 +63,7 @@ class Model:
         said = [
             message["content"]
             for message in messages[2:]
-            if message["role"] == "tool"
-            and not message["content"].startswith(_ANSWERED)
+            if message["role"] == "tool" and not message["content"].startswith(_ANSWERED)
         ]
         texts = (brief, *said)
         conversation = self._known.pop(texts[:-1], None)

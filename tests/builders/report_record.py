@@ -33,9 +33,7 @@ def interval(value: float | None, width: float) -> Interval:
     """Return an interval around `value`, none without one."""
     if value is None:
         return Interval(low=None, high=None, method="t", reason="no evidence")
-    return Interval(
-        low=max(0.0, value - width), high=min(1.0, value + width), method="t"
-    )
+    return Interval(low=max(0.0, value - width), high=min(1.0, value + width), method="t")
 
 
 def axis(symbol: str, name: str, value: float | None) -> AxisScore:
@@ -70,13 +68,10 @@ def gate(level: int, name: str, status: GateStatus) -> GateResult:
     )
 
 
-def verdict(
-    arm: str, strength: float, violations: tuple[str, ...] = ()
-) -> AgentVerdict:
+def verdict(arm: str, strength: float, violations: tuple[str, ...] = ()) -> AgentVerdict:
     """Return one agent's verdict; everything scales with `strength`."""
     values = {
-        s: None if s == "M" else strength * (0.6 + 0.05 * i)
-        for i, (s, _) in enumerate(_AXES)
+        s: None if s == "M" else strength * (0.6 + 0.05 * i) for i, (s, _) in enumerate(_AXES)
     }
     x = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
     y = tuple(strength * (1.0 - 0.6 * d) for d in x)
@@ -121,16 +116,8 @@ def verdict(
                 points=((0.0, 0.5), (1.0, 0.55), (2.0, 0.56)),
             ),
         ),
-        closures=(
-            ClosureResult(
-                name="maintenance", status="NOT TESTED", reason="no campaign"
-            ),
-        ),
-        gates=(
-            gate(1, "A", "PASS"),
-            gate(1, "G", "FAIL"),
-            gate(2, "M", "NO EVIDENCE"),
-        ),
+        closures=(ClosureResult(name="maintenance", status="NOT TESTED", reason="no campaign"),),
+        gates=(gate(1, "A", "PASS"), gate(1, "G", "FAIL"), gate(2, "M", "NO EVIDENCE")),
         frontier=FrontierScore(
             demand=(0.0, 0.5, 1.0),
             observed=(0.9 * strength, 0.92 * strength, 0.6 * strength),
@@ -242,18 +229,8 @@ def report() -> Report:
         ),
         breaches=CellTable(
             title="broken rules",
-            columns=(
-                "agent",
-                "rule",
-                "severity",
-                "episodes",
-                "breaches",
-                "first",
-                "evidence",
-            ),
-            rows=(
-                ("fixed <b>", "made_up", "disqualify", 1, 3, "000012.0", "hard-coded"),
-            ),
+            columns=("agent", "rule", "severity", "episodes", "breaches", "first", "evidence"),
+            rows=(("fixed <b>", "made_up", "disqualify", 1, 3, "000012.0", "hard-coded"),),
         ),
         limits=LIMITS,
     )

@@ -184,9 +184,7 @@ class Cheat(RecallPlayer):
     def __init__(self, config=None):
         kind = type(self).store
         super().__init__(
-            lambda goal, quota, seed: kind(goal, 1 << 30),
-            ListMemory(),
-            lambda prompt, pages: None,
+            lambda goal, quota, seed: kind(goal, 1 << 30), ListMemory(), lambda prompt, pages: None
         )
 
 

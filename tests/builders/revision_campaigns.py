@@ -46,20 +46,12 @@ class LocalLaboratories:
 
 
 def instance(family="memory", tier=1, seed=0):
-    return Instance(
-        suite="selfrev",
-        version=generate.VERSION,
-        family=family,
-        tier=tier,
-        seed=seed,
-    )
+    return Instance(suite="selfrev", version=generate.VERSION, family=family, tier=tier, seed=seed)
 
 
 def timeline(chosen, **changes):
     world = replace(SUITE.generate(chosen), **(SHORT | changes))
-    return Timeline(
-        instance=chosen, starts=(0,), worlds=(world,), changes=((),), realised=0.0
-    )
+    return Timeline(instance=chosen, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 class PlayedCampaign(NamedTuple):
@@ -110,15 +102,7 @@ def start_of(facts):
     )
 
 
-def play(
-    player,
-    chosen=None,
-    *,
-    interventions=0,
-    declares=(),
-    laboratories=None,
-    **changes,
-):
+def play(player, chosen=None, *, interventions=0, declares=(), laboratories=None, **changes):
     """Play a campaign.
 
     Args:
@@ -152,9 +136,7 @@ def play(
             replies.append(observation["text"])
         state = env.oracle_access().observe()[1]
         ending = env.ending
-    return PlayedCampaign(
-        ending.q_state, state, world, sink.events, replies, sink.blobs
-    )
+    return PlayedCampaign(ending.q_state, state, world, sink.events, replies, sink.blobs)
 
 
 def _agent(player, env, world):
@@ -201,13 +183,7 @@ def named(world, *truths):
 
 def adoption_calls(name, *, version="v1", plan="p1", pairs=20):
     """Return the honest calls that test one component and adopt it."""
-    terms = {
-        "version": version,
-        "metric": "quality",
-        "pairs": pairs,
-        "rule": "mean",
-        "level": 0.05,
-    }
+    terms = {"version": version, "metric": "quality", "pairs": pairs, "rule": "mean", "level": 0.05}
     return [
         ("propose", {"diff": [name]}),
         ("register", terms),

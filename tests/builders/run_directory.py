@@ -6,13 +6,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench import protocols
-from owa_bench.canonical import (
-    canonical_json,
-    document_digest,
-    public_bytes,
-    seal,
-    sha256,
-)
+from owa_bench.canonical import canonical_json, document_digest, public_bytes, seal, sha256
 from owa_bench.records.events import (
     Action,
     Belief,
@@ -29,13 +23,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
-from owa_bench.records.plan import (
-    Arm,
-    Budget,
-    Plan,
-    PlanEntry,
-    SuiteEntry,
-)
+from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.seeding import commitment, instance_seed, redact_key
@@ -83,16 +71,11 @@ def make_plan(pairs: int = 2, **changes: object) -> Plan:
         "battery": None,
         "suites": (
             SuiteEntry(
-                name="toolquest",
-                version=1,
-                source_digest="0" * 64,
-                families=FAMILIES,
-                tiers=(1,),
+                name="toolquest", version=1, source_digest="0" * 64, families=FAMILIES, tiers=(1,)
             ),
         ),
         "arms": tuple(
-            Arm(name=a, agent=a, fingerprint=sha256(a.encode()), hosting="sandboxed")
-            for a in ARMS
+            Arm(name=a, agent=a, fingerprint=sha256(a.encode()), hosting="sandboxed") for a in ARMS
         ),
         "entries": entries,
         "budget": Budget(),
@@ -177,9 +160,7 @@ def make_run(
     digest = document_digest(plan)
     played = plan.entries[entries]
     for shard in range(shards):
-        with Recorder(
-            ShardFiles(layout, shard), digest, redact_key(MASTER), True
-        ) as recorder:
+        with Recorder(ShardFiles(layout, shard), digest, redact_key(MASTER), True) as recorder:
             for entry in played[shard::shards]:
                 writer = recorder.episode(entry.index, 0)
                 _play(writer, plan, entry, edit)
@@ -200,9 +181,7 @@ def write_terms(root: Path, plan: Plan, key: Ed25519PrivateKey = KEY) -> RunLayo
     return layout
 
 
-def _play(
-    writer: EpisodeWriter, plan: Plan, entry: PlanEntry, edit: Edit | None
-) -> None:
+def _play(writer: EpisodeWriter, plan: Plan, entry: PlanEntry, edit: Edit | None) -> None:
     """Write one episode."""
     made = events(plan, entry, writer.blob)
     for event in edit(entry, made) if edit else made:
@@ -210,9 +189,7 @@ def _play(
     writer.close("complete")
 
 
-def _step(
-    entry: PlanEntry, step: int, good: bool, blob: Callable[[bytes], str]
-) -> Iterator[Event]:
+def _step(entry: PlanEntry, step: int, good: bool, blob: Callable[[bytes], str]) -> Iterator[Event]:
     """Yield what one HTTP call leaves in the trace."""
     seen = blob(f"{entry.pair} {step} {good}".encode())
     host = ("ledger", "desk", "stock")[FAMILIES.index(entry.family)]
@@ -271,9 +248,7 @@ def _drift() -> Event:
 
 def _world(good: bool) -> Iterator[Event]:
     """Yield three world propositions with what was stated of them."""
-    for i, (kind, y) in enumerate(
-        (("unit", True), ("docs_agree", False), ("bound", True))
-    ):
+    for i, (kind, y) in enumerate((("unit", True), ("docs_agree", False), ("bound", True))):
         p = (0.9 if y else 0.1) if good else 0.5
         yield Belief(step=4, proposition=f"p{i}", kind=kind, p=p)
         yield Resolution(proposition=f"p{i}", kind=kind, y=y)

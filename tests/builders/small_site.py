@@ -105,9 +105,7 @@ class SmallSite:
 
     async def _late(self, request: Request) -> Response:
         # A page whose own script leaves it at once.
-        return HTMLResponse(
-            "<title>L</title><script>location.replace('/slow')</script>"
-        )
+        return HTMLResponse("<title>L</title><script>location.replace('/slow')</script>")
 
     async def _fault(self, request: Request) -> Response:
         raise ValueError("broken")

@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from owa_bench.records.score import (
-    AxisScore,
-    ClosureResult,
-    IndexScore,
-    Interval,
-    KappaScore,
-)
+from owa_bench.records.score import AxisScore, ClosureResult, IndexScore, Interval, KappaScore
 from owa_bench.scoring.composites import composite
 from owa_bench.scoring.gate import Findings, GateReading
 from owa_bench.scoring.gate_statistics import ProjectOutcomes
@@ -26,31 +20,14 @@ ROWS: dict[str, tuple[float, ...]] = {
     "Self-Improving": (0.68, 0.36, 0.54, 0.51, 0.63, 0.27, 0.23, 0.61, 0.42),
     "Orchestrator": (0.73, 0.41, 0.66, 0.60, 0.76, 0.38, 0.46, 0.65, 0.48),
 }
-SEED_INDEX = {
-    "RPA Bot": 0.13,
-    "Agentic LLM": 0.40,
-    "Self-Improving": 0.47,
-    "Orchestrator": 0.59,
-}
-SEED_KAPPA = {
-    "RPA Bot": 0.0,
-    "Agentic LLM": 0.0,
-    "Self-Improving": 0.007,
-    "Orchestrator": 0.012,
-}
+SEED_INDEX = {"RPA Bot": 0.13, "Agentic LLM": 0.40, "Self-Improving": 0.47, "Orchestrator": 0.59}
+SEED_KAPPA = {"RPA Bot": 0.0, "Agentic LLM": 0.0, "Self-Improving": 0.007, "Orchestrator": 0.012}
 # (slope, low, high, days) by family; assumed but for the paper's narrative intervals
 KAPPAS = {
     "Self-Improving": ((0.007, 0.004, 0.010, 9),),
-    "Orchestrator": (
-        (0.012, 0.009, 0.015, 9),
-        (0.012, 0.009, 0.015, 9),
-        (0.002, -0.001, 0.005, 9),
-    ),
+    "Orchestrator": ((0.012, 0.009, 0.015, 9), (0.012, 0.009, 0.015, 9), (0.002, -0.001, 0.005, 9)),
 }
-CLOSURES = {
-    "Self-Improving": {"maintenance"},
-    "Orchestrator": {"maintenance", "expansion"},
-}
+CLOSURES = {"Self-Improving": {"maintenance"}, "Orchestrator": {"maintenance", "expansion"}}
 SUPPLEMENT = (
     "axis lower bounds = points: assumed",
     "S_net = S: assumed",
@@ -108,11 +85,7 @@ def findings(name: str, *, supplied: bool) -> Findings:
     axes = {s: _axis(s, row.get(s), supplied=supplied) for s in (*AXES, "E")}
     core = float(composite([np.array([row[s]]) for s in "GPMW"], [1.0] * 4)[0])
     score = IndexScore(
-        name="core",
-        value=core,
-        missing=(),
-        tasks_like_these=_BLANK,
-        same_tasks=_BLANK,
+        name="core", value=core, missing=(), tasks_like_these=_BLANK, same_tasks=_BLANK
     )
     kappas = enumerate(KAPPAS.get(name, ()))
     closed = CLOSURES.get(name, set())
@@ -145,6 +118,4 @@ def recomputed(name: str) -> float:
     """Return the index of eq 12 on a row, software annex."""
     row = dict(zip(AXES, ROWS[name], strict=True))
     weights = {str(s): w for s, w in PROTOCOL.index.weights.items() if w > 0}
-    return float(
-        composite([np.array([row[s]]) for s in weights], list(weights.values()))[0]
-    )
+    return float(composite([np.array([row[s]]) for s in weights], list(weights.values()))[0])

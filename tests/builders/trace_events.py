@@ -99,24 +99,12 @@ def toy_plan() -> Plan:
         name="toy",
         battery=None,
         suites=(
-            SuiteEntry(
-                name="toy",
-                version=1,
-                source_digest="0" * 64,
-                families=("f",),
-                tiers=(1,),
-            ),
+            SuiteEntry(name="toy", version=1, source_digest="0" * 64, families=("f",), tiers=(1,)),
         ),
         arms=(Arm(name="a", agent="noop", fingerprint="f" * 64),),
         entries=tuple(
             PlanEntry(
-                index=index,
-                arm="a",
-                pair=f"p{index}",
-                suite="toy",
-                version=1,
-                family="f",
-                tier=1,
+                index=index, arm="a", pair=f"p{index}", suite="toy", version=1, family="f", tier=1
             )
             for index in range(40)
         ),

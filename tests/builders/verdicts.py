@@ -18,10 +18,7 @@ def verdict(
 
 
 def axis(
-    traces: list[Trace],
-    symbol: str,
-    protocol: Protocol = PROTOCOL,
-    prices: PriceCard = PRICES,
+    traces: list[Trace], symbol: str, protocol: Protocol = PROTOCOL, prices: PriceCard = PRICES
 ) -> AxisScore:
     """Return one axis of the only arm of these traces."""
     scores = verdict(traces, protocol, prices).axes

@@ -113,9 +113,7 @@ def test_ctrl_c_in_a_run_says_how_to_go_on(owa, monkeypatch):
     monkeypatch.setattr(executors, "play_here", stopped)
     said = owa(run)
     assert said.code == 130
-    assert said.err == (
-        "owa-bench run --out 'a [b]' --resume continues from here.\nStopped.\n"
-    )
+    assert said.err == ("owa-bench run --out 'a [b]' --resume continues from here.\nStopped.\n")
     monkeypatch.setattr(batch, "play", stopped)
     assert owa(run.replace("'a [b]'", "b")).err == "Stopped.\n"
 
@@ -129,9 +127,7 @@ def test_a_signal_that_ends_a_run_says_how_to_continue(owa, monkeypatch, number)
     monkeypatch.setattr(executors, "play_here", ended)
     said = owa("run --suite toolquest --tier 1 --agent noop --in-process --out x")
     assert said.code == 128 + number
-    assert said.err == (
-        "owa-bench run --out x --resume continues from here.\nStopped.\n"
-    )
+    assert said.err == ("owa-bench run --out x --resume continues from here.\nStopped.\n")
     assert signal.getsignal(number) is signal.SIG_DFL
 
 
@@ -149,9 +145,7 @@ def test_a_signal_that_is_ignored_stays_so():
 def test_a_reader_that_has_enough_is_no_failed_check():
     command = f"{sys.executable} -m owa_bench list --json"
     code = f'set -o pipefail; {{ sleep 1; {command}; echo "left $?" >&2; }} | true'
-    done = subprocess.run(
-        ["bash", "-c", code], capture_output=True, check=False, text=True
-    )
+    done = subprocess.run(["bash", "-c", code], capture_output=True, check=False, text=True)
     assert done.stderr == "left 141\n"
 
 
@@ -183,9 +177,7 @@ def test_what_only_reports_need_is_not_imported_to_run():
         "assert 'owa_bench.cli.playing' in sys.modules; "
         "sys.exit('matplotlib' in sys.modules or 'scipy' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -195,15 +187,10 @@ def test_a_command_imports_its_own_module_and_an_unknown_one_is_told_what_is_nea
         "app.app(['keygen', '--help'], standalone_mode=False); "
         "sys.exit('owa_bench.cli.playing' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     unknown = subprocess.run(
-        [sys.executable, "-m", "owa_bench", "repot"],
-        capture_output=True,
-        check=False,
-        text=True,
+        [sys.executable, "-m", "owa_bench", "repot"], capture_output=True, check=False, text=True
     )
     assert "Did you mean 'report'" in unknown.stderr
 

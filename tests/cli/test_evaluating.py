@@ -81,10 +81,7 @@ def test_a_bundle_of_terabytes_is_refused_before_it_is_unpacked(tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("files", "words"),
-    [
-        ({"a.py": AGENT}, "must hold agent.toml"),
-        ({"agent.toml": b"x = 1"}, "is not a field"),
-    ],
+    [({"a.py": AGENT}, "must hold agent.toml"), ({"agent.toml": b"x = 1"}, "is not a field")],
 )
 def test_a_bundle_without_a_manifest_is_named(tmp_path, files, words):
     with pytest.raises(FieldError, match=words):
@@ -109,9 +106,7 @@ def test_an_evaluators_run_is_v5_for_who_trusts_the_evaluator(owa, place):
     told = json.loads(said.out)
     assert told["missing"] == 0
     assert [list(row["outcomes"]) for row in told["played"]] == [["finished"]]
-    assert (
-        "bundle" in json.loads((place / "run/plan.json").read_text())["verifier_nonce"]
-    )
+    assert "bundle" in json.loads((place / "run/plan.json").read_text())["verifier_nonce"]
     key = keys.public_hex(keys.load(keys.data_folder()))
     table = f'name = "lab"\n[[evaluator]]\nname = "us"\nkey = "{key}"\n'
     (place / "trusted.toml").write_text(table)

@@ -28,10 +28,7 @@ def test_replay_waits_for_the_reveal(owa, run):
     early = owa("replay run")
     assert early.code == 2
     assert "owa-bench escrow reveal" in early.err
-    assert json.loads(owa("escrow reveal run --json").out).keys() == {
-        "master",
-        "nonce",
-    }
+    assert json.loads(owa("escrow reveal run --json").out).keys() == {"master", "nonce"}
     assert owa("escrow reveal run").code == 0
     assert "No key is called `second`" in owa("replay run --sign --key second").err
     assert owa("keygen second").code == 0
@@ -64,11 +61,7 @@ def test_a_reveal_that_was_edited(owa, run):
     ("ways", "code", "words"),
     [
         ("", 2, "Name one way to witness"),
-        (
-            "--rfc3161 http://x/ --nonce 0123456789",
-            2,
-            "Name one way to witness",
-        ),
+        ("--rfc3161 http://x/ --nonce 0123456789", 2, "Name one way to witness"),
         ("--nonce short", 2, "must have at least 8 characters, got 'short'"),
         ("--rfc3161 nonsense", 2, "must be an http:// or https:// address"),
         ("--rfc3161 http://127.0.0.1:9/", 1, "gave no token"),

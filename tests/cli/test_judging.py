@@ -64,11 +64,7 @@ def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     for words in ("quality:", "success:", "cost ratio:", "class D", "Second minus"):
         assert words.lower() in said.out.lower()
     found = json.loads(owa("compare run:fixed run:noop --json").out)
-    assert {row["measure"] for row in found["figures"]} == {
-        "quality",
-        "success",
-        "cost",
-    }
+    assert {row["measure"] for row in found["figures"]} == {"quality", "success", "cost"}
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err
@@ -136,9 +132,7 @@ def test_keys_that_are_wrong(owa, run, place):
         (lose_shards, "plan coverage"),
     ],
 )
-def test_harm_is_named_by_its_check_and_nothing_is_signed_over_it(
-    owa, run, harm, check
-):
+def test_harm_is_named_by_its_check_and_nothing_is_signed_over_it(owa, run, harm, check):
     harm(run)
     said = owa("verify run")
     assert said.code == 1
@@ -181,9 +175,7 @@ def test_half_a_directory(owa, run, harm, words, verb):
     assert not said.out
 
 
-@pytest.mark.parametrize(
-    "verb", ["report", "verify", "recompute", "replay", "escrow reveal"]
-)
+@pytest.mark.parametrize("verb", ["report", "verify", "recompute", "replay", "escrow reveal"])
 def test_what_is_no_run(owa, place, verb):
     (place / "empty").mkdir()
     (place / "file").write_text("")

@@ -84,16 +84,11 @@ def test_a_named_browser_must_run(owa, bare, monkeypatch):
             "Install it with: apt-get install libatomic1",
         ),
         ("echo 'libfoo.so.3: no such file' >&2; exit 1", "holds libfoo.so.3"),
-        (
-            "echo broken >&2; exit 1",
-            "A node that Playwright can start (broken) is not installed",
-        ),
+        ("echo broken >&2; exit 1", "A node that Playwright can start (broken) is not installed"),
         (None, "No such file or directory"),
     ],
 )
-def test_a_node_that_does_not_start_says_what_it_lacks(
-    owa, bare, monkeypatch, script, words
-):
+def test_a_node_that_does_not_start_says_what_it_lacks(owa, bare, monkeypatch, script, words):
     driver = pytest.importorskip("playwright._impl._driver")
     node = bare / "node"
     if script:

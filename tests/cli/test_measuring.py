@@ -44,9 +44,7 @@ def answers(tmp_path):
 
 def test_generality_of_a_table(answers, tmp_path):
     out = tmp_path / "plane.svg"
-    found = json.loads(
-        call("generality", answers, "--json", "--figure", out, "--resamples", 20)
-    )
+    found = json.loads(call("generality", answers, "--json", "--figure", out, "--resamples", 20))
     assert found["agents"]["a"]["capability"] == pytest.approx(3.5)
     assert found["agents"]["a"]["normalised"] > found["agents"]["b"]["normalised"]
     assert found["slodr"]["reason"] == "2 agents have a gamma; three are needed"
@@ -58,9 +56,7 @@ def test_generality_of_a_table(answers, tmp_path):
 
 
 def test_small_tables_are_noted(answers):
-    result = CliRunner().invoke(
-        app, ["measure", "generality", str(answers), "--difficulty", "Rnk"]
-    )
+    result = CliRunner().invoke(app, ["measure", "generality", str(answers), "--difficulty", "Rnk"])
     assert result.exit_code == 0
     assert "asks for at least 20 agents" in " ".join(result.output.split())
 
@@ -99,10 +95,7 @@ def test_parquet_without_its_extra_says_what_to_install(tmp_path, monkeypatch):
         (("a,i,1,1", "a,i,one,1"), "column `response`, row 1 must be a number"),
         (("a,i,1,1", "a,i,1"), "row 1 must have 4 cells as the header, got 3"),
         (("a,j,1,2", "a,i,1,1"), "row 2 must be named once"),
-        (
-            ("b,i,1,1", "b,i,1,7"),
-            "must be one number an item, got 1 and 7 for item `i`",
-        ),
+        (("b,i,1,1", "b,i,1,7"), "must be one number an item, got 1 and 7 for item `i`"),
         (("a,i,1,1", "a,i,1,"), "column `difficulty`, row 1 is empty or NaN"),
         (("a,i,1,1", "a,i,3,1"), "`responses` must lie in [0, 1], got 3.0"),
         ((GENERALITY, ""), "the file holds no rows"),
@@ -168,9 +161,7 @@ def test_levels_and_projection_of_subjects(tmp_path):
     assert levels == {"s": "Limited", "m": "Capable", "l": "Autonomous"}
     assert 1e10 < found["projection"]["size"] < 1e11
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert "Autonomous" in call(
-        "intelligence-test", path, "--by", "subject", "--resamples", 10
-    )
+    assert "Autonomous" in call("intelligence-test", path, "--by", "subject", "--resamples", 10)
 
 
 def test_a_score_matrix_in_numpy(tmp_path):
@@ -218,11 +209,7 @@ def test_aiq_from_pool_mixtures_and_agents(tmp_path):
     agents += [f"{a},{d},{v}" for a, v in (("good", 0.9), ("poor", 0.3)) for d in "xyz"]
     paths = {
         name: write(tmp_path, f"{name}.csv", "\n".join(rows))
-        for name, rows in (
-            ("pool", pool),
-            ("mixtures", mixtures),
-            ("performances", agents),
-        )
+        for name, rows in (("pool", pool), ("mixtures", mixtures), ("performances", agents))
     }
     options = [part for name, at in paths.items() for part in (f"--{name}", at)]
     figure = tmp_path / "space.svg"
@@ -282,9 +269,7 @@ def test_arrays_that_are_no_columns_are_named(tmp_path, columns, said):
 
 
 def test_names_in_brackets_are_shown(tmp_path):
-    pool = write(
-        tmp_path, "[b]pool.csv", "domain,size,performance\n[red]a,1,0\n[red]a,2,1\n"
-    )
+    pool = write(tmp_path, "[b]pool.csv", "domain,size,performance\n[red]a,1,0\n[red]a,2,1\n")
     figure = tmp_path / "[i].svg"
     done = call("aiq", "--pool", pool, "--figure", figure)
     assert "[red]a" in done

@@ -173,9 +173,7 @@ def tried(tmp_path):
     from owa_bench.scoring.companions.novelty.trials import ArmTrial, TrialEpisode
 
     def lane(arm, level, quality):
-        said = [
-            TrialEpisode(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)
-        ]
+        said = [TrialEpisode(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)]
         return ArmTrial(arm, f"trial/{level}", f"table1/{level} T1", tuple(said))
 
     return (
@@ -190,18 +188,14 @@ def tried(tmp_path):
 def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
     from owa_bench.cli import measuring_trials as trials
 
-    monkeypatch.setattr(
-        trials, "read_lanes", lambda _run, baseline: (tried, baseline or "poor")
-    )
+    monkeypatch.setattr(trials, "read_lanes", lambda _run, baseline: (tried, baseline or "poor"))
     arguments = ["measure", "cartpole3d", "--out", str(folder)]
     found = CliRunner().invoke(app, [*arguments, "--trials", "runs/x", "--last", "1"])
     assert found.exit_code == 0, found.output
     assert "AIQ scaled by APTI" in found.output
     assert (folder / "figures" / "apti.svg").exists()
     with (folder / "apti.csv").open() as file:
-        rows = {
-            (r["agent"], r["domain"]): r["performance"] for r in csv.DictReader(file)
-        }
+        rows = {(r["agent"], r["domain"]): r["performance"] for r in csv.DictReader(file)}
     assert rows == {
         ("poor", "14"): "0.500000",
         ("poor", "16"): "0.500000",
@@ -226,9 +220,7 @@ def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
 def test_a_run_without_trials_of_two_levels_is_refused(folder, tried, monkeypatch):
     from owa_bench.cli import measuring_trials as trials
 
-    monkeypatch.setattr(
-        trials, "read_lanes", lambda _run, _baseline: (tried[:1], "poor")
-    )
+    monkeypatch.setattr(trials, "read_lanes", lambda _run, _baseline: (tried[:1], "poor"))
     found = CliRunner().invoke(
         app, ["measure", "cartpole3d", "--out", str(folder), "--trials", "runs/x"]
     )
@@ -237,9 +229,7 @@ def test_a_run_without_trials_of_two_levels_is_refused(folder, tried, monkeypatc
 
 
 def test_another_plan_needs_another_folder(folder):
-    found = CliRunner().invoke(
-        app, ["measure", "cartpole3d", "--out", str(folder), "--pool", "5"]
-    )
+    found = CliRunner().invoke(app, ["measure", "cartpole3d", "--out", str(folder), "--pool", "5"])
     assert found.exit_code != 0
 
 
@@ -247,10 +237,7 @@ def test_another_plan_needs_another_folder(folder):
     ("flags", "said"),
     [
         (("--trials", "x", "--last", "9"), "with last = 9"),
-        (
-            ("--trials", "x", "--last", "1", "--level", "1", "--level", "2"),
-            "levels 14, 16 too",
-        ),
+        (("--trials", "x", "--last", "1", "--level", "1", "--level", "2"), "levels 14, 16 too"),
         (("--trials", "gone"), "A run directory must exist, got gone"),
         (("--baseline", "good"), "`--baseline` goes with --trials"),
         (("--spec", "tabel1"), "`--spec` must be one of table1, released"),
@@ -268,8 +255,6 @@ def test_wrong_trials_are_said_before_anything_is_trained(
         lambda run, name: (tried, "poor") if run.name == "x" else read(run, name),
     )
     out = tmp_path / "new"
-    found = CliRunner().invoke(
-        app, ["measure", "cartpole3d", "--out", str(out), *flags]
-    )
+    found = CliRunner().invoke(app, ["measure", "cartpole3d", "--out", str(out), *flags])
     assert said in str(found.exception)
     assert not out.exists()

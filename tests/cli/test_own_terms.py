@@ -157,14 +157,8 @@ def test_no_field_of_an_entry_can_be_made_easier(campaign, change):
         (lambda p: {"calendar": "daily:0.01"}, "arm noop"),
         (lambda p: {"underpowered": False}, "arm noop"),
         (lambda p: {"suites": p.suites[1:]}, "arm noop"),
-        (
-            lambda p: {"arms": tuple(a for a in p.arms if not a.frozen)},
-            "has no frozen control",
-        ),
-        (
-            lambda p: {"arms": tuple(a for a in p.arms if not a.baseline)},
-            "no baseline",
-        ),
+        (lambda p: {"arms": tuple(a for a in p.arms if not a.frozen)}, "has no frozen control"),
+        (lambda p: {"arms": tuple(a for a in p.arms if not a.baseline)}, "no baseline"),
     ],
 )
 def test_no_term_of_a_plan_can_be_made_easier(campaign, change, words):

@@ -101,9 +101,7 @@ def _rated_run(place):
 
 
 @pytest.mark.slow
-def test_two_raters_rate_blind_and_the_report_shows_their_agreement(
-    owa, place, monkeypatch
-):
+def test_two_raters_rate_blind_and_the_report_shows_their_agreement(owa, place, monkeypatch):
     layout = _rated_run(place)
     judge = "judge run --rubric rubric.toml --rater"
     assert owa("judge run").err.startswith("note: nobody has rated")
@@ -144,9 +142,7 @@ def test_a_command_that_cannot_rate_is_refused_and_nothing_is_kept(owa, place, c
     judge = "judge run --rubric rubric.toml --rater ada --command"
     refused = owa(f"{judge} {shlex.quote(command)}")
     assert refused.code == 2
-    assert refused.err.startswith(
-        ("error: `--command` must be", "error: nosuchcommand")
-    )
+    assert refused.err.startswith(("error: `--command` must be", "error: nosuchcommand"))
     assert refused.err.count("\n") == 1
     assert not layout.ratings.exists()
 

@@ -70,8 +70,7 @@ def table(owa, place):
 def test_what_is_stated_decides_detection_and_nothing_else(table):
     rows, _ = table
     shown = {
-        name: (row["CDT"], row["FN_CDT"], row["FP"], row["count"])
-        for name, row in rows.items()
+        name: (row["CDT"], row["FN_CDT"], row["FP"], row["count"]) for name, row in rows.items()
     }
     assert shown == {
         "still": (0.0, None, 0.0, 2),
@@ -114,8 +113,6 @@ def test_giving_up_shows_in_improvement_alone(table):
         return sum(each) / len(each)
 
     assert rows["quits"]["APTI"] == pytest.approx(improvement(LAST), abs=PRINTED)
-    assert rows["quits"]["OPTI"] == pytest.approx(
-        improvement(EPISODES - NOVEL), abs=PRINTED
-    )
+    assert rows["quits"]["OPTI"] == pytest.approx(improvement(EPISODES - NOVEL), abs=PRINTED)
     assert rows["quits"]["APTI"] < 0.4
     assert rows["quits"]["CDT"] == rows["blind"]["CDT"]

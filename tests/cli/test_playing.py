@@ -57,9 +57,7 @@ def test_json_and_nothing_else(owa):
 
 
 def test_failing_agents_are_outcomes_and_the_run_goes_on(owa, agents):
-    given = " ".join(
-        f"--agent {n}.py" for n in ("raises", "hangs", "nonsense", "noisy")
-    )
+    given = " ".join(f"--agent {n}.py" for n in ("raises", "hangs", "nonsense", "noisy"))
     said = owa(f"{RUN.removesuffix('--in-process')} {given} --act-seconds 0.5 --json")
     found = {row["arm"]: row for row in json.loads(said.out)["played"]}
     assert found["raises"]["outcomes"] == {"agent_raised": 2}
@@ -117,27 +115,15 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "--suite toolquest --interventions x",
             "whole numbers, `protocol` or `unlimited`, got 'x'",
         ),
-        (
-            "--suite toolquest --interventions -1",
-            'count >= 0, "protocol" or "unlimited", got -1',
-        ),
+        ("--suite toolquest --interventions -1", 'count >= 0, "protocol" or "unlimited", got -1'),
         ("--suite toolquest --workers 0", "`workers` must be at least 1, got 0"),
-        (
-            "--suite toolquest --concurrency 0",
-            "`concurrency` must be at least 1, got 0",
-        ),
+        ("--suite toolquest --concurrency 0", "`concurrency` must be at least 1, got 0"),
         ("--suite toolquest --budget nonsense", "must read METER=AMOUNT"),
         ("--suite toolquest --budget dollars=3", "characters_out, usd"),
         ("--suite toolquest --model-api nope", "--model-api': 'nope' is not one of"),
         ("--suite toolquest --budget api_cals=2", "(did you mean `api_calls`?)"),
-        (
-            "--suite toolquest --budget api_calls=x",
-            "`--budget` must be numbers, got 'x'",
-        ),
-        (
-            "--suite toolquest --budget api_calls=-2",
-            "must be above 0 and finite, got -2",
-        ),
+        ("--suite toolquest --budget api_calls=x", "`--budget` must be numbers, got 'x'"),
+        ("--suite toolquest --budget api_calls=-2", "must be above 0 and finite, got -2"),
         ("--suite toolquest --run-budget cpu_s=nan", "must be above 0 and finite"),
         ("--suite toolquest --budget usd=0", "must be above 0 and finite, got 0.0"),
         ("--suite toolquest --budget usd=1 --run-budget usd=2", "each meter once"),
@@ -173,10 +159,7 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "must play `cartpole3d`, which has no tools to call, got 'noop'",
         ),
         ("--suite toolquest --days 0", "`days` must be at least 1, got 0"),
-        (
-            "--suite toolquest --days 2 --calendar nested",
-            "`calendar` must be one of days",
-        ),
+        ("--suite toolquest --days 2 --calendar nested", "`calendar` must be one of days"),
         ("--suite toolquest --days 9 --calendar recurring:.2@2", "must be at most 0.2"),
         ("--suite toolquest --practice 2", "--practice goes with --days"),
         ("--battery demo --suite toolquest", "--suite does not go with --battery"),
@@ -185,10 +168,7 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "--battery level_2 --calendar nested",
             "--calendar does not go with --battery level_2: its campaign has its own",
         ),
-        (
-            "--battery demo --protocol mine.toml",
-            "--protocol does not go with --battery",
-        ),
+        ("--battery demo --protocol mine.toml", "--protocol does not go with --battery"),
         ("--suite toolquest --dry-run --plan-only", "does not go with --dry-run"),
         ("--suite toolquest --resume", "is no run to resume"),
         ("--suite toolquest --agent oracel", "Did you mean `oracle`?"),
@@ -198,9 +178,7 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --agent noop:x=1", "has no option `x`"),
     ],
 )
-def test_wrong_use_names_field_value_and_fix_and_writes_nothing(
-    owa, place, flags, words
-):
+def test_wrong_use_names_field_value_and_fix_and_writes_nothing(owa, place, flags, words):
     said = owa(f"run --out x --in-process --agent noop {flags}")
     assert said.code == 2
     assert words in said.err
@@ -235,10 +213,7 @@ def test_no_agent(owa):
 
 @pytest.mark.parametrize(
     ("kind", "name", "flag"),
-    [
-        ("protocol", "default", "--protocol"),
-        ("price card", "price_card", "--price-card"),
-    ],
+    [("protocol", "default", "--protocol"), ("price card", "price_card", "--price-card")],
 )
 @pytest.mark.parametrize(
     ("old", "new", "words"),
@@ -249,9 +224,7 @@ def test_no_agent(owa):
         (b"\nname = ", b"\nname = '\xff' #", "must be TOML in UTF-8"),
     ],
 )
-def test_a_bad_file_is_named_with_its_field(
-    owa, place, kind, name, flag, old, new, words
-):
+def test_a_bad_file_is_named_with_its_field(owa, place, kind, name, flag, old, new, words):
     good = _read(kind, name)
     assert old in good
     (place / "bad.toml").write_bytes(good.replace(old, new, 1))
@@ -358,9 +331,7 @@ def test_nothing_is_played_after_the_reveal(owa):
 
 
 def test_a_dry_run_of_a_battery_shows_the_power_of_its_gates(owa, place):
-    said = json.loads(
-        owa("run --battery demo --agent noop --out x --dry-run --json").out
-    )
+    said = json.loads(owa("run --battery demo --agent noop --out x --dry-run --json").out)
     power = {(row["level"], row["gate"]): row for row in said["gates"]}
     assert power[1, "A"]["planned"] == 12  # 3 families, 2 tiers, 2 instances
     assert power[1, "G"]["planned"] == 3

@@ -58,10 +58,7 @@ def test_readers_are_played_and_printed(owa, place):
     assert lines[0].startswith("| run | reader | suite | tier |")
     assert lines[1].startswith("| --- |")
     cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
-    assert cells[:9] == [
-        *("mine", "mine", "toolquest", "1", "2", "2", "2", "0/2"),
-        "0.00 to 0.84",
-    ]
+    assert cells[:9] == [*("mine", "mine", "toolquest", "1", "2", "2", "2", "0/2"), "0.00 to 0.84"]
     assert cells[-2:] == ["0.25", "0.0625"]
     assert len(lines) == 3
 

@@ -44,9 +44,7 @@ class Program:
             self.folder = Path(tempfile.mkdtemp(dir="."))
         else:
             self.player.close()
-        self.player = RecallPlayer(
-            self.store, ListMemory(6), lambda prompt, pages: None
-        )
+        self.player = RecallPlayer(self.store, ListMemory(6), lambda prompt, pages: None)
         self.player.reset(self.brief, (), self.folder)
 
     def store(self, goal, quota, seed):
@@ -79,9 +77,7 @@ def programs(monkeypatch):
 
 @pytest.mark.part(4)
 @pytest.mark.slow
-def test_the_mark_on_a_level_says_whose_norms_it_rests_on(
-    owa, place, programs, monkeypatch
-):
+def test_the_mark_on_a_level_says_whose_norms_it_rests_on(owa, place, programs, monkeypatch):
     recall_battery.write_terms(
         place,
         deltas=DELTAS,

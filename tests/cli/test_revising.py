@@ -68,9 +68,7 @@ def test_a_better_version_is_tested_and_shown(owa, subjects):
 
 @needs_sandbox
 def test_a_note_is_counted_and_shows_nothing(owa, subjects):
-    said = owa(
-        "revise --subject base --version note --pairs 10 --rule mean --out found.json"
-    )
+    said = owa("revise --subject base --version note --pairs 10 --rule mean --out found.json")
     assert "FAILED" in said.out
     assert "not shown" in said.out
     assert "nothing" in said.err  # what the failed test says

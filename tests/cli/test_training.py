@@ -76,10 +76,7 @@ def test_trials_are_played_measured_and_exported(owa, place):
     assert said.code == 0, said
     found = owa("measure novelty trials --last 2 --figure novelty.svg --json")
     rows = json.loads(found.out)["table"]
-    assert [(row["agent"], row["count"]) for row in rows] == [
-        ("nothing", 1),
-        ("random", 1),
-    ]
+    assert [(row["agent"], row["count"]) for row in rows] == [("nothing", 1), ("random", 1)]
     assert rows[0]["APTI"] == 0.5
     assert 0.1 < rows[1]["APTI"] < 0.9  # two episodes of a fresh master's draw
     assert (place / "novelty.svg").stat().st_size > 1000
@@ -95,10 +92,7 @@ def test_trials_are_played_measured_and_exported(owa, place):
 def test_export_says_what_it_wrote(owa, place):
     pytest.importorskip("pybullet")
     pytest.importorskip("minari")
-    owa(
-        "run --suite cartpole3d --family table1/0 --tier 1 --agent nothing "
-        "--in-process --out one"
-    )
+    owa("run --suite cartpole3d --family table1/0 --tier 1 --agent nothing --in-process --out one")
     said = owa("export one --to minari --out sets")
     assert said.code == 0, said
     assert "cartpole3d/one-nothing-v0: 1 episodes" in said.out

@@ -37,7 +37,7 @@ def test_two_knobs_at_two_doses(owa, place):
     assert said.code == 0, said.err
     found = json.loads(said.out)
     assert [arm["arm"] for arm in found["arms"]] == [
-        *("agentic", "agentic-calibration-0", "agentic-asks-4"),
+        *("agentic", "agentic-calibration-0", "agentic-asks-4")
     ]
     assert [arm["episodes"] for arm in found["arms"]] == [8, 8, 8]
     rows = {row["name"]: row for row in found["knobs"]}

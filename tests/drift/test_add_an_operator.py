@@ -28,10 +28,7 @@ def env(tmp_path_factory):
 def test_the_page_can_be_followed_literally(env, tmp_path):
     commands = re.findall(r"^    owa-bench (.+)$", PAGE.read_text(), re.M)
     assert [command.split()[0] for command in commands] == ["list", "run", "report"]
-    said = [
-        owa(env, *command.replace("runs/", f"{tmp_path}/").split())
-        for command in commands
-    ]
+    said = [owa(env, *command.replace("runs/", f"{tmp_path}/").split()) for command in commands]
     assert [one.returncode for one in said] == [0, 0, 0], said
     assert "api/slow_lane" in said[0].stdout
     listed = json.loads(owa(env, "list", "operators", "--json").stdout)["operators"]

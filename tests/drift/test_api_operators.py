@@ -51,9 +51,7 @@ WITHOUT_BOUND = ("deduplicate", "restock", "sla_report", "webhook_replay")
 
 @cache
 def world(family="reconcile", tier=2, seed=0):
-    return generate(
-        Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed)
-    )
+    return generate(Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed))
 
 
 def apply(base, name, target, intensity=1.0, seed=0):
@@ -63,9 +61,7 @@ def apply(base, name, target, intensity=1.0, seed=0):
 
 def strikes(base):
     return [
-        (name, target)
-        for name, operator in OPERATORS.items()
-        for target in operator.targets(base)
+        (name, target) for name, operator in OPERATORS.items() for target in operator.targets(base)
     ]
 
 
@@ -112,9 +108,7 @@ def consistent(base):
                     resource.wrapper,
                     resource.pager,
                 )
-                assert {f.name for f in resource.fields} <= {
-                    f.name for f in shown.fields
-                }
+                assert {f.name for f in resource.fields} <= {f.name for f in shown.fields}
 
 
 def test_the_operators_are_those_of_the_specification():
@@ -263,9 +257,7 @@ def test_key_rotation_revokes_the_old_and_keeps_it_in_the_vault():
         assert after.provider("bank").documented == base.provider("bank").documented
         kinds.add(base.provider("bank").contract.auth.kind)
     assert "oauth2" in kinds
-    emptied = base.with_provider(
-        msgspec.structs.replace(base.provider("bank"), secrets=())
-    )
+    emptied = base.with_provider(msgspec.structs.replace(base.provider("bank"), secrets=()))
     assert "bank" not in OPERATORS["key_rotation"].targets(emptied)
     with pytest.raises(DriftError, match="valid secret"):
         apply(emptied, "key_rotation", "bank")
@@ -278,9 +270,7 @@ def test_stale_docs_bite_alone_and_stay_behind():
     assert bank.docs_frozen
     assert bank.contract == base.provider("bank").contract
     [wrong] = [
-        r.key
-        for r in bank.documented.resources
-        if r.path != bank.contract.resource(r.key).path
+        r.key for r in bank.documented.resources if r.path != bank.contract.resource(r.key).path
     ]
     assert ("bank", wrong) in base.needed
     moved = apply(stale, "field_rename", "bank/transfers/amount")
@@ -295,10 +285,7 @@ def test_stale_docs_after_changes_tell_of_the_world_before_them():
     moved = apply(base, "field_rename", "bank/transfers/amount")
     stale = apply(moved, "stale_docs", "bank").provider("bank")
     told = stale.documented.resource("transfers").field("amount").name
-    assert (
-        told
-        == base.provider("bank").contract.resource("transfers").field("amount").name
-    )
+    assert told == base.provider("bank").contract.resource("transfers").field("amount").name
     assert told != stale.contract.resource("transfers").field("amount").name
     assert stale.documented.changelog == ()
 

@@ -16,9 +16,7 @@ from owa_bench.worlds.crew import distance
 from tests.builders import crew_episodes as episodes
 
 OPERATORS = {
-    name: found.plugin
-    for name, found in find("operators").items()
-    if name.startswith("crew/")
+    name: found.plugin for name, found in find("operators").items() if name.startswith("crew/")
 }
 NEW_VALUE = {"criterion_changed", "criterion_untold", "stale_specification"}
 MAY = {"unit_of_fact"}  # an odd number becomes even

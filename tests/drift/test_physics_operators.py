@@ -88,8 +88,7 @@ def test_operators_act_in_any_order(spec):
 
     def unordered(made):
         parts = {
-            part: sorted(map(repr, getattr(made, part)))
-            for part in ("laws", "pulls", "spawns")
+            part: sorted(map(repr, getattr(made, part))) for part in ("laws", "pulls", "spawns")
         }
         return parts, msgspec.structs.replace(made, laws=(), pulls=(), spawns=())
 
@@ -100,8 +99,7 @@ def test_operators_act_in_any_order(spec):
 def test_the_distance_grows_with_the_magnitude():
     for number in LEVELS[1:]:
         sizes = [
-            distance(base("table1"), level("table1", number, size))
-            for size in (0.0, 0.2, 0.6, 1.0)
+            distance(base("table1"), level("table1", number, size)) for size in (0.0, 0.2, 0.6, 1.0)
         ]
         assert sizes[0] == 0 < sizes[1] <= sizes[2] <= sizes[3] < 1
 

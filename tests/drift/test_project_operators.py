@@ -12,9 +12,7 @@ from owa_bench.worlds.project_code import library_source, reference_service
 from owa_bench.worlds.project_rules import answer, requests_of
 
 OPERATORS = {
-    name: found.plugin
-    for name, found in find("operators").items()
-    if name.startswith("project/")
+    name: found.plugin for name, found in find("operators").items() if name.startswith("project/")
 }
 OF_RESULTS = {"behaviour_change", "default_changed"}
 
@@ -32,9 +30,7 @@ def test_features_ask_for_the_same_after_a_change(name):
         drifted = chosen.apply(world, target, 1.0, rng=np.random.default_rng(1))
         assert 0 < distance(world, drifted) < 1
         assert drifted.features == world.features
-        assert [lib.rules for lib in drifted.libraries] == [
-            lib.rules for lib in world.libraries
-        ]
+        assert [lib.rules for lib in drifted.libraries] == [lib.rules for lib in world.libraries]
 
 
 def product(world, day, source):
@@ -45,11 +41,7 @@ def product(world, day, source):
         exec(library_source(library, day), scope)
         modules[library.name] = type("Library", (), {})
         for name, value in scope.items():
-            setattr(
-                modules[library.name],
-                name,
-                staticmethod(value) if callable(value) else value,
-            )
+            setattr(modules[library.name], name, staticmethod(value) if callable(value) else value)
     lines = [line for line in source.splitlines() if not line.startswith("import ")]
     exec("\n".join(lines), modules)
     return modules["handle"]
@@ -82,11 +74,7 @@ def test_adapted_code_answers_rightly_and_old_code_does_not_where_libraries_bite
         for day in (0, 29):
             new = reference_service(drifted, drifted.features)
             assert share_right(drifted, day, new) == 1.0
-        if name.split("/")[1] in {
-            "behaviour_change",
-            "major_rename",
-            "signature_change",
-        }:
+        if name.split("/")[1] in {"behaviour_change", "major_rename", "signature_change"}:
             assert share_right(drifted, 0, old) < 1.0
 
 

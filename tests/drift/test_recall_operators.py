@@ -14,9 +14,7 @@ from owa_bench.worlds.recall import Register, distance
 from tests.builders import recall_episodes as episodes
 
 OPERATORS = {
-    name: found.plugin
-    for name, found in find("operators").items()
-    if name.startswith("recall/")
+    name: found.plugin for name, found in find("operators").items() if name.startswith("recall/")
 }
 SETTLED = {"recall/superseded_untold"}  # the one that moves keys
 

@@ -26,9 +26,7 @@ HELD_OUT = {"shadow_root", "frame"}
 
 @cache
 def world(family="stay/book", tier=2, seed=0):
-    return generate(
-        Instance(suite="changesurf", version=3, family=family, tier=tier, seed=seed)
-    )
+    return generate(Instance(suite="changesurf", version=3, family=family, tier=tier, seed=seed))
 
 
 def apply(base, name, target, intensity=1.0, seed=0):
@@ -110,9 +108,7 @@ def test_a_target_that_is_not_there_is_refused(name, target):
         apply(world(), name, target)
 
 
-WORLDS = st.builds(
-    world, st.sampled_from(FAMILIES), st.sampled_from(TIERS), st.integers(0, 2)
-)
+WORLDS = st.builds(world, st.sampled_from(FAMILIES), st.sampled_from(TIERS), st.integers(0, 2))
 
 
 @settings(max_examples=80, deadline=None)
@@ -136,9 +132,7 @@ def facts(base):
     plan = msgspec.to_builtins(base.plan)
     for part in ("labels", "slots", "lists", "flows"):
         for each in plan.pop(part):
-            yield from (
-                ((part, each["key"], name), value) for name, value in each.items()
-            )
+            yield from (((part, each["key"], name), value) for name, value in each.items())
     for name in ("auth", "friction"):
         yield from (((name, key), value) for key, value in plan.pop(name).items())
     yield from (((name,), value) for name, value in plan.items())
@@ -166,9 +160,7 @@ def test_no_strike_undoes_another_so_more_drift_is_never_less(data):
         ("untold_date_form", "date_form", "site", True),
     ],
 )
-def test_of_a_told_and_an_untold_change_the_last_one_is_believed(
-    first, last, target, says
-):
+def test_of_a_told_and_an_untold_change_the_last_one_is_believed(first, last, target, says):
     base = world("ledger/reverse" if target == "entries" else "stay/book", 2)
     now = apply(apply(base, first, target), last, target, seed=1)
     if target == "site":
@@ -202,13 +194,7 @@ def test_a_label_goes_by_a_word_of_its_own_pool():
 
 def test_practice_worlds_know_no_held_out_word_layout_or_sign_in():
     practice = generate(
-        Instance(
-            suite="changesurf",
-            version=3,
-            family="stay/book",
-            tier=2,
-            seed=(1 << 62) | 5,
-        )
+        Instance(suite="changesurf", version=3, family="stay/book", tier=2, seed=(1 << 62) | 5)
     )
     assert max(practice.plan.templates) < max(world().plan.templates)
     assert "redirect" in world().plan.auth.others

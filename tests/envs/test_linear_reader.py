@@ -40,9 +40,7 @@ def readings(suite, view, kinds, count, families, kept=lambda instance: True):
     card = discovery.get("suites", suite).card
     schedule = assembly.own_schedule(discovery.get("suites", suite))
     schedule = schedule or calendars.parse("nested", card.domain)
-    env = discovery.get("suites", suite).env(
-        assembly.source(suite, schedule), view=view
-    )
+    env = discovery.get("suites", suite).env(assembly.source(suite, schedule), view=view)
     found = []
     for place, (suffix, tier, delta) in enumerate(kinds):
         own = []
@@ -68,9 +66,7 @@ def readings(suite, view, kinds, count, families, kept=lambda instance: True):
 def _told(env, plain, step):
     instance = Instance(**{**_fields(plain), "drift_step": step})
     observation, info = env.reset(options={"instance": instance})
-    told = json.dumps(
-        {k: v for k, v in info.items() if k != "action_mask"}, default=str
-    )
+    told = json.dumps({k: v for k, v in info.items() if k != "action_mask"}, default=str)
     if isinstance(observation, np.ndarray):
         masks = np.asarray(info.get("action_mask", ()), dtype=float)
         return Reading(told, (*observation.tolist(), *masks.tolist()))
@@ -120,15 +116,11 @@ def test_changesurf_tells_no_drift_at_reset():
 @pytest.mark.slow
 def test_changesurf_tells_no_tier_at_reset_but_in_the_goal():
     kinds = (("", 2, 0.0), ("", 3, 0.0))
-    asked = tuple(
-        goal for goal in GOALS if all(map(_is_question, _every_tier(goal, kinds)))
-    )
+    asked = tuple(goal for goal in GOALS if all(map(_is_question, _every_tier(goal, kinds))))
     assert len(asked) >= 3
     first, second = (
         [_beside_the_goal(reading) for reading in told]
-        for told in readings(
-            "changesurf", "language", kinds, 48, asked, _starts_at_home
-        )
+        for told in readings("changesurf", "language", kinds, 48, asked, _starts_at_home)
     )
     found = guesses(first, second)
     assert found.chance >= RARE, found
@@ -143,9 +135,7 @@ def _beside_the_goal(reading):
 def _every_tier(goal, kinds):
     version = discovery.get("suites", "changesurf").card.version
     return [
-        Instance(
-            suite="changesurf", version=version, family=goal, tier=tier, seed=1_000_000
-        )
+        Instance(suite="changesurf", version=version, family=goal, tier=tier, seed=1_000_000)
         for _, tier, _ in kinds
     ]
 

@@ -49,9 +49,7 @@ def test_only_the_sites_macros_are_open_and_progress_is_paid(example):
 @pytest.mark.timeout(900)
 def test_the_example_plays_trains_and_prints(example, capsys, monkeypatch):
     monkeypatch.setattr(example, "EPISODES_A_LINE", 1)
-    config = dataclasses.replace(
-        example.Config(), steps=64, rollout=32, batch=32, test_episodes=2
-    )
+    config = dataclasses.replace(example.Config(), steps=64, rollout=32, batch=32, test_episodes=2)
     example.main(config)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["64", "steps"]

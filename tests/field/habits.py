@@ -104,9 +104,7 @@ row(
         "choices": [
             {
                 "message": {
-                    "tool_calls": [
-                        {"id": f"a{ask.turn}", "function": call(ask.turn)["function"]}
-                    ]
+                    "tool_calls": [{"id": f"a{ask.turn}", "function": call(ask.turn)["function"]}]
                 }
             }
         ],
@@ -122,8 +120,7 @@ row(
     "shapes",
     "a byte order mark before the JSON",
     lambda ask: Response(
-        b"\xef\xbb\xbf" + json.dumps(reply(ask.turn)).encode(),
-        media_type="application/json",
+        b"\xef\xbb\xbf" + json.dumps(reply(ask.turn)).encode(), media_type="application/json"
     ),
 )
 row(
@@ -148,9 +145,7 @@ row(
     "hundreds of calls in one reply",
     lambda ask: reply(
         ask.turn,
-        tool_calls=[
-            _calling(0, {"name": f"v{i}"}) | {"id": f"n{i}"} for i in range(300)
-        ]
+        tool_calls=[_calling(0, {"name": f"v{i}"}) | {"id": f"n{i}"} for i in range(300)]
         if ask.turn == 0
         else [call(1)],
     ),
@@ -174,9 +169,7 @@ def shaped(**message: Any) -> Answer:
 
 def refused_back(is_bad: Any, words: str, answer: Answer = usual) -> Answer:
     """Refuse a conversation in which a model's message is so."""
-    return lambda ask: (
-        error(400, words) if any(map(is_bad, ask.replies)) else answer(ask)
-    )
+    return lambda ask: error(400, words) if any(map(is_bad, ask.replies)) else answer(ask)
 
 
 def _arguments(message: Any) -> list[Any]:
@@ -189,12 +182,7 @@ row(
     shaped(tool_calls=lambda made: [{"id": made["id"], **made["function"]}]),
     client="mistake",
 )
-row(
-    "shapes",
-    "one call that is no list",
-    shaped(tool_calls=lambda made: made),
-    client="mistake",
-)
+row("shapes", "one call that is no list", shaped(tool_calls=lambda made: made), client="mistake")
 row(
     "shapes",
     "the function_call of the first API",
@@ -230,9 +218,7 @@ for _empty in ("", None):
             "Failed to parse tool call arguments as JSON",
             lambda ask, empty=_empty: reply(
                 ask.turn,
-                tool_calls=[
-                    {**call(0), "function": {"name": "vault", "arguments": empty}}
-                ]
+                tool_calls=[{**call(0), "function": {"name": "vault", "arguments": empty}}]
                 if ask.turn == 0
                 else [call(1)],
             ),
@@ -292,9 +278,7 @@ row(
     lambda ask: (
         error(400, "Missing thoughts")
         if any(m.get("thoughts") != "Überlegt ✓" for m in ask.replies)
-        else written(
-            "", "", "application/json; charset=latin-1", thoughts="Überlegt ✓"
-        )(ask)
+        else written("", "", "application/json; charset=latin-1", thoughts="Überlegt ✓")(ask)
     ),
     rules=(3,),
 )
@@ -326,9 +310,7 @@ def _long(ask: Ask, **fields: Any) -> dict[str, Any]:
     name, arguments = LONG[min(ask.turn, 2)]
     function = {"name": name, "arguments": json.dumps(arguments)}
     made = {"id": f"k{ask.turn}", "type": "function", "function": function, **fields}
-    return reply(
-        ask.turn, tool_calls=[{k: v for k, v in made.items() if v is not DROP}]
-    )
+    return reply(ask.turn, tool_calls=[{k: v for k, v in made.items() if v is not DROP}])
 
 
 row(
@@ -415,19 +397,14 @@ row(
     "nulls",
     "null for an optional argument",
     lambda ask: reply(
-        ask.turn,
-        tool_calls=[_calling(ask.turn, {"name": None} if ask.turn == 0 else None)],
+        ask.turn, tool_calls=[_calling(ask.turn, {"name": None} if ask.turn == 0 else None)]
     ),
     rules=(10,),
 )
 row(
     "nulls",
     "tool_calls null",
-    always(
-        completion(
-            {"content": "", "tool_calls": None},
-        )
-    ),
+    always(completion({"content": "", "tool_calls": None})),
     chat="mistake",
     client="mistake",
     words="tool call",
@@ -467,10 +444,7 @@ row(
     "nulls",
     "numbers as text",
     lambda ask: reply(
-        ask.turn,
-        tool_calls=[
-            _calling(ask.turn, {"answer": "", "p": "0.25"} if ask.turn else None)
-        ],
+        ask.turn, tool_calls=[_calling(ask.turn, {"answer": "", "p": "0.25"} if ask.turn else None)]
     ),
     rules=(10,),
     client="mistake",
@@ -494,12 +468,7 @@ def demanding(field: str, value: Any, where: str = "message") -> Answer:
     return answer
 
 
-row(
-    "reasoning",
-    "reasoning_content",
-    demanding("reasoning_content", "I think"),
-    rules=(3,),
-)
+row("reasoning", "reasoning_content", demanding("reasoning_content", "I think"), rules=(3,))
 row("reasoning", "reasoning", demanding("reasoning", "I think"), rules=(3,))
 row(
     "reasoning",
@@ -605,8 +574,7 @@ row(
     "streams",
     "ends in the middle",
     lambda _: StreamingResponse(
-        iter([b'data: {"choices": [{"delta": {}}]}\n\n']),
-        media_type="text/event-stream",
+        iter([b'data: {"choices": [{"delta": {}}]}\n\n']), media_type="text/event-stream"
     ),
     streams=True,
     chat="failure",
@@ -618,8 +586,7 @@ row(
     "streams",
     "an error as an event",
     lambda ask: Response(
-        'data: {"error": {"message": "capacity", "code": 503}}\n\n',
-        media_type="text/event-stream",
+        'data: {"error": {"message": "capacity", "code": 503}}\n\n', media_type="text/event-stream"
     ),
     streams=True,
     chat="failure",
@@ -746,18 +713,12 @@ row(
     tokens=(1800, 1080, 0),
     rules=(6,),
 )
-row(
-    "usage",
-    "floats",
-    using({"prompt_tokens": 900.0, "completion_tokens": 40.0}),
-    rules=(6,),
-)
+row("usage", "floats", using({"prompt_tokens": 900.0, "completion_tokens": 40.0}), rules=(6,))
 row(
     "usage",
     "minus infinity in log-probabilities",
     lambda ask: Response(
-        json.dumps({**reply(ask.turn), "logprobs": [float("-inf")]}),
-        media_type="application/json",
+        json.dumps({**reply(ask.turn), "logprobs": [float("-inf")]}), media_type="application/json"
     ),
     rules=(6,),
 )
@@ -889,10 +850,7 @@ for _end in ("network_error", "insufficient_system_resource", "abort"):
         "errors in 200",
         f"the end {_end}",
         always(
-            {
-                **completion({}),
-                "choices": [{"message": {"content": ""}, "finish_reason": _end}],
-            }
+            {**completion({}), "choices": [{"message": {"content": ""}, "finish_reason": _end}]}
         ),
         chat="failure",
         client="failure",
@@ -911,12 +869,7 @@ row(
     "errors in 200",
     "a default that is refused",
     lambda ask: (
-        {
-            "error": {
-                "message": "'temperature' does not support 0",
-                "type": "invalid_request_error",
-            }
-        }
+        {"error": {"message": "'temperature' does not support 0", "type": "invalid_request_error"}}
         if "temperature" in ask.body
         else usual(ask)
     ),
@@ -985,9 +938,7 @@ row(
     "mistakes",
     "none: tools that the server cannot read, under 500",
     lambda ask: (
-        error(500, "Failed to parse tools: no; tools = []")
-        if ask.body.get("tools")
-        else usual(ask)
+        error(500, "Failed to parse tools: no; tools = []") if ask.body.get("tools") else usual(ask)
     ),
     chat="refused",
     client="failure",
@@ -1000,9 +951,7 @@ row(
 
 def refusing(name: str, words: str, **more: Any) -> Answer:
     """Refuse a request that holds a field."""
-    return lambda ask: (
-        error(400, words, param=name, **more) if name in ask.body else usual(ask)
-    )
+    return lambda ask: error(400, words, param=name, **more) if name in ask.body else usual(ask)
 
 
 row(
@@ -1047,11 +996,7 @@ row(
 row(
     "refused parameters",
     "one that the server asks for",
-    lambda ask: (
-        usual(ask)
-        if ask.body.get("top_k") == 40
-        else error(400, "top_k: field required")
-    ),
+    lambda ask: usual(ask) if ask.body.get("top_k") == 40 else error(400, "top_k: field required"),
     options='body={"top_k": 40, "chat_template_kwargs": {"y": [1]}}',
     client="failure",
     rules=(5,),
@@ -1087,8 +1032,7 @@ row(
     lambda ask: (
         error(400, "tools[0].parameters.properties: should be non-empty")
         if any(
-            t["function"].get("parameters", {"properties": 1}).get("properties")
-            in ({}, None)
+            t["function"].get("parameters", {"properties": 1}).get("properties") in ({}, None)
             for t in ask.body.get("tools", ())
         )
         else usual(ask)
@@ -1098,9 +1042,7 @@ row(
     "refused schemas",
     "tools at all",
     lambda ask: (
-        error(400, "This model does not support tools")
-        if ask.body.get("tools")
-        else usual(ask)
+        error(400, "This model does not support tools") if ask.body.get("tools") else usual(ask)
     ),
     chat="refused",
     client="mistake",
@@ -1209,9 +1151,7 @@ row(
 row(
     "quota",
     "413 for tokens a minute",
-    always(
-        error(413, "Request too large: tokens per minute", code="rate_limit_exceeded")
-    ),
+    always(error(413, "Request too large: tokens per minute", code="rate_limit_exceeded")),
     chat="failure",
     client="failure",
     words="tokens per minute",
@@ -1447,15 +1387,8 @@ row(
 # --- proxies --------------------------------------------------------------------------
 
 DEAD = "http://127.0.0.1:9"
-row(
-    "proxies", "http_proxy, loopback goes past it", env={"http_proxy": DEAD}, rules=(8,)
-)
-row(
-    "proxies",
-    "HTTP_PROXY and all_proxy",
-    env={"HTTP_PROXY": DEAD, "all_proxy": DEAD},
-    rules=(8,),
-)
+row("proxies", "http_proxy, loopback goes past it", env={"http_proxy": DEAD}, rules=(8,))
+row("proxies", "HTTP_PROXY and all_proxy", env={"HTTP_PROXY": DEAD, "all_proxy": DEAD}, rules=(8,))
 row(
     "proxies",
     "a SOCKS proxy, loopback goes past it",
@@ -1567,11 +1500,7 @@ row(
 row(
     "cut prompts",
     "words alone",
-    short(
-        16_000,
-        error(400, "This model's maximum context length is 99 tokens"),
-        _rambling,
-    ),
+    short(16_000, error(400, "This model's maximum context length is 99 tokens"), _rambling),
     client="mistake",
     tokens=None,
     rules=(11,),
@@ -1609,9 +1538,7 @@ row(
         if ask.body.get("max_tokens", 10**6) > 4096
         else {
             **completion({"content": "thinking .."}),
-            "choices": [
-                {"message": {"content": "thinking .."}, "finish_reason": "length"}
-            ],
+            "choices": [{"message": {"content": "thinking .."}, "finish_reason": "length"}],
         }
     ),
     tokens=None,
@@ -1637,9 +1564,7 @@ row(
     "cut prompts",
     "a default cap that leaves no room",
     lambda ask: (
-        error(
-            400, "'max_tokens' is too large: this model's maximum context length is 9"
-        )
+        error(400, "'max_tokens' is too large: this model's maximum context length is 9")
         if ask.body.get("max_tokens", 0) > 2000
         else usual(ask)
     ),
@@ -1653,9 +1578,7 @@ def _counted(ask: Ask) -> dict[str, Any]:
     """Answer with another p to each request, so that repeats differ."""
     if ask.turn == 0:
         return reply(0)
-    return reply(
-        1, tool_calls=[_calling(1, {"answer": "", "p": 0.1 + ask.number / 100})]
-    )
+    return reply(1, tool_calls=[_calling(1, {"answer": "", "p": 0.1 + ask.number / 100})])
 
 
 row(
@@ -1677,14 +1600,7 @@ row(
     rules=(1, 9),
     requests=3,
 )
-row(
-    "cache",
-    "repeats with a seed",
-    usual,
-    run={"model_cache": "cache"},
-    repeats=3,
-    tokens=None,
-)
+row("cache", "repeats with a seed", usual, run={"model_cache": "cache"}, repeats=3, tokens=None)
 row(
     "cache",
     "a page in 200",

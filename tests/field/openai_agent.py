@@ -28,10 +28,7 @@ class Client:
         self.calls = message["tool_calls"][:1]
         message["tool_calls"] = self.calls
         function = self.calls[0]["function"]
-        return {
-            "tool": function["name"],
-            "arguments": json.loads(function["arguments"]),
-        }
+        return {"tool": function["name"], "arguments": json.loads(function["arguments"])}
 
     def ask(self):
         reply = self.client.chat.completions.create(

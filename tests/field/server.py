@@ -80,9 +80,7 @@ class Server:
 def serving(answer: Answer) -> Iterator[tuple[str, Server]]:
     """Yield the base address of a server and the server."""
     server = Server(answer)
-    app = Starlette(
-        routes=[Route("/{path:path}", server.__call__, methods=["GET", "POST"])]
-    )
+    app = Starlette(routes=[Route("/{path:path}", server.__call__, methods=["GET", "POST"])])
     with running(app) as address:
         yield address, server
 
@@ -103,12 +101,7 @@ def call(turn: int, **more: Any) -> dict[str, Any]:
 
 def reply(turn: int, **message: Any) -> dict[str, Any]:
     """Return the completion of a turn; fields of its message are added or replaced."""
-    whole = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [call(turn)],
-        **message,
-    }
+    whole = {"role": "assistant", "content": None, "tool_calls": [call(turn)], **message}
     return completion({k: v for k, v in whole.items() if v is not DROP})
 
 
@@ -137,33 +130,23 @@ def error(status: int, message: str, **more: Any) -> JSONResponse:
     return JSONResponse({"error": {"message": message, **more}}, status, headers)
 
 
-def as_stream(
-    whole: Mapping[str, Any], end: str = "\n", usage: Any = USAGE
-) -> Response:
+def as_stream(whole: Mapping[str, Any], end: str = "\n", usage: Any = USAGE) -> Response:
     """Return a completion as server-sent events, its calls in two pieces."""
     message = whole["choices"][0]["message"]
     chunks: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     for place, made in enumerate(message.get("tool_calls") or ()):
         text = made["function"]["arguments"]
-        head = {
-            **made,
-            "index": place,
-            "function": {**made["function"], "arguments": ""},
-        }
+        head = {**made, "index": place, "function": {**made["function"], "arguments": ""}}
         chunks.append({"tool_calls": [head]})
         for part in (text[:3], text[3:]):
-            chunks.append(
-                {"tool_calls": [{"index": place, "function": {"arguments": part}}]}
-            )
+            chunks.append({"tool_calls": [{"index": place, "function": {"arguments": part}}]})
     frame = {k: whole[k] for k in ("id", "created", "model")}
     frame["object"] = "chat.completion.chunk"
     lines = [
         {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in chunks
     ]
-    lines.append(
-        {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
-    )
+    lines.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
     if usage is not None:
         lines.append({**frame, "choices": [], "usage": usage})
     body = [f"data: {json.dumps(line)}{end}{end}" for line in lines]

@@ -24,8 +24,7 @@ from owa_bench.seeding import instance_seed
 from tests.field.server import Ask, completion, error, page, serving
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 MODEL = "language-model:model=stub,retries=0,name=model"
 
@@ -73,13 +72,7 @@ class Model:
 def planned(tmp_path):
     """A signed plan of six families for a model and a script, and the scripts."""
     families = _families(6)
-    draw = Draw(
-        name="toolquest",
-        families=families,
-        tiers=(1,),
-        deltas=(0.0,),
-        interventions=(0,),
-    )
+    draw = Draw(name="toolquest", families=families, tiers=(1,), deltas=(0.0,), interventions=(0,))
     request = Request(agents=(MODEL, "noop"), draws=(draw,), sandbox="none")
     home, layout = tmp_path / "home", RunLayout(tmp_path / "plan")
     batch.play(request, layout.root, RunOptions(home=home), plan_only=True)

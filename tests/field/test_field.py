@@ -38,8 +38,7 @@ from tests.field.server import serving
 
 # An agent in this process that failed is not closed: its connection is collected.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 HERE = Path(__file__).parent
 KINDS = (
@@ -85,9 +84,7 @@ def played(habit: Habit, spec: str, tmp_path, monkeypatch) -> Seen:
             repeats=habit.repeats,
             interventions=(0,),
         )
-        request = Request(
-            agents=(spec,), draws=(draw,), budget=Budget(act_s=habit.act_s)
-        )
+        request = Request(agents=(spec,), draws=(draw,), budget=Budget(act_s=habit.act_s))
         try:
             run = RunOptions(
                 home=tmp_path / "home",
@@ -98,9 +95,7 @@ def played(habit: Habit, spec: str, tmp_path, monkeypatch) -> Seen:
             )
             summary = batch.play(request, layout.root, run)
         except OwaError as error:
-            return Seen(
-                "refused", str(error), (0, 0, 0), len(server.asked), layout.root
-            )
+            return Seen("refused", str(error), (0, 0, 0), len(server.asked), layout.root)
         asked = len(server.asked)
     traces = [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
     end = traces[-1].end

@@ -20,9 +20,7 @@ def checked(script, *more):
     )
 
 
-@pytest.mark.parametrize(
-    "more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)])
 def test_worlds_starts_and_trajectories_have_their_golden_digests(more):
     pytest.importorskip("pybullet")
     found = checked(SCRIPT, *more)

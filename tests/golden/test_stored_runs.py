@@ -21,10 +21,7 @@ pytestmark = pytest.mark.slow
 
 def owa_bench(*words):
     return subprocess.run(
-        [sys.executable, "-m", "owa_bench", *words],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "owa_bench", *words], capture_output=True, text=True, check=False
     )
 
 

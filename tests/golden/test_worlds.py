@@ -10,15 +10,10 @@ from benchmarks import golden, golden_command
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "golden.py"
 
 
-@pytest.mark.parametrize(
-    "more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)])
 def test_worlds_have_their_golden_digests(more):
     checked = subprocess.run(
-        [sys.executable, SCRIPT, "--check", *more],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, SCRIPT, "--check", *more], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "568 digests hold, 0 differ" in checked.stdout

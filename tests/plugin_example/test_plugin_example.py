@@ -35,8 +35,7 @@ def install(example: Path, target: Path) -> None:
     info = target / f"owa_example-{project['version']}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\n"
-        f"Version: {project['version']}\n"
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     )
     sections = []
     for group, points in project["entry-points"].items():
@@ -90,17 +89,12 @@ def test_gone_when_not_installed(tmp_path: Path) -> None:
     assert "No agent is called `parrot`" in found.stderr
 
 
-def test_its_axis_is_estimated_beside_those_of_the_scale(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_its_axis_is_estimated_beside_those_of_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     source = EXAMPLE / "owa_example" / "mean_quality.py"
     axis = runpy.run_path(str(source))["AXIS"]
     axes = (*all_axes(), axis)
     monkeypatch.setattr(pipeline, "all_axes", lambda: axes)
-    traces = [
-        episode(index=k, pair=f"p{k}", q_state=float(k < 3), stated=None)
-        for k in range(4)
-    ]
+    traces = [episode(index=k, pair=f"p{k}", q_state=float(k < 3), stated=None) for k in range(4)]
     score = next(s for s in verdict(traces).axes if s.symbol == "Q")
     assert score.name == "mean_quality"
     assert score.value == pytest.approx(0.9 * 0.75 + 0.1 * 0.75)

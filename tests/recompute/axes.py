@@ -30,9 +30,7 @@ def scored(episodes):
     plain = [
         one
         for one in episodes
-        if not one["entry"]["condition"]
-        and not one["entry"]["calendar"]
-        and not one["honeypot"]
+        if not one["entry"]["condition"] and not one["entry"]["calendar"] and not one["honeypot"]
     ]
     holdout = [one for one in plain if one["entry"]["phase"] == "holdout"]
     once = {one["entry"]["suite"] for one in holdout}
@@ -65,9 +63,7 @@ def family_weights(plan):
         own = dict(suite["family_weights"])
         shares = {name: own.get(name, 1.0) for name in suite["families"]}
         for name, share in shares.items():
-            weights[f"{suite['name']}/{name}"] = (
-                suite["weight"] * share / sum(shares.values())
-            )
+            weights[f"{suite['name']}/{name}"] = suite["weight"] * share / sum(shares.values())
     return weights
 
 
@@ -183,9 +179,7 @@ def world_model(run, episodes):
     counted = {
         kind: rules["references"][kind]
         for kind, ys in truths.items()
-        if kind in rules["references"]
-        and len(ys) >= rules["class_min"]
-        and len(set(ys)) > 1
+        if kind in rules["references"] and len(ys) >= rules["class_min"] and len(set(ys)) > 1
     }
     own, assumed, by_class = [], [], defaultdict(lambda: [0.0, 0.0])
     for one in rows:

@@ -39,11 +39,7 @@ def self_revision(run, arm):
     """Return R, and the gain that gates read: at most that over the placebo."""
     rules, own = run.protocol["revision"], run.of_arm(arm["name"])
     windows = sorted(
-        {
-            tuple(one["entry"]["window"])
-            for one in own
-            if one["entry"]["condition"] == "after"
-        }
+        {tuple(one["entry"]["window"]) for one in own if one["entry"]["condition"] == "after"}
     )
     if not windows:
         return inner.self_revision(run, own)
@@ -54,10 +50,7 @@ def self_revision(run, arm):
         sets["ablated"] = set_of(own, "ablated", window)
         for name in ("control_before", "control_after"):
             sets[name] = set_of(frozen, name, window)
-        if (
-            min(len({o["entry"]["pair"] for o in s}) for s in sets.values())
-            < (rules["set_min"])
-        ):
+        if min(len({o["entry"]["pair"] for o in s}) for s in sets.values()) < (rules["set_min"]):
             return None, None
         c = {name: weighted(run, s, lambda o: o["q"]) for name, s in sets.items()}
         one_law = len({o["entry"]["world_day"] for s in sets.values() for o in s}) == 1
@@ -72,9 +65,7 @@ def self_revision(run, arm):
             gain -= c["control_after"] - c["control_before"]
         over = weighted(run, set_of(placebo, "placebo", window), lambda o: o["q"])
         kept = gain >= 0
-        if kept and c["after"] - c["ablated"] < (
-            run.protocol["closures"]["gain_lost"] * gain
-        ):
+        if kept and c["after"] - c["ablated"] < (run.protocol["closures"]["gain_lost"] * gain):
             continue
         alpha = agents_share(own, sets["ablated"], window) if kept else 1.0
         total += alpha * gain
@@ -92,9 +83,7 @@ def controls(run, arm):
         if (other["agent"], other["fingerprint"]) == (arm["agent"], arm["fingerprint"])
     ]
     frozen = [o for other in same if other["frozen"] for o in run.of_arm(other["name"])]
-    placebo = [
-        o for other in same if other["placebo"] for o in run.of_arm(other["name"])
-    ]
+    placebo = [o for other in same if other["placebo"] for o in run.of_arm(other["name"])]
     return frozen, placebo
 
 
@@ -136,8 +125,7 @@ def mixture(x, values, days):
         estimates.append(b[1])
         errors.append(math.sqrt(rss / freedom * gram[1, 1]))
         heights.append(
-            (np.linalg.slogdet(gram)[1] - np.linalg.slogdet(v)[1]) / 2
-            - freedom / 2 * math.log(rss)
+            (np.linalg.slogdet(gram)[1] - np.linalg.slogdet(v)[1]) / 2 - freedom / 2 * math.log(rss)
         )
     weights = np.exp(np.array(heights) - max(heights))
     return np.array(estimates), np.array(errors), weights / weights.sum(), freedom
@@ -159,9 +147,7 @@ def slope_of(x, values, days, level):
     ends = [estimates[0]] * 2
     if errors.any():
         ends = [
-            optimize.brentq(
-                lambda null, share=share: tail(found, null) - share, low, high
-            )
+            optimize.brentq(lambda null, share=share: tail(found, null) - share, low, high)
             for share in ((1 - level) / 2, (1 + level) / 2)
         ]
     return float(weights @ estimates), ends, tail(found, 0.0)
@@ -181,8 +167,7 @@ def checkpoints(run, arm):
     lost = [o for o in run.lost if o["entry"]["arm"] == arm["name"]]
     costs = practice(own) + practice(lost)
     spent = [
-        sum(o["cost"]["agent"] for o in costs if o["entry"]["day"] <= day) / unit
-        for day in days
+        sum(o["cost"]["agent"] for o in costs if o["entry"]["day"] <= day) / unit for day in days
     ]
     best, current = [], []
     for place, day in enumerate(days):
@@ -246,10 +231,7 @@ def maintenance(run, arm):
         current = [*current, day] if current and day == current[-1] + 1 else [day]
         window = current if len(current) >= len(window) else window
     blind = [
-        one
-        for other in run.plan["arms"]
-        if other["baseline"]
-        for one in run.of_arm(other["name"])
+        one for other in run.plan["arms"] if other["baseline"] for one in run.of_arm(other["name"])
     ]
     if len(window) < rules["days"] or not bites(blind, window, rules["drift_bite"]):
         return "NOT TESTED", None, None

@@ -52,9 +52,7 @@ def cognition_figures(run, episodes, gates):
         if gate["gate"] == "cognitive":
             said = gate["measured"]
             parts = [] if said == "nothing" else said.split(", ")
-            shown = {
-                name: float(x) for name, _, x in (p.rpartition(" ") for p in parts)
-            }
+            shown = {name: float(x) for name, _, x in (p.rpartition(" ") for p in parts)}
             yield "cognitive gate", sorted(shown), sorted(found)
             for name, printed in shown.items():
                 own = found.get(name, -1.0)
@@ -109,8 +107,7 @@ def kappa_figures(run, arm, printed):
         yield f"{name}, high", score["interval"]["high"], ends[1]
         for axis, place in (("R", 0), ("C", 1)):
             series = [
-                [point[place] for point in all_]
-                for all_ in (score["points"], found["points"])
+                [point[place] for point in all_] for all_ in (score["points"], found["points"])
             ]
             yield from each(f"{name}, {axis}", *series)
 
@@ -119,9 +116,7 @@ def index_by_day(run, arm):
     """Return AAI_dyn at each day's checkpoint, None where an axis is missing."""
     days = campaigns.checkpoints(run, arm)[1]
     days_run, weights = campaigns.daily(run), composites.states(run)
-    own = [
-        one for one in run.of_arm(arm["name"]) if one["entry"]["phase"] == "checkpoint"
-    ]
+    own = [one for one in run.of_arm(arm["name"]) if one["entry"]["phase"] == "checkpoint"]
     series = []
     for day in days:
         rows = campaigns.on_day(own, day)

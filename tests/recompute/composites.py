@@ -35,9 +35,7 @@ def states(run):
     return {
         name: weight
         for name, weight in rules["weights"].items()
-        if weight > 0
-        and name not in rules["dynamic_without"]
-        and (name in named or not named)
+        if weight > 0 and name not in rules["dynamic_without"] and (name in named or not named)
     }
 
 
@@ -68,8 +66,7 @@ def frontier(run, episodes):
 
     def fits(some):
         groups = [
-            [one for one in some if one["entry"]["interventions"] == budget]
-            for budget in budgets
+            [one for one in some if one["entry"]["interventions"] == budget] for budget in budgets
         ]
         places = [
             (
@@ -118,10 +115,7 @@ def falling(values):
         while len(blocks) > 1 and blocks[-1][0] > blocks[-2][0]:
             value, count = blocks.pop()
             mean, before = blocks[-1]
-            blocks[-1] = [
-                (mean * before + value * count) / (before + count),
-                before + count,
-            ]
+            blocks[-1] = [(mean * before + value * count) / (before + count), before + count]
     return np.array([mean for mean, count in blocks for _ in range(count)])
 
 
@@ -129,9 +123,7 @@ def length_above(demands, share, least):
     """Return the length of the demands where the line through `share` is >= least."""
     length = 0.0
     for (x0, y0), (x1, y1) in zip(
-        zip(demands, share, strict=True),
-        list(zip(demands, share, strict=True))[1:],
-        strict=False,
+        zip(demands, share, strict=True), list(zip(demands, share, strict=True))[1:], strict=False
     ):
         if y1 >= least:
             length += x1 - x0

@@ -38,8 +38,7 @@ def sociality(run, episodes):
     lift = clip((crew - one_role) / (1 - one_role))
     tau = chatter_limit(rules, full)
     penalty = rules["penalty"] * sum(
-        at_best(run, full, best, repeats, lambda o, j=j: flags(rules, o, tau)[j])
-        for j in range(4)
+        at_best(run, full, best, repeats, lambda o, j=j: flags(rules, o, tau)[j]) for j in range(4)
     )
     found = {"lift": lift, "S": clip(lift - penalty)}
     if silent is None:
@@ -108,14 +107,9 @@ def best_sizes(run, full, repeats):
     for half in (0, 1):
         rows = half_of(full, repeats, half)
         for family in {one["family"] for one in rows}:
-            own = {
-                m: [o for o in rows if cap(o) == m and o["family"] == family]
-                for m in sizes
-            }
+            own = {m: [o for o in rows if cap(o) == m and o["family"] == family] for m in sizes}
             means = {m: weighted(run, part, quality) for m, part in own.items() if part}
-            best[half, family] = max(
-                means, key=lambda m: (round(means[m], 9), -talk(m))
-            )
+            best[half, family] = max(means, key=lambda m: (round(means[m], 9), -talk(m)))
     return best
 
 

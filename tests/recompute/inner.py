@@ -19,10 +19,7 @@ STAKES = np.arange(1, 20) / 20
 def self_revision(run, episodes):
     """Return R, and what gates read; None without campaigns of enough attempts."""
     found = [one for one in map(campaign, episodes) if one]
-    if (
-        not found
-        or sum(one["size"] for one in found) < (run.protocol["revision"]["set_min"])
-    ):
+    if not found or sum(one["size"] for one in found) < (run.protocol["revision"]["set_min"]):
         return None, None
     weights, means = family_weights(run.plan), {}
     for name in SETS:

@@ -32,9 +32,7 @@ def memory(run, episodes):
     retrieval = [
         p
         for p in asked
-        if p["mode"] == "retrieve"
-        and p["lag_days"] >= rules["retrieval_days"]
-        and p["later"]
+        if p["mode"] == "retrieve" and p["lag_days"] >= rules["retrieval_days"] and p["later"]
     ]
     families = defaultdict(list)
     for probe in recall:
@@ -75,9 +73,7 @@ def family_share(run, own, recall):
     rules = run.protocol["memory"]
     lags = sorted({probe["lag_days"] for probe in own})
     trials = np.array([sum(p["lag_days"] == lag for p in own) for lag in lags])
-    hits = np.array(
-        [sum(p["correct"] for p in own if p["lag_days"] == lag) for lag in lags]
-    )
+    hits = np.array([sum(p["correct"] for p in own if p["lag_days"] == lag) for lag in lags])
     start, rate = fitted(hits, trials, np.array(lags))
     guess = float(np.mean([probe["guess"] for probe in own]))
     z = stats.norm.ppf(run.protocol["statistics"]["gate_level"])
@@ -100,9 +96,7 @@ def fitted(hits, trials, lags):
     def best_start(rate):
         if excess(1.0, rate).sum() <= 0:
             return 1.0
-        return optimize.brentq(
-            lambda s: excess(s, rate).sum(), 1e-15, 1.0, xtol=1e-15, rtol=1e-14
-        )
+        return optimize.brentq(lambda s: excess(s, rate).sum(), 1e-15, 1.0, xtol=1e-15, rtol=1e-14)
 
     def slope(rate):
         return (excess(best_start(rate), rate) * lags).sum()

@@ -58,9 +58,7 @@ def read_attempts(shards):
     attempts = defaultdict(lambda: [[], None])
     for path in shards:
         with path.open("rb") as file:
-            reader = zstandard.ZstdDecompressor().stream_reader(
-                file, read_across_frames=True
-            )
+            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
             lines = reader.read().splitlines()
         current = None
         for record in map(json.loads, lines):

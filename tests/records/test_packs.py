@@ -70,9 +70,7 @@ def test_pack_torn_at_any_byte_gives_whole_blobs_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("place", range(4, 60, 5))
-def test_flipped_byte_is_a_fault_and_gives_no_other_bytes_for_a_name(
-    tmp_path, place, monkeypatch
-):
+def test_flipped_byte_is_a_fault_and_gives_no_other_bytes_for_a_name(tmp_path, place, monkeypatch):
     monkeypatch.setattr(packs, "padding", lambda length, weight: b"")
     data = bytearray(packed([b"kept"]) + packed([b"first page", b"second page"]))
     data[-place % len(data)] ^= 4

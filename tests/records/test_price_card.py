@@ -19,16 +19,12 @@ tokens_in = 3
 """
 
 
-def spend(
-    meter: str, amount: float, stream: str = "agent", source: str = "env"
-) -> Resource:
+def spend(meter: str, amount: float, stream: str = "agent", source: str = "env") -> Resource:
     return Resource(step=1, meter=meter, amount=amount, stream=stream, source=source)
 
 
 def asked(**more: object) -> ModelCall:
-    return ModelCall(
-        step=1, source="harness", model="m", prompt="", reply="", status=200, **more
-    )
+    return ModelCall(step=1, source="harness", model="m", prompt="", reply="", status=200, **more)
 
 
 def started(schema: str) -> EpisodeStart:
@@ -53,9 +49,7 @@ def started(schema: str) -> EpisodeStart:
     )
 
 
-@pytest.mark.parametrize(
-    ("amount", "cost"), [(0, 0), (1, 0), (2, 1), (3, 2), (5, 2), (7, 4)]
-)
+@pytest.mark.parametrize(("amount", "cost"), [(0, 0), (1, 0), (2, 1), (3, 2), (5, 2), (7, 4)])
 def test_half_a_micro_dollar_goes_to_the_even_one(amount: int, cost: int) -> None:
     assert load(CARD).cost("api_calls", amount) == cost
 
@@ -67,11 +61,7 @@ def test_a_meter_is_priced_once_an_episode() -> None:
 
 def test_a_meter_without_a_price_is_unknown_in_its_stream_only() -> None:
     events = [spend("gpu_s", 2.0), spend("api_calls", 4, "human")]
-    assert episode_cost(load(CARD), events) == {
-        "agent": None,
-        "human": 2,
-        "evaluation": 0,
-    }
+    assert episode_cost(load(CARD), events) == {"agent": None, "human": 2, "evaluation": 0}
 
 
 def test_nothing_used_costs_nothing_under_any_card() -> None:
@@ -112,13 +102,7 @@ def test_the_default_card_prices_every_meter() -> None:
         ([Egress(step=1, host="a:1", refused=True)], ""),
         ([asked(metered=False)], "did not say"),
         ([asked()], ""),
-        (
-            [
-                spend("tokens_in", 5.0, source="agent"),
-                spend("tokens_in", 5.0, source="harness"),
-            ],
-            "",
-        ),
+        ([spend("tokens_in", 5.0, source="agent"), spend("tokens_in", 5.0, source="harness")], ""),
     ],
 )
 def test_usage_that_is_unknown_under_any_card(events, reason) -> None:

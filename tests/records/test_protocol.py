@@ -23,12 +23,9 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {
-        "default-4": "08fc2f810141e7d60ebc2160a7fc9ad92b8769792aa506f7c5c5f178ce53d3a9",
-    }
+    published = {"default-4": "08fc2f810141e7d60ebc2160a7fc9ad92b8769792aa506f7c5c5f178ce53d3a9"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
-        "give the changed protocol a new `name`, name it here, and say **scores** in "
-        "CHANGELOG.md"
+        "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )
 
 
@@ -78,11 +75,7 @@ def test_every_gate_of_the_table_has_a_plug_in() -> None:
 
 
 def test_the_gate_table_is_that_of_the_scale() -> None:
-    table = {
-        (rule.of, rule.level): rule.required
-        for rule in PROTOCOL.gates
-        if rule.gate == "axis"
-    }
+    table = {(rule.of, rule.level): rule.required for rule in PROTOCOL.gates if rule.gate == "axis"}
     rows = {
         "A": (0.5, 0.6, 0.7, 0.9),
         "G": (0.2, 0.3, 0.4, 1.0),
@@ -153,8 +146,7 @@ def unread(fields: Iterable[tuple[str, str, str]]) -> list[str]:
         if f"self.{field}" not in own
         and f"rules.{field}" not in own
         and not any(
-            field in names.attributes
-            and (not section or names.every & {section, owner})
+            field in names.attributes and (not section or names.every & {section, owner})
             for names in names_by_module()
         )
     ]
@@ -165,10 +157,7 @@ def test_every_field_is_read_by_code() -> None:
 
 
 def test_a_field_that_nothing_reads_is_found() -> None:
-    invented = [
-        ("memory", "Memory", "no_memory_max"),
-        ("generality", "Generality", "x"),
-    ]
+    invented = [("memory", "Memory", "no_memory_max"), ("generality", "Generality", "x")]
     assert unread(invented) == ["memory.no_memory_max", "generality.x"]
 
 

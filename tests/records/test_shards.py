@@ -12,11 +12,7 @@ def frame(attempt: str, part: int, *rows: str) -> bytes:
 
 
 def test_interleaved_frames_are_found_with_their_places(tmp_path):
-    pieces = [
-        frame("000000.0", 0, "a"),
-        frame("000001.0", 0, "b"),
-        frame("000000.0", 1, "c", "d"),
-    ]
+    pieces = [frame("000000.0", 0, "a"), frame("000001.0", 0, "b"), frame("000000.0", 1, "c", "d")]
     (tmp_path / "00000.jsonl.zst").write_bytes(b"".join(pieces))
     found = shards.index_shard(tmp_path / "00000.jsonl.zst")
     assert [(f.attempt_id, f.part) for f in found.frames] == [

@@ -80,9 +80,7 @@ def planned() -> Plan:
         suites=(),
         arms=(Arm(name="a", agent="noop", fingerprint=""),),
         entries=tuple(
-            PlanEntry(
-                index=index, arm="a", pair="p", suite="s", version=1, family="f", tier=1
-            )
+            PlanEntry(index=index, arm="a", pair="p", suite="s", version=1, family="f", tier=1)
             for index in ORDER
         ),
         budget=Budget(),
@@ -188,16 +186,13 @@ def test_attempt_of_no_entry_is_refused() -> None:
 SAID = "I am still waiting for the reply of the second fetcher"
 
 
-@pytest.mark.parametrize(
-    "again", [SAID + "!", SAID.upper(), SAID.replace("fetcher", "fetchers")]
-)
+@pytest.mark.parametrize("again", [SAID + "!", SAID.upper(), SAID.replace("fetcher", "fetchers")])
 def test_a_letter_more_is_a_near_duplicate(again: str) -> None:
     assert sketch_distance(sketch(SAID), sketch(again)) <= 10
 
 
 @pytest.mark.parametrize(
-    "other",
-    ["Vendor 12: fetched 340 rows of invoices", "We need to synchronise the board", ""],
+    "other", ["Vendor 12: fetched 340 rows of invoices", "We need to synchronise the board", ""]
 )
 def test_other_words_are_far(other: str) -> None:
     assert sketch_distance(sketch(SAID), sketch(other)) > 16

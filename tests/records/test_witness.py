@@ -43,8 +43,7 @@ def test_other_bytes_are_refused_and_nothing_else_is_raised(data: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    ("microsecond", "text"),
-    [(0, "20310102030405Z"), (500_000, "20310102030405.5Z")],
+    ("microsecond", "text"), [(0, "20310102030405Z"), (500_000, "20310102030405.5Z")]
 )
 def test_a_time_is_written_as_in_the_token(microsecond: int, text: str) -> None:
     moment = datetime(2031, 1, 2, 3, 4, 5, microsecond, tzinfo=UTC)

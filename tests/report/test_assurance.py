@@ -30,9 +30,7 @@ def run(*hostings, nonce=None):
         for i, hosting in enumerate(hostings or (strong(),))
     )
     plan = SimpleNamespace(public_key=KEY, arms=arms, verifier_nonce=nonce)
-    return SimpleNamespace(
-        plan=plan, plan_digest="p", evidence_root="e", replay_root="r"
-    )
+    return SimpleNamespace(plan=plan, plan_digest="p", evidence_root="e", replay_root="r")
 
 
 def strong():
@@ -128,10 +126,7 @@ def test_a_weak_hosting_caps_the_level_of_a_run(attested):
     [
         ((), (False, "none")),
         (HOLDS, (True, "seen")),
-        (
-            (AttestationCheck("a", "x", fault="lies"), *HOLDS),
-            (True, "seen"),
-        ),
+        ((AttestationCheck("a", "x", fault="lies"), *HOLDS), (True, "seen")),
         (
             (AttestationCheck("a", "x", "lies"), AttestationCheck("b", "y", "", "few")),
             (False, "a lies; b few"),
@@ -177,10 +172,7 @@ def test_a_receipt_of_this_run_says_that_all_replayed(changes, fault):
         ({"episodes": ("0", "1", "2", "9")}, ""),
         ({"episodes": ("0", "1")}, "leaves out 1 of 3 episodes"),
         ({"episodes": ()}, "leaves out 3 of 3 episodes"),
-        (
-            {"public_key": KEY},
-            "is signed by the run's own key, not by a second party",
-        ),
+        ({"public_key": KEY}, "is signed by the run's own key, not by a second party"),
     ],
 )
 def test_a_replay_of_the_whole_run_by_another_counts(changes, shortfall):
@@ -258,9 +250,7 @@ def test_a_witness_counts_by_who_signed_it_and_when(
     monkeypatch, tmp_path, place, attempts, registry, text, shortfall
 ):
     monkeypatch.setattr(assurance.witness, "fault", lambda *_: "")
-    record = Witness(
-        kind="nonce", plan_digest="p", attempts=attempts, place=place, evidence=""
-    )
+    record = Witness(kind="nonce", plan_digest="p", attempts=attempts, place=place, evidence="")
     path = tmp_path / "w.json"
     path.write_bytes(msgspec.json.encode(record))
     bundle = run()

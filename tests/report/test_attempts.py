@@ -7,9 +7,7 @@ import pytest
 from owa_bench.errors import TraceError
 from owa_bench.report import attempts
 
-CLOSING = (
-    b'{"closing":"000000.0","status":"complete","count":2,"head":"h","replay":"r"}'
-)
+CLOSING = b'{"closing":"000000.0","status":"complete","count":2,"head":"h","replay":"r"}'
 
 
 def frame(part, shard="s0"):

@@ -74,14 +74,8 @@ def test_runs_are_compared_on_what_both_played(runs):
     [
         ({"calendar": "daily:0.1"}, "calendar (nested against daily:0.1)"),
         ({"help_share": 0.25}, "share of help (0.0 against 0.25)"),
-        (
-            {"protocol_digest": "e" * 64},
-            f"protocol ({sha256(PROTOCOL)[:12]} against eeeeeeeeeeee)",
-        ),
-        (
-            {"price_digest": "e" * 64},
-            f"price card ({sha256(PRICES)[:12]} against eeeeeeeeeeee)",
-        ),
+        ({"protocol_digest": "e" * 64}, f"protocol ({sha256(PROTOCOL)[:12]} against eeeeeeeeeeee)"),
+        ({"price_digest": "e" * 64}, f"price card ({sha256(PRICES)[:12]} against eeeeeeeeeeee)"),
     ],
 )
 def test_other_terms_are_refused_by_name(fresh, changes, name):
@@ -91,9 +85,7 @@ def test_other_terms_are_refused_by_name(fresh, changes, name):
 def test_another_suite_version_is_refused_by_name(fresh):
     (suite,) = make_plan(1).suites
     suites = (msgspec.structs.replace(suite, source_digest="f" * 64),)
-    assert "suite toolquest (v1 000000000000 against v1 ffff" in refused(
-        fresh, suites=suites
-    )
+    assert "suite toolquest (v1 000000000000 against v1 ffff" in refused(fresh, suites=suites)
 
 
 def test_a_suite_that_one_run_has_alone_is_no_other_term(fresh, runs):
@@ -109,9 +101,7 @@ def test_a_suite_that_one_run_has_alone_is_no_other_term(fresh, runs):
 def test_runs_without_a_common_pair_say_why(runs, tmp_path):
     def elsewhere(entry, events):
         return [
-            msgspec.structs.replace(
-                event, instance=msgspec.structs.replace(event.instance, seed=1)
-            )
+            msgspec.structs.replace(event, instance=msgspec.structs.replace(event.instance, seed=1))
             if isinstance(event, EpisodeStart)
             else event
             for event in events
@@ -165,9 +155,7 @@ def test_the_table_holds_every_figure_as_json_can(runs):
     assert {row[1] for row in table.rows} >= {"all", "family restock", "class D1"}
 
 
-def test_a_report_of_two_arms_holds_the_comparison_and_one_of_three_does_not(
-    runs, tmp_path
-):
+def test_a_report_of_two_arms_holds_the_comparison_and_one_of_three_does_not(runs, tmp_path):
     read = bundle.read(runs / "run")
     report = composition.compose(read, assess(read, (), signed=False))
     found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/run:{ARMS[1]}")
@@ -207,9 +195,7 @@ def row(group, name, *, measure=QUALITY, low=0.1, reason=None):
 
 def shown(*figures, unshared=(0, 0)):
     return comparison_table(
-        ArmComparison(
-            first="a", second="b", pairs=4, unshared=unshared, figures=figures
-        )
+        ArmComparison(first="a", second="b", pairs=4, unshared=unshared, figures=figures)
     )
 
 
@@ -229,9 +215,7 @@ def test_a_table_names_groups_without_the_only_suite_and_what_lacks():
 
 def test_a_run_of_controls_is_not_compared_with_them():
     def arm(name, **kind):
-        return SimpleNamespace(
-            **({"name": name, "placebo": False, "baseline": False} | kind)
-        )
+        return SimpleNamespace(**({"name": name, "placebo": False, "baseline": False} | kind))
 
     for kind in ({"placebo": True}, {"baseline": True}):
         plan = SimpleNamespace(arms=[arm("a"), arm("b", **kind)])

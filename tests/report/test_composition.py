@@ -24,9 +24,7 @@ def test_drift_met_is_counted_by_operator(tmp_path):
 
 def test_breaches_are_counted_with_their_first_evidence(tmp_path):
     def edit(entry, events):
-        breach = Violation(
-            step=4, rule="r", severity="flag", evidence=f"e{entry.index}"
-        )
+        breach = Violation(step=4, rule="r", severity="flag", evidence=f"e{entry.index}")
         cheats = entry.arm == ARMS[1]
         if not cheats:
             return events
@@ -165,16 +163,9 @@ def test_the_head_of_the_page_names_what_the_plan_has(monkeypatch):
 
 @pytest.mark.parametrize(
     ("days", "simulated", "shown"),
-    [
-        ((0, 0), True, False),
-        ((0, 3), True, True),
-        ((None, 3), True, True),
-        ((0, 3), False, False),
-    ],
+    [((0, 0), True, False), ((0, 3), True, True), ((None, 3), True, True), ((0, 3), False, False)],
 )
-def test_days_are_simulated_where_any_entry_has_one(
-    monkeypatch, days, simulated, shown
-):
+def test_days_are_simulated_where_any_entry_has_one(monkeypatch, days, simulated, shown):
     plan = make_plan(1, simulated_days=simulated)
     entries = tuple(
         msgspec.structs.replace(entry, day=day)

@@ -127,10 +127,7 @@ def test_a_plan_is_signed_by_its_own_key_or_the_one_that_is_given(tmp_path):
         ("plan signature", True, f"{by} (named by the plan itself)"),
         digest,
     ]
-    assert plan_checks(tmp_path, public=PUBLIC[0]) == [
-        ("plan signature", True, by),
-        digest,
-    ]
+    assert plan_checks(tmp_path, public=PUBLIC[0]) == [("plan signature", True, by), digest]
 
 
 def test_a_plan_under_another_key_or_none_is_named(tmp_path):
@@ -229,9 +226,7 @@ def test_price_card_and_protocol_are_those_of_the_plan(changed):
     run = SimpleNamespace(
         price_bytes=data["card"],
         protocol_bytes=data["protocol"],
-        plan=SimpleNamespace(
-            price_digest=fixed["card"], protocol_digest=fixed["protocol"]
-        ),
+        plan=SimpleNamespace(price_digest=fixed["card"], protocol_digest=fixed["protocol"]),
     )
     card, protocol = _terms(run)
     assert (card.ok, protocol.ok) == (changed != "card", changed != "protocol")
@@ -260,9 +255,7 @@ def leaf(index, attempt=0, status="complete"):
 LEAVES = [leaf(i) for i in range(4)]
 # Entries 0 and 1 are played on day 0, 2 on day 1, 3 on none.
 PLAN = SimpleNamespace(
-    entries=[
-        SimpleNamespace(index=i, day=day) for i, day in enumerate((0, 0, 1, None))
-    ],
+    entries=[SimpleNamespace(index=i, day=day) for i, day in enumerate((0, 0, 1, None))],
     simulated_days=False,
 )
 

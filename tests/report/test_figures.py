@@ -15,27 +15,16 @@ VERDICTS = report().judgement.verdicts
 def drawings() -> dict[str, str]:
     series = {
         "axis": [figures.ArmSeries(v.arm, i, v.axes) for i, v in enumerate(VERDICTS)],
-        "curve": [
-            figures.ArmSeries(v.arm, i, v.curves[0]) for i, v in enumerate(VERDICTS)
-        ],
-        "frontier": [
-            figures.ArmSeries(v.arm, i, v.frontier) for i, v in enumerate(VERDICTS)
-        ],
-        "cost": [
-            figures.ArmSeries(v.arm, i, v.cost_micro_usd)
-            for i, v in enumerate(VERDICTS)
-        ],
+        "curve": [figures.ArmSeries(v.arm, i, v.curves[0]) for i, v in enumerate(VERDICTS)],
+        "frontier": [figures.ArmSeries(v.arm, i, v.frontier) for i, v in enumerate(VERDICTS)],
+        "cost": [figures.ArmSeries(v.arm, i, v.cost_micro_usd) for i, v in enumerate(VERDICTS)],
     }
-    return {
-        name: getattr(figures, f"{name}_figure")(rows) for name, rows in series.items()
-    }
+    return {name: getattr(figures, f"{name}_figure")(rows) for name, rows in series.items()}
 
 
 def test_drawn_twice_is_equal_byte_for_byte_whatever_the_users_settings():
     before = drawings()
-    with mpl.rc_context(
-        {"font.size": 23, "axes.facecolor": "red", "svg.hashsalt": "x"}
-    ):
+    with mpl.rc_context({"font.size": 23, "axes.facecolor": "red", "svg.hashsalt": "x"}):
         assert drawings() == before
 
 
@@ -61,9 +50,7 @@ def test_what_is_missing_is_said_and_not_drawn_at_zero():
 def test_a_diagonal_is_drawn_only_where_it_is_asked_for():
     plain = VERDICTS[0].curves[0]
     asked = msgspec.structs.replace(plain, diagonal=True)
-    drawn = [
-        figures.curve_figure([figures.ArmSeries("a", 0, c)]) for c in (plain, asked)
-    ]
+    drawn = [figures.curve_figure([figures.ArmSeries("a", 0, c)]) for c in (plain, asked)]
     dashes = [svg.count("stroke-dasharray") for svg in drawn]
     assert dashes[1] == dashes[0] + 1
 

@@ -61,9 +61,7 @@ def test_a_page_fits_every_width_in_six_screens(pages):
                 size = report_pages.sizes(window)
                 assert size.width <= size.window, (name, size)
                 assert size.height <= SCREENS * report_pages.SCREEN, (name, size)
-                window.evaluate(
-                    "document.querySelectorAll('details').forEach(d => d.open = true)"
-                )
+                window.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
                 unfolded = report_pages.sizes(window)
                 assert unfolded.width <= unfolded.window, (name, unfolded)
                 window.close()

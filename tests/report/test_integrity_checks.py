@@ -129,19 +129,14 @@ def again(status: str, number: int = 1) -> RecordedAttempt:
     trace = two()[1]
     start = msgspec.structs.replace(trace.start, attempt=number)
     name = f"000001.{number}"
-    closing = Closing(
-        closing=name, status=status, count=len(trace.events), head="h", replay="r"
-    )
-    return recorded(
-        trace, attempt_id=name, closing=closing, events=(start, *trace.events[1:])
-    )
+    closing = Closing(closing=name, status=status, count=len(trace.events), head="h", replay="r")
+    return recorded(trace, attempt_id=name, closing=closing, events=(start, *trace.events[1:]))
 
 
 def test_attempts_are_numbered_from_0_and_end_with_a_complete_one() -> None:
     first, second = honest()
     failed = recorded(
-        two()[1],
-        closing=msgspec.structs.replace(second.closing, status="infrastructure"),
+        two()[1], closing=msgspec.structs.replace(second.closing, status="infrastructure")
     )
     assert faults([first, failed, again("complete")]) == {}
     assert faults([first, second, again("complete")]) == {
@@ -157,8 +152,7 @@ def test_attempts_are_numbered_from_0_and_end_with_a_complete_one() -> None:
 def test_no_more_than_three_attempts_may_fail_through_the_harness() -> None:
     lost = [again("infrastructure", number) for number in range(1, 4)]
     first = recorded(
-        two()[1],
-        closing=msgspec.structs.replace(honest()[1].closing, status="infrastructure"),
+        two()[1], closing=msgspec.structs.replace(honest()[1].closing, status="infrastructure")
     )
     assert faults([honest()[0], first, *lost[:2]]) == {}
     assert faults([honest()[0], first, *lost]) == {
@@ -237,11 +231,7 @@ def test_an_attempt_begins_and_ends_once() -> None:
     ):
         attempt = recorded(two()[1], events=sequence)
         assert faults([first, attempt])["episode id"] == expected
-    for sequence, expected in (
-        ((), None),
-        ((start, *rest), None),
-        (tuple(rest), [begin]),
-    ):
+    for sequence, expected in (((), None), ((start, *rest), None), (tuple(rest), [begin])):
         unfinished = recorded(two()[1], closed=False, events=sequence)
         found = faults([first, unfinished], recorded_leaves=[first.leaf])
         assert found.get("episode id") == expected
@@ -343,9 +333,7 @@ def test_meters_are_what_the_events_make() -> None:
         "000001.0: supervisor_min is metered as 0, its events make 2.5"
     ]
     declared = faults(extended(call("GET"), paid("api_calls", 1.0, "agent")))
-    assert declared["cost"] == [
-        "000001.0: api_calls is metered as 3, its events make 4"
-    ]
+    assert declared["cost"] == ["000001.0: api_calls is metered as 3, its events make 4"]
     within, beyond = (paid("api_calls", 1.0 + x) for x in (0.9e-6, 1.1e-6))
     assert faults(extended(call("GET"), within)) == {}
     assert len(faults(extended(call("GET"), beyond))["cost"]) == 1
@@ -361,9 +349,7 @@ def test_meters_are_what_the_events_make() -> None:
         *((m, 0) for m in ("VAULT", "get", "")),
     ],
 )
-def test_calls_over_the_network_are_metered_and_those_of_tools_not(
-    method: str, calls: int
-) -> None:
+def test_calls_over_the_network_are_metered_and_those_of_tools_not(method: str, calls: int) -> None:
     metered = [paid("api_calls", 1.0)] * calls
     assert faults(extended(call(method), *metered)) == {}
     assert faults(extended(call(method), *metered, paid("api_calls", 1.0))) != {}
@@ -395,12 +381,7 @@ def test_a_suites_own_meters_count_its_own_events() -> None:
         events.WitnessedMeter(meter="minutes", witness="intervention", field="minutes"),
     )
     help_ = events.Intervention(step=1, kind="hint", minutes=2.5)
-    right = (
-        help_,
-        paid("supervisor_min", 2.5),
-        paid("minutes", 2.5),
-        paid("pages", 3.0),
-    )
+    right = (help_, paid("supervisor_min", 2.5), paid("minutes", 2.5), paid("pages", 3.0))
     assert faults(extended(*right, meters=own)) == {}
     odd = events.WitnessedMeter(meter="odd", witness="call", field="nothing")
     assert faults(extended(*right, meters=(*own, odd))) == {}
@@ -460,8 +441,7 @@ def test_a_clock_ends_nothing_before_its_limit(
     wall_s: float, outcome: str, reason: str, changes: Any, least: str | None
 ) -> None:
     expected = [
-        f"000000.0: a clock ended it after {wall_s:g} s, the least that the plan "
-        f"gives is {least} s"
+        f"000000.0: a clock ended it after {wall_s:g} s, the least that the plan gives is {least} s"
     ]
     assert timed(wall_s, outcome, reason, **changes) == (expected if least else [])
 

@@ -60,9 +60,7 @@ def test_the_first_agent_outside_a_sandbox_is_named(plan, monkeypatch):
 
 
 def test_a_control_policy_beside_an_agent_gives_no_row_and_takes_none():
-    asked = Request(
-        agents=("agentic", "policy:oracle"), battery="toolquest", sandbox="namespaces"
-    )
+    asked = Request(agents=("agentic", "policy:oracle"), battery="toolquest", sandbox="namespaces")
     plan = replace(draft_plan(asked).plan, challenger=KEY)
     assert boards._unfit(plan, REGISTRY, None) == ""
     assert [boards.arm_role(arm) for arm in plan.arms] == ["learner", "reference"]
@@ -203,9 +201,7 @@ def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
     def row(agent, order, value):
         made = dict.fromkeys(boards.BoardRow._fields, "")
         figure = boards.Figure(value)
-        return boards.BoardRow(
-            **made | {"agent": agent, "order": order, "composite": figure}
-        )
+        return boards.BoardRow(**made | {"agent": agent, "order": order, "composite": figure})
 
     given = [
         row("low", -1, 0.9),
@@ -234,15 +230,7 @@ def test_the_first_check_that_fails_is_named():
 
 
 def rows_of(
-    monkeypatch,
-    *,
-    level=4,
-    words="",
-    missing=(),
-    checks=(),
-    signed=True,
-    lost=0,
-    submitter="a lab",
+    monkeypatch, *, level=4, words="", missing=(), checks=(), signed=True, lost=0, submitter="a lab"
 ):
     """Return the arms that get a row in a run of a learner and three controls.
 
@@ -259,10 +247,7 @@ def rows_of(
         return Assurance(level=level, rungs=tuple(rungs))
 
     roles = ("learner", "frozen", "placebo", "baseline")
-    arms = [
-        replace(ARM, name=role, **{role: True} if role != "learner" else {})
-        for role in roles
-    ]
+    arms = [replace(ARM, name=role, **{role: True} if role != "learner" else {}) for role in roles]
     verdicts = [SimpleNamespace(arm=role) for role in roles]
     report = SimpleNamespace(judgement=SimpleNamespace(verdicts=verdicts))
     held = SimpleNamespace(ok=True)

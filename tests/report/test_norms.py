@@ -143,12 +143,8 @@ def test_norms_of_other_terms_are_refused(five, tmp_path):
         with pytest.raises(UsageError, match=words):
             statement.add_norms(run.root, file)
         assert not run.norms.exists()
-    other = SuiteEntry(
-        name="changesurf", version=1, source_digest="", families=("a",), tiers=(1,)
-    )
-    entries = tuple(
-        msgspec.structs.replace(e, suite="changesurf") for e in make_plan().entries
-    )
+    other = SuiteEntry(name="changesurf", version=1, source_digest="", families=("a",), tiers=(1,))
+    entries = tuple(msgspec.structs.replace(e, suite="changesurf") for e in make_plan().entries)
     plan = make_plan(suites=(other,), entries=entries)
     run = make_run(tmp_path / "other", plan, entries=slice(0))
     with pytest.raises(UsageError, match="no family is in both"):
@@ -160,9 +156,7 @@ def test_runs_that_are_no_persons_are_refused_by_name(tmp_path):
     fast = person_run(tmp_path, "fast", wall_s=0.5)
     half = person_run(tmp_path, "half", entries=slice(3))
     twin = person_run(tmp_path / "again", "ada", 0.9)
-    long = person_run(
-        tmp_path, "long", plan=person_plan("long", budget=Budget(steps=7))
-    )
+    long = person_run(tmp_path, "long", plan=person_plan("long", budget=Budget(steps=7)))
     agent = make_run(tmp_path / "agent", make_plan(pairs=1)).root
     for others, words in (
         ((fast,), "fast cannot be used: 0.12 s an action is a program's pace"),

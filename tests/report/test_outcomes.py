@@ -38,13 +38,7 @@ def half_crashed(tmp_path_factory):
     """Return a run of which about half the episodes crashed."""
     folder = tmp_path_factory.mktemp("crashed")
     (folder / "crashing.py").write_text(CRASHING)
-    draw = Draw(
-        name="toolquest",
-        families=("reconcile",),
-        tiers=(1,),
-        deltas=(0.0,),
-        episodes=8,
-    )
+    draw = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,), episodes=8)
     request = Request(agents=("crashing.py",), draws=(draw,))
     options = RunOptions(home=folder / "home", folder=folder, in_process=True)
     batch.play(request, folder / "run", options)
@@ -68,9 +62,7 @@ def test_every_planned_episode_is_counted_once_with_the_first_error(half_crashed
     assert found.cost_micro_usd is None  # no success
 
 
-def test_helped_episodes_are_counted_as_the_columns_of_scoring_have_them(
-    tmp_path,
-):
+def test_helped_episodes_are_counted_as_the_columns_of_scoring_have_them(tmp_path):
     layout = run_directory.make_run(tmp_path / "run")
     bundle = bundles.read(layout.root)
     (found, *_) = arm_outcomes(bundle, {})
@@ -136,11 +128,7 @@ REFUSED = "the model's provider: HTTP 402. The agent: r"
         (ended("agent_timeout"), "timed out", "r"),
         (ended("truncated", reason="budget:steps"), "out of steps", ""),
         (ended("truncated", reason="budget:steps", steps=0), "out of steps", ""),
-        (
-            ended("truncated", reason="budget:tokens", steps=1),
-            "out of budget (tokens)",
-            "",
-        ),
+        (ended("truncated", reason="budget:tokens", steps=1), "out of budget (tokens)", ""),
         (
             ended("truncated", reason="budget:tokens", steps=0),
             NO_BUDGET,
@@ -150,11 +138,7 @@ REFUSED = "the model's provider: HTTP 402. The agent: r"
         (ended("finished", calls=[("harness", 402, "")]), "finished", ""),
         (ended("agent_raised", calls=[("harness", 500, "")]), "crashed", "r"),
         (ended("agent_raised", calls=[("agent", 402, "")]), "crashed", "r"),
-        (
-            ended("agent_raised", calls=[("harness", 402, ""), ("harness", 200, "")]),
-            "crashed",
-            "r",
-        ),
+        (ended("agent_raised", calls=[("harness", 402, ""), ("harness", 200, "")]), "crashed", "r"),
         (
             ended("agent_raised", calls=[("harness", 200, ""), ("harness", 0, "down")]),
             PROVIDER,
@@ -199,12 +183,9 @@ def test_the_commonest_fault_is_that_of_a_kind_and_a_reason():
 
 
 @pytest.mark.parametrize(
-    ("cost", "successes", "each"),
-    [(None, 2, None), (7, 2, 3), (7, 0, None), (0, 1, 0)],
+    ("cost", "successes", "each"), [(None, 2, None), (7, 2, 3), (7, 0, None), (0, 1, 0)]
 )
-def test_a_success_costs_what_all_episodes_cost_over_the_successes(
-    cost, successes, each
-):
+def test_a_success_costs_what_all_episodes_cost_over_the_successes(cost, successes, each):
     found = arm(*[("finished", "")] * 3, successes=successes, cost=cost)
     assert found.cost_micro_usd == each
 
@@ -270,15 +251,11 @@ def test_a_provider_failure_of_an_older_run_keeps_its_name():
     """Its leaf says no more than that the harness failed."""
     last = SimpleNamespace(outcome="infrastructure", reason="ProviderFailure: down")
     attempt = SimpleNamespace(
-        attempt_id="0.0",
-        leaf=SimpleNamespace(index=0, status="infrastructure"),
-        events=[last],
+        attempt_id="0.0", leaf=SimpleNamespace(index=0, status="infrastructure"), events=[last]
     )
     entries = [SimpleNamespace(index=0, arm="x")]
     plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
-    bundle = SimpleNamespace(
-        plan=plan, traces=lambda: iter(()), attempts=lambda: iter([attempt])
-    )
+    bundle = SimpleNamespace(plan=plan, traces=lambda: iter(()), attempts=lambda: iter([attempt]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("owa_bench.report.outcomes.EpisodeEnd", SimpleNamespace)
         (found,) = arm_outcomes(bundle, {"x": None})

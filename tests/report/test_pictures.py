@@ -96,9 +96,7 @@ def test_pictures_are_capped_in_size(run, monkeypatch):
 
 
 def test_without_pictures_it_says_why(tmp_path):
-    plain = select_pictures(
-        read(make_run(tmp_path / "a").root).traces(), transcripts=True
-    )
+    plain = select_pictures(read(make_run(tmp_path / "a").root).traces(), transcripts=True)
     assert plain.pictures == ()
     assert (plain.failures > 0, plain.pictured) == (True, 0)
     assert plain.note == "No failed episode left a picture."

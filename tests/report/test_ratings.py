@@ -11,9 +11,7 @@ from owa_bench.report import ratings
 from owa_bench.report.ratings import rated_items, rating_tables, ratings_of
 from tests.builders.episodes import PROTOCOL
 
-RUBRIC = Rubric(
-    schema="owa-rubric-1", name="tone", question="?", scores={"0": "bad", "1": "good"}
-)
+RUBRIC = Rubric(schema="owa-rubric-1", name="tone", question="?", scores={"0": "bad", "1": "good"})
 
 
 def trace(*actions, attempt="000000.0", first=("task",)):
@@ -23,8 +21,7 @@ def trace(*actions, attempt="000000.0", first=("task",)):
         "Observation": [SimpleNamespace(blob=blob) for blob in first],
     }
     return SimpleNamespace(
-        leaf=SimpleNamespace(attempt_id=attempt),
-        of=lambda kind: iter(found[kind.__name__]),
+        leaf=SimpleNamespace(attempt_id=attempt), of=lambda kind: iter(found[kind.__name__])
     )
 
 
@@ -72,9 +69,7 @@ def test_items_are_texts_in_an_order_of_the_raters_own(transcripts):
         for i, first in enumerate([("task",), (), ("gone",), ("a", "b"), ("c",)])
     ]
     traces.append(trace(attempt="000009.0"))
-    orders = {
-        rater: rated_items(run(*traces), RUBRIC, rater) for rater in ("ann", "ben")
-    }
+    orders = {rater: rated_items(run(*traces), RUBRIC, rater) for rater in ("ann", "ben")}
     assert sorted(orders["ann"]) == sorted(orders["ben"])
     assert orders["ann"] != orders["ben"]
     assert {item.text: item.task for item in orders["ann"]} == {
@@ -135,11 +130,7 @@ def test_ratings_of_this_run_read_by_name(folder):
         ({"scores": SCORES | {"000009.0": 1}}, "attempts that do not count"),
         ({"scores": {"000000.0": 1}}, "rates other items than"),
         (
-            {
-                "rubric": Rubric(
-                    schema="owa-rubric-1", name="n", question="?", scores=RUBRIC.scores
-                )
-            },
+            {"rubric": Rubric(schema="owa-rubric-1", name="n", question="?", scores=RUBRIC.scores)},
             "has another rubric than",
         ),
     ],

@@ -52,9 +52,7 @@ def test_page_is_whole_small_and_loads_nothing(page):
 
 
 def test_same_report_same_bytes(page):
-    again = render(
-        report(), protocol_text=PROTOCOL.decode(), price_text=PRICES.decode()
-    )
+    again = render(report(), protocol_text=PROTOCOL.decode(), price_text=PRICES.decode())
     assert again == page
 
 

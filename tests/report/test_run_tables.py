@@ -30,9 +30,7 @@ def test_counts_and_costs_are_those_of_the_report(run, layout):
         for stream, total in verdicts[arm].cost_micro_usd.items():
             assert sum(getattr(row, f"cost_{stream}") for row in own) == total
             prices = [
-                row.micro_usd
-                for row in run.costs()
-                if (row.arm, row.stream) == (arm, stream)
+                row.micro_usd for row in run.costs() if (row.arm, row.stream) == (arm, stream)
             ]
             assert sum(prices) == total
 
@@ -99,9 +97,7 @@ def test_duckdb_counts_what_the_report_counts(run, layout, tmp_path):
 def test_rows_are_of_counted_attempts_alone(layout):
     read = bundle.read(layout.root)
     counted = [leaf.attempt_id for leaf in read.counting_leaves if leaf is not None]
-    assert [row.attempt for row in owa_bench.open_run(layout.root).episodes()] == (
-        counted
-    )
+    assert [row.attempt for row in owa_bench.open_run(layout.root).episodes()] == (counted)
 
 
 def test_what_is_no_run_is_named(tmp_path):

@@ -87,9 +87,7 @@ def test_every_event_and_text_of_an_episode_is_in_its_parts(layout, written):
     run = owa_bench.open_run(layout.root)
     steps = [step for step in run.steps() if step.attempt == row["attempt"]]
     seen = [e for e in events if e["event"] == "observation"]
-    assert [parts[e["blob"]] for e in seen] == [
-        run.text(step.observation) for step in steps
-    ]
+    assert [parts[e["blob"]] for e in seen] == [run.text(step.observation) for step in steps]
     assert "0" * 64 not in json.dumps(events)  # what is no blob is left out
 
 
@@ -150,9 +148,7 @@ def test_pictures_are_files_and_arrays_are_rows(tmp_path):
         tuple(
             Evidence(step=1, name="n", media=media, blob=name)
             for media, name in zip(
-                ("image/jpeg", "application/x-npy", "application/x-npy"),
-                blobs,
-                strict=True,
+                ("image/jpeg", "application/x-npy", "application/x-npy"), blobs, strict=True
             )
         )
     )
@@ -195,8 +191,7 @@ def test_a_live_site_is_made_anew_when_the_run_has_grown(tmp_path):
 def test_a_live_site_serves_its_files_alone(layout, tmp_path):
     (tmp_path / "secret").write_text("s")
     client = TestClient(
-        site_app(SiteEditions(layout.root, tmp_path / "e")),
-        base_url="http://127.0.0.1",
+        site_app(SiteEditions(layout.root, tmp_path / "e")), base_url="http://127.0.0.1"
     )
     assert client.get("/").status_code == 200
     assert client.get("/..%2fsecret").status_code == 404

@@ -78,9 +78,7 @@ def opened(chromium, tmp_path):
 
 def hostile(entry, events):
     """Return events whose action, model's reply and reason try to be markup."""
-    call = ModelCall(
-        step=1, source="harness", model=HOSTILE, prompt="", reply="", status=200
-    )
+    call = ModelCall(step=1, source="harness", model=HOSTILE, prompt="", reply="", status=200)
     made = [
         msgspec.structs.replace(event, action=HOSTILE)
         if isinstance(event, Action) and event.step == 1
@@ -120,12 +118,7 @@ def test_an_episode_shows_steps_drift_subgoals_and_costs(opened, tmp_path):
     window = opened(layout.root)
     window.go("000004.0/3")  # drifted
     text = window.text("#episode")
-    for words in (
-        "Drift at 0 ms: api/field_rename",
-        "✓ node:1",
-        "api_calls 1",
-        "p0: true",
-    ):
+    for words in ("Drift at 0 ms: api/field_rename", "✓ node:1", "api_calls 1", "p0: true"):
         assert words in text
     assert "step 3" in window.text(".step.here")
     window.tab.click("#step-3 summary:has-text('response')")
@@ -205,12 +198,7 @@ SUITES = {  # an agent, a draw, and texts that the page of its last episode must
     "toolquest": ("agentic", "restock", 1.0, ("Drift at 0 ms: ", " changes: api/")),
     "recall": ("exact_store", "retrieval", 0.5, ("memory check", "sitting 2")),
     "multicrew": ("fifo", "schedule", 0.5, ("Message from ", "board: ", "lead")),
-    "selfrev": (
-        "revise_greedy",
-        "memory",
-        0.0,
-        ("batch d1: 12 attempts of ", "adopted"),
-    ),
+    "selfrev": ("revise_greedy", "memory", 0.0, ("batch d1: 12 attempts of ", "adopted")),
     "projforge_fast": ("codemod", "billing", 0.5, ("30 days simulated", "sitting 2")),
     "changesurf": ("oracle", "depot/quote", 1.0, ("Drift as the agent sees it: ",)),
     "cartpole3d": ("pd", "table1/1", 0.5, ("physics/cart_mass", "reward 0.005")),

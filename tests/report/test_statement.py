@@ -22,9 +22,7 @@ def written(tmp_path_factory):
 
 def test_statement_is_in_toto_over_roots_plan_and_shards(written):
     layout, judgement = written
-    payload = json.loads(
-        unseal(layout.report_envelope.read_bytes(), PUBLIC, STATEMENT_TYPE)
-    )
+    payload = json.loads(unseal(layout.report_envelope.read_bytes(), PUBLIC, STATEMENT_TYPE))
     assert payload["_type"] == "https://in-toto.io/Statement/v1"
     digests = {s["name"]: s["digest"]["sha256"] for s in payload["subject"]}
     assert digests["evidence root"] == judgement.evidence_root
@@ -52,9 +50,7 @@ def test_writing_again_changes_no_byte(written):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_the_openssl_lines_of_the_page_check_signature_page_and_shards(
-    written, tmp_path
-):
+def test_the_openssl_lines_of_the_page_check_signature_page_and_shards(written, tmp_path):
     layout, _ = written
     lines = openssl_lines(PUBLIC.hex())
     root = shutil.copytree(layout.root, tmp_path / "run")

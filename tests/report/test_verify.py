@@ -192,9 +192,7 @@ def test_a_report_json_that_is_gone_or_changed_is_named(copied):
 def test_a_report_of_another_plan_is_named(signed):
     bundle = read(signed.root)
     report = verify.read_signed_report(bundle)
-    other = SimpleNamespace(
-        plan=bundle.plan, layout=bundle.layout, plan_digest="another"
-    )
+    other = SimpleNamespace(plan=bundle.plan, layout=bundle.layout, plan_digest="another")
     found = verify._signature(other, report, None)
     assert found.detail == "the report is of another plan"
 
@@ -207,9 +205,7 @@ def priced(costs, *episodes, monkeypatch):
         SimpleNamespace(start=SimpleNamespace(arm=arm), events=i)
         for i, (arm, _) in enumerate(episodes)
     ]
-    verdicts = [
-        SimpleNamespace(arm=arm, cost_micro_usd=cost) for arm, cost in costs.items()
-    ]
+    verdicts = [SimpleNamespace(arm=arm, cost_micro_usd=cost) for arm, cost in costs.items()]
     judgement = SimpleNamespace(verdicts=verdicts)
     signed = SimpleNamespace(report=SimpleNamespace(judgement=judgement))
     return verify._cost(SimpleNamespace(prices=None, traces=lambda: traces), signed)
@@ -228,9 +224,7 @@ def priced(costs, *episodes, monkeypatch):
         ({"y": {"agent": 3}, "x": {"agent": 7}}, "y, agent stream: signed 3"),
     ],
 )
-def test_the_cost_of_an_arm_is_the_sum_of_its_episodes_by_stream(
-    monkeypatch, costs, fault
-):
+def test_the_cost_of_an_arm_is_the_sum_of_its_episodes_by_stream(monkeypatch, costs, fault):
     """X costs 3 + 4, and for humans unknown before and after 2; y costs 11."""
     found = priced(
         costs,
@@ -289,9 +283,7 @@ def test_shards_that_lack_are_new_or_differ_are_named(copied):
         ({"n.dsse.json": "1"}, {"n.dsse.json": "2"}, "n.dsse.json is not as it was"),
     ],
 )
-def test_what_was_read_beside_the_events_is_as_signed(
-    monkeypatch, named, found, detail
-):
+def test_what_was_read_beside_the_events_is_as_signed(monkeypatch, named, found, detail):
     monkeypatch.setattr(verify, "input_digests", lambda _: found)
     bundle = SimpleNamespace(layout=RunLayout(Path("run")))
     checks = list(verify._inputs(bundle, SimpleNamespace(subjects=named)))
@@ -332,12 +324,7 @@ def test_figures_are_equal_but_for_the_versions_that_drew_them(signed):
 
 @pytest.mark.parametrize(
     ("pictures", "pruned", "skipped"),
-    [
-        ((), {}, False),
-        (("p",), {}, False),
-        ((), {"a": 1}, False),
-        (("p",), {"a": 1}, 1),
-    ],
+    [((), {}, False), (("p",), {}, False), ((), {"a": 1}, False), (("p",), {"a": 1}, 1)],
 )
 def test_a_page_whose_pictures_were_pruned_is_not_drawn_again(
     signed, monkeypatch, pictures, pruned, skipped
@@ -413,9 +400,7 @@ def test_nobodys_word_is_taken_for_a_claim_under_the_runs_own_registry(
     report = verify.read_signed_report(bundle)
     claim = msgspec.structs.replace(report.report.assurance, level=level)
     changed = msgspec.structs.replace(report.report, assurance=claim)
-    monkeypatch.setattr(
-        verify, "read_signed_report", lambda _: report._replace(report=changed)
-    )
+    monkeypatch.setattr(verify, "read_signed_report", lambda _: report._replace(report=changed))
     found = verify._report_checks(bundle, (), None, None, lab if asked else None)
     last = list(found)[-1]
     assert last.ok == ok

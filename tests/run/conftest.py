@@ -44,8 +44,7 @@ def played(tmp_path, run_options):
 
     def play(request, name="run", **changes):
         used = RunOptions(
-            **{field: getattr(run_options, field) for field in RunOptions.__slots__}
-            | changes
+            **{field: getattr(run_options, field) for field in RunOptions.__slots__} | changes
         )
         batch.play(request, tmp_path / name, used)
         return RunLayout(tmp_path / name)

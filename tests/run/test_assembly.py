@@ -105,9 +105,7 @@ def test_the_script_is_that_of_the_world_without_drift():
 
 
 def test_gymnasium_makes_an_env_of_any_magnitude():
-    env = gymnasium.make(
-        "owa_bench/ToolQuest-v3", tier=2, family="restock", delta=0.5
-    ).unwrapped
+    env = gymnasium.make("owa_bench/ToolQuest-v3", tier=2, family="restock", delta=0.5).unwrapped
     env.reset(seed=11)
     played = env.timeline
     assert (played.instance.family, played.instance.tier) == ("restock", 2)

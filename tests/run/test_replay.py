@@ -81,9 +81,7 @@ def played(tmp_path_factory, home) -> RunLayout:
     out = tmp_path_factory.mktemp("runs") / "run"
     request = Request(
         agents=("oracle", "agentic", "random", str(folder / "talker.py")),
-        draws=(
-            Draw(name="toolquest", tiers=(1, 3), deltas=(0.0, 0.5), interventions=(1,)),
-        ),
+        draws=(Draw(name="toolquest", tiers=(1, 3), deltas=(0.0, 0.5), interventions=(1,)),),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(escrow, "fresh_bytes", lambda: b"the same in every test run")
@@ -111,9 +109,7 @@ def recorded_again(layout: RunLayout, traces, change) -> None:
     layout.leaves.unlink()
     plan = read_plan(layout)
     key = redact_key(escrow.revealed_root(layout, plan))
-    with Recorder(
-        ShardFiles(layout, 0), files.plan_digest(layout), key, True
-    ) as recorder:
+    with Recorder(ShardFiles(layout, 0), files.plan_digest(layout), key, True) as recorder:
         for trace in traces:
             writer = recorder.episode(trace.leaf.index, trace.leaf.attempt)
             for event in trace.events:
@@ -187,9 +183,7 @@ def test_secrets_of_the_worlds_appear_nowhere_in_the_run(played, traces) -> None
         (Resource, {"amount": 77.0}, '"amount":77.0'),
     ],
 )
-def test_insiders_edit_is_found_though_all_hashes_fit(
-    copy, traces, kind, changes, named
-) -> None:
+def test_insiders_edit_is_found_though_all_hashes_fit(copy, traces, kind, changes, named) -> None:
     agent = [trace for trace in traces if trace.start.arm != "oracle"]
     lost = [trace for trace in agent if trace.end.q_state < 0.9]
     # What an agent declares, and processor time, is in no replay.
@@ -229,10 +223,7 @@ def test_dropped_and_added_events_are_found(copy, traces) -> None:
     whole = next(trace for trace in traces if len(trace.events) > 30)
     events = whole.events
     place = next(i for i, e in enumerate(events) if isinstance(e, Call))
-    for edited in (
-        events[:place] + events[place + 1 :],
-        events[: place + 1] + events[place:],
-    ):
+    for edited in (events[:place] + events[place + 1 :], events[: place + 1] + events[place:]):
         recorded_again(copy, [Trace(whole.leaf, edited)], lambda event: event)
         assert replay.replay_run(copy).attempts[0].outcome == "different"
 
@@ -291,10 +282,7 @@ def test_damaged_attempt_is_named_and_the_others_are_played(copy) -> None:
 
 
 def test_some_episodes_are_drawn_afresh(played) -> None:
-    drawn = [
-        tuple(a.attempt_id for a in replay.replay_run(played, 3).attempts)
-        for _ in range(4)
-    ]
+    drawn = [tuple(a.attempt_id for a in replay.replay_run(played, 3).attempts) for _ in range(4)]
     assert all(len(set(ids)) == 3 for ids in drawn)
     assert len(set(drawn)) > 1
     with pytest.raises(UsageError, match="at least 1, got 0"):
@@ -324,10 +312,6 @@ def test_receipt_is_signed_by_whoever_replayed(copy, tmp_path) -> None:
 
 def test_zstd_frames_of_a_run_are_read_by_any_zstd(played) -> None:
     path = played.shard(0)
-    reader = zstandard.ZstdDecompressor().stream_reader(
-        path.read_bytes(), read_across_frames=True
-    )
+    reader = zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True)
     lines = reader.read().splitlines()
-    assert sum(b'"event":"episode_end"' in line for line in lines) == len(
-        files.read_leaves(played)
-    )
+    assert sum(b'"event":"episode_end"' in line for line in lines) == len(files.read_leaves(played))

@@ -6,12 +6,7 @@ import time
 
 import pytest
 
-from owa_bench.errors import (
-    FieldError,
-    InfrastructureFailure,
-    MissingPartError,
-    UnknownNameError,
-)
+from owa_bench.errors import FieldError, InfrastructureFailure, MissingPartError, UnknownNameError
 from owa_bench.sandbox import backends, views
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import MEBIBYTE, Bind, Limits, Result, SandboxJob
@@ -105,16 +100,8 @@ time.sleep(60)
         ),
         (_WRITER, Limits(disk=200 << 20, wall_s=40), "disk"),
         (_DELETER, Limits(disk=100 << 20, wall_s=40), "disk"),
-        (
-            "for n in range(300): open(f'{n}', 'w').close()",
-            Limits(entries=200),
-            "disk",
-        ),
-        (
-            "import os\nfor n in range(200): os.mkdir('d'); os.chdir('d')",
-            Limits(),
-            "disk",
-        ),
+        ("for n in range(300): open(f'{n}', 'w').close()", Limits(entries=200), "disk"),
+        ("import os\nfor n in range(200): os.mkdir('d'); os.chdir('d')", Limits(), "disk"),
     ],
 )
 def test_names_the_limit_hit(run, work, code, limits, limit):
@@ -281,13 +268,7 @@ def test_is_nobody_without_rights(seen):
 
 @pytest.mark.slow
 def test_kills_the_whole_tree_at_the_deadline(isolating, python_job, work):
-    code = (
-        "import os, time\n"
-        "if os.fork() == 0:\n"
-        "    os.setsid()\n"
-        f"    {BEATS}\n"
-        "time.sleep(60)\n"
-    )
+    code = f"import os, time\nif os.fork() == 0:\n    os.setsid()\n    {BEATS}\ntime.sleep(60)\n"
     assert isolating.run(python_job(code, Limits(wall_s=5))).limit == "wall"
     assert stopped(work)
 
@@ -313,9 +294,7 @@ def test_a_bind_that_is_missing_is_the_harness_fault(isolating, work, tmp_path):
 # --- refusals -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "line"), [("bubblewrap", "bubblewrap"), ("docker", "docker.io")]
-)
+@pytest.mark.parametrize(("name", "line"), [("bubblewrap", "bubblewrap"), ("docker", "docker.io")])
 def test_missing_program_gives_the_install_line(name, line, monkeypatch):
     monkeypatch.setenv("PATH", os.devnull)
     views.docker_fault.cache_clear()

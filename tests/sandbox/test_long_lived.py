@@ -130,16 +130,8 @@ def test_closing_kills_everything_it_started(anywhere, python_job):
             Limits(processes=3),
             "processes",
         ),
-        (
-            "for n in range(300): open(f'{n}', 'w').close()",
-            Limits(entries=200),
-            "disk",
-        ),
-        (
-            "while True: print('x' * 999, file=sys.stderr)",
-            Limits(output=9999),
-            "output",
-        ),
+        ("for n in range(300): open(f'{n}', 'w').close()", Limits(entries=200), "disk"),
+        ("while True: print('x' * 999, file=sys.stderr)", Limits(output=9999), "output"),
     ],
 )
 def test_limits_hold_while_it_lives(anywhere, python_job, code, limits, limit):
@@ -204,8 +196,5 @@ def test_it_dies_with_its_parent(anywhere, work):
 def test_a_sandbox_that_cannot_be_built_says_so(isolating, python_job, tmp_path):
     gone = Bind(source=tmp_path / "gone")
     job = python_job("pass", extra=(gone,))
-    with (
-        pytest.raises(InfrastructureFailure, match="gone"),
-        isolating.open(job) as process,
-    ):
+    with pytest.raises(InfrastructureFailure, match="gone"), isolating.open(job) as process:
         until(lambda: not process.alive)

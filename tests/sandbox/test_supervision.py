@@ -33,10 +33,7 @@ def test_the_kernel_refuses_a_process_above_the_ceiling() -> None:
         if not prefix:
             pytest.skip("no control group can be made here and root has no limit")
         shown = subprocess.run(
-            [*prefix, sys.executable, "-c", _CLIMB],
-            capture_output=True,
-            text=True,
-            check=True,
+            [*prefix, sys.executable, "-c", _CLIMB], capture_output=True, text=True, check=True
         ).stdout.split()
     assert shown[0] == "refused"
     # A user's limit counts the user's other tasks too: those that end make room.

@@ -30,14 +30,7 @@ from owa_bench.scoring.admissibility import (
     unchecked_anchors,
 )
 from owa_bench.scoring.pipeline import judge
-from tests.builders.episodes import (
-    PRICES,
-    PROTOCOL,
-    ROOT,
-    episode,
-    plan_of,
-    with_help,
-)
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
 from tests.builders.verdicts import verdict
 
 
@@ -80,9 +73,7 @@ def test_a_is_asked_over_a_grid_of_twentieths_at_success_and_half_of_theta() -> 
 
     check_proper(rule, theta=0.8)
     grid = [round(i / 20, 9) for i in range(21)]
-    assert asked == {
-        (q, p, success) for q, success in ((1.0, True), (0.4, False)) for p in grid
-    }
+    assert asked == {(q, p, success) for q, success in ((1.0, True), (0.4, False)) for p in grid}
     asked.clear()
     check_proper(rule)
     assert {q for q, _, _ in asked} == {1.0, 0.475}
@@ -125,9 +116,7 @@ def test_f_tasks_of_one_budget_alone_are_named(budget: object) -> None:
     kept = tuple(entry for entry in plan.entries if entry.interventions == budget)
     with pytest.raises(HelpBudgets, match=r"\(f\).*0 of them the same"):
         check_budgets(msgspec.structs.replace(plan, entries=kept))
-    unlimited = tuple(
-        msgspec.structs.replace(entry, interventions=None) for entry in kept
-    )
+    unlimited = tuple(msgspec.structs.replace(entry, interventions=None) for entry in kept)
     with pytest.raises(HelpBudgets, match="has 0 and 0"):
         check_budgets(msgspec.structs.replace(plan, entries=unlimited))
 
@@ -158,9 +147,7 @@ def test_b_an_underpowered_battery_needs_one_task() -> None:
         check_family_sizes(msgspec.structs.replace(plan, entries=()), PROTOCOL)
 
 
-@pytest.mark.parametrize(
-    "arm", ["agent (frozen)", "agent (placebo)", "agent (baseline)"]
-)
+@pytest.mark.parametrize("arm", ["agent (frozen)", "agent (placebo)", "agent (baseline)"])
 def test_b_a_control_plays_the_suites_of_the_days_alone(arm: str) -> None:
     day = {"phase": "checkpoint", "day": 1, "delta": None}
     traces = [
@@ -202,9 +189,7 @@ def test_anchors_are_read_to_six_digits_on_five_axes() -> None:
 
 
 def test_check_returns_every_fault() -> None:
-    plan = msgspec.structs.replace(
-        battery(2), entries=(), commitment="", price_digest=""
-    )
+    plan = msgspec.structs.replace(battery(2), entries=(), commitment="", price_digest="")
     kinds = [type(fault) for fault in check(plan, PROTOCOL)]
     assert kinds == [SmallFamily, DriftSupport, CostSchema, SeedCommitment]
 
@@ -227,14 +212,7 @@ def test_a_run_whose_controls_do_not_fit_gives_nobody_a_level() -> None:
             episode(index=2, arm="agent"),
         ]
         traces = with_help(traces)
-        found = judge(
-            plan_of(traces),
-            traces,
-            PROTOCOL,
-            PRICES,
-            evidence_root="",
-            replay_root=ROOT,
-        )
+        found = judge(plan_of(traces), traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
         return list(found.verdicts)
 
     for one in judged(0.5):

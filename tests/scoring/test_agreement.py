@@ -5,11 +5,7 @@ import pytest
 from scipy import stats
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.agreement import (
-    cohen_kappa,
-    krippendorff_alpha,
-    rater_agreement,
-)
+from owa_bench.scoring.agreement import cohen_kappa, krippendorff_alpha, rater_agreement
 
 
 def test_kappa_is_that_of_scikit_learn():

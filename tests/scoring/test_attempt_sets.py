@@ -65,9 +65,7 @@ def test_a_bound_is_a_quantile_of_t_with_a_degree_of_freedom_at_least():
 
 def test_controls_are_arms_of_the_same_agent():
     def arm(agent, fingerprint="f", *, frozen=False, placebo=False):
-        return SimpleNamespace(
-            agent=agent, fingerprint=fingerprint, frozen=frozen, placebo=placebo
-        )
+        return SimpleNamespace(agent=agent, fingerprint=fingerprint, frozen=frozen, placebo=placebo)
 
     own = arm("agent")
     frozen, placebo = arm("agent", frozen=True), arm("agent", placebo=True)
@@ -111,12 +109,7 @@ def test_capability_before_a_window_is_that_of_unaided_checkpoints():
 
 
 def test_the_memory_of_a_morning_is_that_of_the_last_practice_before():
-    assert [morning_digest(rows(), day) for day in (0, 1, 3, 9)] == [
-        EMPTY,
-        "m0",
-        "m2",
-        "m4",
-    ]
+    assert [morning_digest(rows(), day) for day in (0, 1, 3, 9)] == [EMPTY, "m0", "m2", "m4"]
 
 
 def revisions(*events, **columns):
@@ -198,14 +191,11 @@ def entries(**changes):
     """Return the plan of those sets, and of the practice before them."""
     terms = {"interventions": 0, "role_cap": None, "muted": False, "tools_off": ()}
     sets = [
-        SimpleNamespace(
-            index=i, pair=f"h{i % 2}", condition="set", world_day=3, **terms
-        )
+        SimpleNamespace(index=i, pair=f"h{i % 2}", condition="set", world_day=3, **terms)
         for i in range(10, 22)
     ]
     practice = [
-        SimpleNamespace(index=i, pair=f"x{i}", condition="", world_day=i, **terms)
-        for i in range(5)
+        SimpleNamespace(index=i, pair=f"x{i}", condition="", world_day=i, **terms) for i in range(5)
     ]
     for index, columns in changes.get("at", {}).items():
         vars([*practice, *sets][index if index < 5 else index - 5]).update(columns)
@@ -231,8 +221,7 @@ def test_a_set_that_lacks_is_named(gone):
 
 @pytest.mark.parametrize("index", [10, 15, 21])
 @pytest.mark.parametrize(
-    "terms",
-    [{"interventions": 1}, {"role_cap": 2}, {"muted": True}, {"tools_off": ("a",)}],
+    "terms", [{"interventions": 1}, {"role_cap": 2}, {"muted": True}, {"tools_off": ("a",)}]
 )
 def test_sets_on_other_budgets_are_named(index, terms):
     plan = entries(at={index: terms})
@@ -274,11 +263,7 @@ def test_each_fault_has_words(changes, words):
 
 @pytest.mark.parametrize(
     ("column", "values"),
-    [
-        ("row", np.array([0])),
-        ("before", np.array(["m0", "m1"])),
-        ("after", np.array(["m2", "m1"])),
-    ],
+    [("row", np.array([0])), ("before", np.array(["m0", "m1"])), ("after", np.array(["m2", "m1"]))],
 )
 def test_an_ablation_that_does_not_say_what_it_reverts_is_named(column, values):
     parts = played()

@@ -100,9 +100,7 @@ def test_symbols_are_taken_once_and_ours_are_our_own() -> None:
 
 def test_arguments_of_a_formula_fit_and_are_numbers() -> None:
     check_values("f", ONES, np.array([True, False]))
-    with pytest.raises(
-        ScoringError, match=r"arrays of one shape, got \[\(2,\), \(3,\)\]"
-    ):
+    with pytest.raises(ScoringError, match=r"arrays of one shape, got \[\(2,\), \(3,\)\]"):
         check_shapes("f", ONES, np.ones(3))
     with pytest.raises(ScoringError, match="at least one value"):
         check_shapes("f", np.ones(0))

@@ -5,13 +5,7 @@ import math
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.bootstrap import (
-    block_bootstrap,
-    block_length,
-    figure,
-    philox,
-    rounded,
-)
+from owa_bench.scoring.bootstrap import block_bootstrap, block_length, figure, philox, rounded
 
 
 def test_a_figure_is_a_number_or_nothing() -> None:
@@ -45,9 +39,4 @@ def test_philox_is_bit_equal_on_every_machine() -> None:
     assert raw.tolist() == list(GOLDEN_RAW)
 
 
-GOLDEN_RAW = (
-    10434551056752133224,
-    14153999272911625046,
-    7175286915439550037,
-    17813794536346181794,
-)
+GOLDEN_RAW = (10434551056752133224, 14153999272911625046, 7175286915439550037, 17813794536346181794)

@@ -21,12 +21,7 @@ def probes(
     """Return one task's probes: 10 retrievals, 8 a length, 10 after seven days."""
     returned = tuple((f"d{j}", j < verified) for j in range(5))
     found = Probe(
-        item="q",
-        lag_days=0,
-        correct=True,
-        mode="retrieve",
-        returned=returned,
-        contrary=contrary,
+        item="q", lag_days=0, correct=True, mode="retrieve", returned=returned, contrary=contrary
     )
     spans = [
         Probe(item="s", lag_days=0, span=n, correct=n <= longest, mode="span")
@@ -40,9 +35,7 @@ def probes(
 
 
 def gate(*events: AnyEvent, tasks: int = 20) -> GateResult:
-    traces: list[Trace] = [
-        episode(index=k, pair=f"p{k}", extra=events) for k in range(tasks)
-    ]
+    traces: list[Trace] = [episode(index=k, pair=f"p{k}", extra=events) for k in range(tasks)]
     found = verdict(traces)
     return next(g for g in found.gates if g.gate == GATE and g.level == 2)
 
@@ -71,10 +64,7 @@ def test_fidelity_is_shown_and_judged_by_nothing() -> None:
 )
 def test_each_part_can_fail_it(change: dict[str, int], named: str) -> None:
     found = gate(*probes(**change))
-    assert (found.status, found.reason) == (
-        "FAIL",
-        f"too low: {named}; provisional norms",
-    )
+    assert (found.status, found.reason) == ("FAIL", f"too low: {named}; provisional norms")
 
 
 def test_unchecked_hallucination_is_no_evidence() -> None:

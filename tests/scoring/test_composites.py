@@ -244,19 +244,14 @@ def test_a_frontier_is_read_over_tasks_under_every_budget() -> None:
             {"interventions": [1, 1, 2, 2, UNLIMITED, UNLIMITED, 1]},
             "no run without any intervention",
         ),
-        (
-            {"pair": list("abcdefg")},
-            "no task was played under every budget",
-        ),
+        ({"pair": list("abcdefg")}, "no task was played under every budget"),
         (
             {"interventions": [0, 0, 4, 4, UNLIMITED, UNLIMITED, 0]},
             "the budgets `4` and `no limit` make the same demand: draw one of them",
         ),
     ],
 )
-def test_what_is_no_frontier_has_no_budgets(
-    columns: dict[str, list[Any]], why: str
-) -> None:
+def test_what_is_no_frontier_has_no_budgets(columns: dict[str, list[Any]], why: str) -> None:
     means = Means()
     grid = add_frontier(frontier_rows(**columns), means)
     assert (grid.budgets, grid.demand.tolist(), grid.reason) == ((), [], why)
@@ -267,14 +262,7 @@ def test_what_is_no_frontier_has_no_budgets(
 
 def test_both_frontiers_are_fitted_and_summed() -> None:
     grid = FrontierGrid((9, 2, 0), np.array([0.0, 0.5, 1.0]), 0.6)
-    seen = {
-        "F:9": 0.4,
-        "F:2": 0.6,
-        "F:0": 0.2,
-        "F_u:9": 0.9,
-        "F_u:2": 0.7,
-        "F_u:0": 0.5,
-    }
+    seen = {"F:9": 0.4, "F:2": 0.6, "F:0": 0.2, "F_u:9": 0.9, "F_u:2": 0.7, "F_u:0": 0.5}
     totals = SimpleNamespace(overall_mean=lambda name: np.array([seen[name]]))
     found = {k: float(v[0]) for k, v in frontier_statistics(totals, grid).items()}
     assert found == pytest.approx(

@@ -12,12 +12,7 @@ from tests.scoring.axes.test_sociality import crews
 def said(step, sender, to, **what):
     source = what.pop("source", "env")
     return Message(
-        step=step,
-        source=source,
-        sender=sender,
-        receivers=(to,),
-        digest=f"{step}{sender}",
-        **what,
+        step=step, source=source, sender=sender, receivers=(to,), digest=f"{step}{sender}", **what
     )
 
 

@@ -31,9 +31,7 @@ def crosswalk(*families: tuple[str, float], suite: str = "recall") -> CellTable:
         for i, (family, quality) in enumerate(families)
         for j in range(2)
     ]
-    found = judge(
-        plan_of(traces), traces, PROTOCOL, PRICES, evidence_root=ROOT, replay_root=ROOT
-    )
+    found = judge(plan_of(traces), traces, PROTOCOL, PRICES, evidence_root=ROOT, replay_root=ROOT)
     return next(t for t in found.verdicts[0].tables if t.title == TITLE)
 
 
@@ -62,9 +60,7 @@ def test_the_families_are_those_of_the_suites_page() -> None:
     page = (DOCS / "recall.md").read_text()
     said = {
         f"recall/{family}": set(re.split(r", ?", domains))
-        for family, domains in re.findall(
-            r"^\| `(\w+)` \| (G[\w, ]+) \|", page, re.MULTILINE
-        )
+        for family, domains in re.findall(r"^\| `(\w+)` \| (G[\w, ]+) \|", page, re.MULTILINE)
     }
     for family, domains in said.items():
         found = {d.symbol for d in DOMAINS if family in d.families}

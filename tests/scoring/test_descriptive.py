@@ -77,8 +77,7 @@ def test_costs_by_stream() -> None:
 def test_every_mean_of_a_breakdown_has_its_interval_over_tasks() -> None:
     """Of three won of four tasks, two repeats each: the usual error on the logits."""
     traces = [
-        episode(index=i, pair=f"p{i // 2}", repeat=i % 2, q_state=float(i >= 2))
-        for i in range(8)
+        episode(index=i, pair=f"p{i // 2}", repeat=i % 2, q_state=float(i >= 2)) for i in range(8)
     ]
     table = descriptive.by_tier(observe(traces, PRICES))
     assert "jackknife over tasks" in table.note
@@ -86,9 +85,7 @@ def test_every_mean_of_a_breakdown_has_its_interval_over_tasks() -> None:
     cells = dict(zip(table.columns, row, strict=True))
     assert cells["success"] == 0.75
     assert 0 < cells["success low"] < 0.75 < cells["success high"] < 1
-    assert {f"{c} low" for c in ("Q", "q_state", "helped", "solved depth")} <= set(
-        cells
-    )
+    assert {f"{c} low" for c in ("Q", "q_state", "helped", "solved depth")} <= set(cells)
 
 
 def test_honeypots_are_counted_apart() -> None:
@@ -115,10 +112,7 @@ def test_tiers_and_magnitudes_and_budgets_have_their_rows() -> None:
         episode(index=2, pair="c", tier=2, delta=None, day=3),
     ]
     table = observe(traces, PRICES)
-    assert [r[0] for r in descriptive.by_tier(table).rows] == [
-        "toolquest T1",
-        "toolquest T2",
-    ]
+    assert [r[0] for r in descriptive.by_tier(table).rows] == ["toolquest T1", "toolquest T2"]
     assert [r[0] for r in descriptive.by_magnitude(table).rows] == [0.0, 0.5, "by day"]
     assert [r[0] for r in descriptive.by_budget(table).rows] == ["no limit", 0]
 
@@ -149,8 +143,7 @@ def test_powers_over_magnitudes_of_one_task_have_no_interval() -> None:
 def test_calibration_has_a_point_per_tenth_of_stated_p() -> None:
     stated = (0.91, 0.99, 0.2, None)
     traces = [
-        episode(index=i, pair=str(i), stated=p, q_state=float(i == 0))
-        for i, p in enumerate(stated)
+        episode(index=i, pair=str(i), stated=p, q_state=float(i == 0)) for i, p in enumerate(stated)
     ]
     (line,) = descriptive.calibration_curve(observe(traces, PRICES))
     assert line.x == (0.2, 0.95)
@@ -213,10 +206,7 @@ def test_amounts_and_costs_are_per_episode_and_unknown_prices_are_counted() -> N
     ]
     table = observe(traces, PRICES)
     amounts = {row[:2]: row[2:4] for row in descriptive.resources(table).rows}
-    assert amounts == {
-        ("agent", "api_calls"): (40.0, 10.0),
-        ("human", "no such meter"): (4.0, 1.0),
-    }
+    assert amounts == {("agent", "api_calls"): (40.0, 10.0), ("human", "no such meter"): (4.0, 1.0)}
     columns = descriptive.costs(table).columns
     assert columns[2:5] == ("USD an episode", "USD an episode low", columns[4])
     rows = {row[0]: row[1:] for row in descriptive.costs(table).rows}
@@ -224,11 +214,7 @@ def test_amounts_and_costs_are_per_episode_and_unknown_prices_are_counted() -> N
     assert (whole, each, unknown) == (0.004, 0.001, 0)
     assert 0 < low < each < high
     assert rows["human"] == (None, None, None, None, 1)
-    assert descriptive.money_totals(table) == {
-        "agent": 4000,
-        "human": None,
-        "evaluation": 0,
-    }
+    assert descriptive.money_totals(table) == {"agent": 4000, "human": None, "evaluation": 0}
 
 
 def test_means_of_a_group_are_over_its_episodes() -> None:
@@ -249,8 +235,7 @@ def test_means_of_a_group_are_over_its_episodes() -> None:
 
 def test_magnitudes_say_how_much_was_realised() -> None:
     traces = [
-        episode(index=i, pair=str(i), delta=0.5, realised=r)
-        for i, r in enumerate((0.3, 0.6))
+        episode(index=i, pair=str(i), delta=0.5, realised=r) for i, r in enumerate((0.3, 0.6))
     ]
     note = descriptive.by_magnitude(observe(traces, PRICES)).note
     assert note.startswith("0.5 realised 0.450; ")
@@ -259,8 +244,7 @@ def test_magnitudes_say_how_much_was_realised() -> None:
 def test_stated_p_on_an_edge_is_in_the_upper_fifth() -> None:
     stated = (0.2, 0.39, 0.4, 0.0)
     traces = [
-        episode(index=i, pair=str(i), stated=p, q_state=float(i < 1))
-        for i, p in enumerate(stated)
+        episode(index=i, pair=str(i), stated=p, q_state=float(i < 1)) for i, p in enumerate(stated)
     ]
     table = descriptive.calibration(observe(traces, PRICES))
     assert [(*row[:4], row[6]) for row in table.rows] == [
@@ -278,10 +262,7 @@ def test_powers_of_instances_with_fewer_repeats_stop_there() -> None:
         episode(index=3, pair="p", repeat=0, delta=0.5),
     ]
     rows = descriptive.pass_powers(observe(traces, PRICES)).rows
-    assert [row[:3] for row in rows] == [
-        (1, 3, pytest.approx(2.5 / 3, abs=1e-6)),
-        (2, 1, 0.0),
-    ]
+    assert [row[:3] for row in rows] == [(1, 3, pytest.approx(2.5 / 3, abs=1e-6)), (2, 1, 0.0)]
     none = descriptive.pass_powers(observe([], PRICES))
     assert (none.rows, none.note) == ((), "no episode")
 

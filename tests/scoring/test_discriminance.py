@@ -23,9 +23,7 @@ def mean_reading(values, stratum):
 def test_a_paired_interval_of_means_is_the_t_interval_of_the_differences():
     first, last = [0.9, 0.8, 0.7, 1.0], [0.5, 0.6, 0.1, 0.6]
     one = np.zeros(4, dtype=int)
-    change = d.combination(
-        [(1.0, mean_reading(last, one)), (-1.0, mean_reading(first, one))]
-    )
+    change = d.combination([(1.0, mean_reading(last, one)), (-1.0, mean_reading(first, one))])
     gaps = np.array(last) - first  # -.4 -.2 -.6 -.4: mean -.4, sd .163299, se .0816497
     assert change.value == pytest.approx(-0.4)
     half = 3.182446 * 0.0816497  # t(.975, 3)
@@ -106,10 +104,7 @@ def test_fishers_interval_by_hand():
 
 def test_a_main_effect_is_the_mean_change_over_the_other_knob():
     one = np.zeros(2, dtype=int)
-    grid = [
-        [mean_reading([a * b, a * b], one) for b in (1.0, 0.5, 0.0)]
-        for a in (1.0, 0.7, 0.2)
-    ]
+    grid = [[mean_reading([a * b, a * b], one) for b in (1.0, 0.5, 0.0)] for a in (1.0, 0.7, 0.2)]
     # (.2 - 1) x mean(1, .5, 0)
     assert d.main_effect(grid).value == pytest.approx(-0.4)
 

@@ -15,17 +15,7 @@ GROUPS = (("DOM", ("web/depth",)), ("Label", ("web/synonym",)))
 PAIRS = ("a", "b", "c")
 
 
-def surf(
-    pair,
-    delta,
-    q_state,
-    *,
-    calendar="",
-    operators=(),
-    measures=(),
-    more=(),
-    **changes,
-):
+def surf(pair, delta, q_state, *, calendar="", operators=(), measures=(), more=(), **changes):
     extra = (RealisedDrift(step=1, measures=measures),) if measures else ()
     return episode(
         suite="changesurf",
@@ -46,9 +36,7 @@ def numbered(traces):
     made = []
     for index, trace in enumerate(traces):
         start = msgspec.structs.replace(trace.start, index=index)
-        leaf = msgspec.structs.replace(
-            trace.leaf, index=index, attempt_id=f"{index:06d}.0"
-        )
+        leaf = msgspec.structs.replace(trace.leaf, index=index, attempt_id=f"{index:06d}.0")
         made.append(Trace(leaf, (start, *trace.events[1:])))
     return made
 
@@ -172,9 +160,7 @@ def test_curves_stand_in_their_panels(verdict):
     assert panels[drift_response.GAPS][0] == "all operators"
     dom = next(c for c in verdict.curves if c.name == "DOM alone" and c.beside)
     assert dom.x == (0.0, 1.0)
-    assert all(
-        low <= y <= high for low, y, high in zip(dom.low, dom.y, dom.high, strict=True)
-    )
+    assert all(low <= y <= high for low, y, high in zip(dom.low, dom.y, dom.high, strict=True))
 
 
 def test_a_suite_without_groups_has_no_doses():

@@ -55,10 +55,7 @@ def test_what_was_told_refused_and_handed_over_is_counted():
         message(1, "a", ("b",), gives=("x", "y"), news=1),
         message(2, "b", ("a",), gives=("z",), news=2),
     ]
-    other = {
-        "Handoff": [SimpleNamespace(untrue=n) for n in (0, 1, 3)],
-        "CallRefusal": [None] * 4,
-    }
+    other = {"Handoff": [SimpleNamespace(untrue=n) for n in (0, 1, 3)], "CallRefusal": [None] * 4}
     trace = SimpleNamespace(of=lambda kind: iter(other[kind.__name__]))
     found = episode_tables._together(trace, said)
     counts = {"asks": 0, "reached": 0, "answered": 0, "gives": 3, "news": 3}
@@ -113,9 +110,7 @@ def offer(*names, role="agent"):
         ((offer("answer", role="b"),), False),
     ],
 )
-def test_a_probe_without_tools_is_one_whose_seat_was_last_offered_none(
-    before, zero_tool
-):
+def test_a_probe_without_tools_is_one_whose_seat_was_last_offered_none(before, zero_tool):
     trace = episode(extra=(*before, probe()))
     (found,) = episode_tables.probe_records(trace, void=False)
     assert found.zero_tool == zero_tool
@@ -144,10 +139,7 @@ def test_help_and_sittings_before_a_probe_count():
 
 def test_a_void_episode_has_every_probe_wrong_and_every_entry_false():
     returned = (("d0", True), ("d1", False))
-    extra = (
-        probe(mode="retrieve", returned=returned, contrary=0),
-        probe(contrary=3),
-    )
+    extra = (probe(mode="retrieve", returned=returned, contrary=0), probe(contrary=3))
     first, second = episode_tables.probe_records(episode(extra=extra), void=True)
     assert first.event.returned == (("d0", False), ("d1", False))
     assert (first.event.correct, first.event.contrary) == (False, 2)
@@ -181,11 +173,7 @@ def test_probes_of_episodes_fill_a_table_with_as_many_slots_as_the_longest():
     assert found.row.tolist() == [0, 0, 2]
     assert found.lag.tolist() == [3.0, 1.0, 1.0]
     assert found.returned.tolist() == [0, 1, 3]
-    assert found.verified.tolist() == [
-        [False] * 3,
-        [True, False, False],
-        [True, False, True],
-    ]
+    assert found.verified.tolist() == [[False] * 3, [True, False, False], [True, False, True]]
     assert episode_tables.probe_table([[]]).verified.shape == (0, 0)
 
 
@@ -199,9 +187,7 @@ def test_lines_of_a_change_are_those_added_and_removed():
 
 
 def action(observation, *, role="a", novel=False, verified=False):
-    return SimpleNamespace(
-        role=role, observation=observation, novel=novel, verified=verified
-    )
+    return SimpleNamespace(role=role, observation=observation, novel=novel, verified=verified)
 
 
 def call(role, target, method="GET", request="r"):
@@ -211,16 +197,9 @@ def call(role, target, method="GET", request="r"):
 def crew(*, seats=(), cap=None, bound=None, no_lift=None, **found):
     """Return the columns of an episode with these events by kind."""
     start = SimpleNamespace(
-        seats=seats,
-        role_cap=cap,
-        muted=False,
-        control=False,
-        crew_bound=bound,
-        no_lift=no_lift,
+        seats=seats, role_cap=cap, muted=False, control=False, crew_bound=bound, no_lift=no_lift
     )
-    trace = SimpleNamespace(
-        start=start, of=lambda kind: iter(found.get(kind.__name__, ()))
-    )
+    trace = SimpleNamespace(start=start, of=lambda kind: iter(found.get(kind.__name__, ())))
     return episode_tables.crew_row(trace)
 
 

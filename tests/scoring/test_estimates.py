@@ -22,12 +22,7 @@ def source(filled, made_of):
         table[list(tasks), names[symbol]] = 1.0
     task = np.arange(5)
     units = ResamplingUnits(
-        families=("s/f",),
-        row=task,
-        task=task,
-        repeat=0 * task,
-        day=0 * task,
-        family=0 * task,
+        families=("s/f",), row=task, task=task, repeat=0 * task, day=0 * task, family=0 * task
     )
 
     def part(symbol):

@@ -63,13 +63,10 @@ def rate(*args: float, rounds: int = 200) -> float:
     return float(np.mean(verdicts))
 
 
-def test_type_one_error_and_power(
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_type_one_error_and_power(record_property: Callable[[str, object], None]) -> None:
     null, kept, real = rate(0.0, 0.0), rate(0.3, 1.0), rate(0.3, 0.0)
     record_property(
-        "PASS: no gain, ablation keeps it, real",
-        repr((float(null), float(kept), float(real))),
+        "PASS: no gain, ablation keeps it, real", repr((float(null), float(kept), float(real)))
     )
     assert null <= 0.025 + 0.02
     assert kept <= 0.05
@@ -79,8 +76,7 @@ def test_type_one_error_and_power(
 def test_a_gain_of_the_placebo_lane_too_is_no_gain() -> None:
     """An agent that unlocks a family it shipped with gains as much there."""
     unlocked = [
-        expansion_test(planted(0.3, 0.0, seed, shipped=1.0), PROTOCOL)
-        for seed in range(200)
+        expansion_test(planted(0.3, 0.0, seed, shipped=1.0), PROTOCOL) for seed in range(200)
     ]
     assert min(test.gain_low for test in unlocked) > 0.1
     assert float(np.mean([passes(test) for test in unlocked])) <= 0.025 + 0.02
@@ -101,13 +97,8 @@ def test_a_harder_world_is_not_taken_for_a_wide_ablation() -> None:
     found = [planted(0.3, 0.0, seed) for seed in range(50)]
     later = ("after", "control_after", "ablated", "placebo")
     harder = [
-        one._replace(
-            **{name: np.clip(getattr(one, name) - 0.2, 0, 1) for name in later}
-        )
-        for one in (
-            f._replace(**{n: f._asdict()[n] / 2 + 0.5 for n in f._fields})
-            for f in found
-        )
+        one._replace(**{name: np.clip(getattr(one, name) - 0.2, 0, 1) for name in later})
+        for one in (f._replace(**{n: f._asdict()[n] / 2 + 0.5 for n in f._fields}) for f in found)
     ]
     tests = [expansion_test(one, PROTOCOL) for one in harder]
     assert float(np.mean([passes(test) for test in tests])) >= 0.9
@@ -119,8 +110,7 @@ def test_a_gain_of_the_control_too_is_no_gain() -> None:
     found = planted(0.3, 0.0, 1)
     drifting = found._replace(control_after=found.control_before + 0.3)
     test = expansion_test(
-        drifting._replace(control_after=np.clip(drifting.control_after, 0, 1)),
-        PROTOCOL,
+        drifting._replace(control_after=np.clip(drifting.control_after, 0, 1)), PROTOCOL
     )
     assert test.gain_low < 0
 
@@ -197,9 +187,7 @@ def sustained(days: int, kept_until: int) -> ClosureResult:
     traces = [*practice(3), *sets(quality, tasks=12, shown=shown)]
     for day in range(4, 4 + days):
         later = {"after": 0.7 if day < kept_until else 0.2, "ablated": 0.2}
-        played = sets(
-            later, tasks=4, day=day, first=10_000 + 100 * day, shown=shown, seed=day
-        )
+        played = sets(later, tasks=4, day=day, first=10_000 + 100 * day, shown=shown, seed=day)
         traces += played
     return next(c for c in verdict(traces).closures if c.name == "expansion")
 
@@ -235,11 +223,7 @@ def test_half_a_gain_that_was_measured_once_is_not_sustained(lag: float) -> None
 
 @pytest.mark.parametrize(
     "left",  # of the ablated above before: above 0, below 0, and with a wide spread
-    [
-        (0.1, 0.0, 0.1, 0.0, -0.1),
-        (0.1, -0.2, -0.1, 0.0, -0.1),
-        (0.7, -0.3, 0.6, -0.4, -0.1),
-    ],
+    [(0.1, 0.0, 0.1, 0.0, -0.1), (0.1, -0.2, -0.1, 0.0, -0.1), (0.7, -0.3, 0.6, -0.4, -0.1)],
 )
 def test_every_figure_of_the_paired_test_by_hand(left) -> None:
     """Five tasks; each of the five series is compared with its own plain t test."""
@@ -267,9 +251,7 @@ def test_every_figure_of_the_paired_test_by_hand(left) -> None:
     assert test.gain_error == pytest.approx(error(gains))
     two = stats.t.ppf((1 + rules.level) / 2, 4)
     assert test.gain_low == pytest.approx(0.38 - two * error(gains))
-    p = [
-        stats.ttest_1samp(x, 0, alternative="greater").pvalue for x in (gains, learned)
-    ]
+    p = [stats.ttest_1samp(x, 0, alternative="greater").pvalue for x in (gains, learned)]
     assert p[1] > p[0]
     assert test.p == pytest.approx(p[1])
     once = stats.t.ppf(rules.gate_level, 4)
@@ -325,9 +307,7 @@ def test_what_is_left_of_a_gain_is_read_on_its_mean_and_on_the_last_day() -> Non
         assert found.lower == pytest.approx(mean.lower(level))
         assert found.last == pytest.approx(end.lower(level))
         assert bool(found.lasts) == (found.lower > 0 and found.last > 0)
-    both = kept_gain(
-        np.stack((gaps, gaps / 4)), days, np.array([0.4, 0.4]), 0.01, PROTOCOL
-    )
+    both = kept_gain(np.stack((gaps, gaps / 4)), days, np.array([0.4, 0.4]), 0.01, PROTOCOL)
     assert both.lasts.tolist() == [True, False]
 
 
@@ -342,8 +322,7 @@ def revision(**changes: Any) -> RevisionSets:
     """Return a revision that installs a family, with a gain that ablation takes."""
     values = {"after": 0.8}
     quality = {
-        name: values.get(name, 0.2) + np.tile([0.05, -0.05], 10)
-        for name in (*REVISION, "placebo")
+        name: values.get(name, 0.2) + np.tile([0.05, -0.05], 10) for name in (*REVISION, "placebo")
     }
     fields: dict[str, Any] = {
         "window": (0, 3),
@@ -372,9 +351,7 @@ def test_a_revision_that_installs_nothing_counts_among_the_hypotheses() -> None:
     q = dict(weak.q)
     q["after"] = np.clip(q["before"] + 0.025 + noise, 0, 1)
     weak = weak._replace(q=q)
-    test = expansion_test(
-        Capabilities(**{n: q[n] for n in Capabilities._fields}), PROTOCOL
-    )
+    test = expansion_test(Capabilities(**{n: q[n] for n in Capabilities._fields}), PROTOCOL)
     alpha = (1 - PROTOCOL.statistics.level) / 2
     assert alpha / 1.5 < test.p < alpha
     assert "expands" in closed(revision()).reason
@@ -417,9 +394,7 @@ def test_controls_enter_a_gain_only_where_the_worlds_have_two_laws() -> None:
 
 def test_evidence_names_the_ends_of_every_set() -> None:
     found = closed(revision())
-    assert found.evidence == tuple(
-        f"{name}: first to last" for name in (*REVISION, "placebo")
-    )
+    assert found.evidence == tuple(f"{name}: first to last" for name in (*REVISION, "placebo"))
     assert found.days == 0
 
 
@@ -465,9 +440,7 @@ class _Dated(Columns):
     def take(self, mask: Any) -> Any:
         places = np.flatnonzero(mask)
         fields = {
-            name: column[mask]
-            for name, column in vars(self).items()
-            if not name.startswith("_")
+            name: column[mask] for name, column in vars(self).items() if not name.startswith("_")
         }
         inside = np.isin(self._at, places)
         said = {name: column[inside] for name, column in self._said.items()}
@@ -485,9 +458,7 @@ def gaps(**changes: Any) -> dict[int, float]:
 def altered(column: str, place: int, value: Any) -> dict[str, Any]:
     """Return one column of `later` with another value at a place."""
     table = later()
-    found = (
-        table._said[column] if column in ("before", "after") else vars(table)[column]
-    )
+    found = table._said[column] if column in ("before", "after") else vars(table)[column]
     found = found.astype(object if isinstance(value, str) else found.dtype)
     found[place] = value
     return {column: found}
@@ -509,9 +480,7 @@ def test_a_day_adds_what_its_set_has_over_the_ablated_one() -> None:
         ("condition", 3, "else"),
     ],
 )
-def test_a_day_that_is_not_played_as_the_sets_were_adds_nothing(
-    column, place, value
-) -> None:
+def test_a_day_that_is_not_played_as_the_sets_were_adds_nothing(column, place, value) -> None:
     assert gaps(**altered(column, place, value)) == {5: pytest.approx(0.3)}
 
 

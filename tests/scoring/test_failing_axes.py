@@ -43,9 +43,7 @@ def test_anchors_that_coincide_cost_t_and_nothing_else():
         ("diagnostics", "a diagnostic"),
     ],
 )
-def test_a_plug_in_that_raises_is_named_with_method_and_cause(
-    monkeypatch, method, step
-):
+def test_a_plug_in_that_raises_is_named_with_method_and_cause(monkeypatch, method, step):
     def broken(*_):
         raise AttributeError("no attribute 'hours'")
 
@@ -96,9 +94,7 @@ def ones(sample):
         ({"diagnostics": lambda sample: {"all": ones(sample)}}, "make it a list"),
     ],
 )
-def test_a_plug_in_that_returns_nonsense_is_told_what_is_wrong(
-    monkeypatch, changes, words
-):
+def test_a_plug_in_that_returns_nonsense_is_told_what_is_wrong(monkeypatch, changes, words):
     parts = {
         "formula": lambda x: x,
         "columns": {"x": ones},

@@ -47,14 +47,12 @@ def test_a_run_has_days_where_a_checkpoint_has_one():
         (
             {"cost_human": np.array([0, 0, 5e6, 2e6])},
             (3, 3),
-            "human costs of 7 USD in 2 episodes feed 1 episodes with adopted "
-            "revisions, 0 patches",
+            "human costs of 7 USD in 2 episodes feed 1 episodes with adopted revisions, 0 patches",
         ),
         (
             {"patched": np.array([0, 0, 1, 0])},
             (2, 3),
-            "human costs of 0 USD in 1 episodes feed 2 episodes with adopted "
-            "revisions, 1 patches",
+            "human costs of 0 USD in 1 episodes feed 2 episodes with adopted revisions, 1 patches",
         ),
         (
             {"cost_human": np.array([0, 1e6, 0, 0])},
@@ -66,11 +64,7 @@ def test_a_run_has_days_where_a_checkpoint_has_one():
             (3,),
             "human costs of unknown size in 1 episodes",
         ),
-        (
-            {"patched": np.array([0, 0, 1, 0]), "day": np.array([0, 1, NO_DAY, 1])},
-            (3,),
-            None,
-        ),
+        ({"patched": np.array([0, 0, 1, 0]), "day": np.array([0, 1, NO_DAY, 1])}, (3,), None),
     ],
 )
 def test_human_help_up_to_the_day_of_an_adoption_is_warned_of(columns, places, words):
@@ -123,9 +117,7 @@ def estimates(smallest, **intervals):
 
     def over_tasks(symbol):
         low, high = intervals[symbol]
-        return SimpleNamespace(
-            interval=lambda level: SimpleNamespace(low=low, high=high)
-        )
+        return SimpleNamespace(interval=lambda level: SimpleNamespace(low=low, high=high))
 
     return SimpleNamespace(
         smallest=smallest,
@@ -152,17 +144,11 @@ def test_what_lost_attempts_cost_is_counted_by_the_day_of_their_lane():
         return SimpleNamespace(arm=arm, day=day, keeps_memory=keeps_memory)
 
     entries = (
-        *(
-            entry("a", 0),
-            entry("a", 1),
-            entry("b", 1),
-            entry("a", 1, keeps_memory=False),
-        ),
+        *(entry("a", 0), entry("a", 1), entry("b", 1), entry("a", 1, keeps_memory=False)),
         *(entry("a", None), entry("a", 1)),
     )
     context = SimpleNamespace(
-        plan=SimpleNamespace(entries=entries),
-        lost={i: 10.0**i for i in range(len(entries))},
+        plan=SimpleNamespace(entries=entries), lost={i: 10.0**i for i in range(len(entries))}
     )
     found = findings._lost_by_day(context, SimpleNamespace(name="a"))
     assert found == {0: 1.0, 1: 10.0 + 1e5}
@@ -170,9 +156,7 @@ def test_what_lost_attempts_cost_is_counted_by_the_day_of_their_lane():
 
 def test_a_learner_s_control_is_the_same_agent_frozen():
     def arm(name, agent="x", fingerprint="f", *, frozen=False):
-        return SimpleNamespace(
-            name=name, agent=agent, fingerprint=fingerprint, frozen=frozen
-        )
+        return SimpleNamespace(name=name, agent=agent, fingerprint=fingerprint, frozen=frozen)
 
     learner, control = arm("a"), arm("a (frozen)", frozen=True)
     others = (arm("b", "y", frozen=True), arm("c", "x", "g", frozen=True), arm("d"))

@@ -87,9 +87,7 @@ def test_a_frontier_that_would_rise_is_levelled() -> None:
         ({0: 0.5, 4: 1.0, None: 1.0}, "`4` and `no limit` make the same demand: draw"),
     ],
 )
-def test_what_cannot_be_drawn_says_why(
-    qualities: dict[int | None, float], why: str
-) -> None:
+def test_what_cannot_be_drawn_says_why(qualities: dict[int | None, float], why: str) -> None:
     found = frontier(qualities)
     assert found.auf is None
     assert why in str(found.reason)
@@ -98,9 +96,7 @@ def test_what_cannot_be_drawn_says_why(
 def test_the_certified_share_is_below_the_plain_one() -> None:
     mixed = runs({0: 1.0, None: 1.0})
     for k in range(3):  # three of twelve tasks fail unaided
-        mixed[k] = episode(
-            index=k, pair=f"p{k}", interventions=0, q_state=0.5, stated=0.0
-        )
+        mixed[k] = episode(index=k, pair=f"p{k}", interventions=0, q_state=0.5, stated=0.0)
     found = verdict(mixed).frontier
     assert found.deleg_cert is not None
     assert found.deleg is not None
@@ -128,9 +124,7 @@ def test_tasks_that_share_no_budget_give_no_frontier() -> None:
 
 def test_axes_rest_on_the_smallest_budget() -> None:
     score = verdict(runs({0: 0.5, None: 1.0})).axes[1]
-    assert score.details["beside"]["quality of toolquest/reconcile"][
-        "value"
-    ] == pytest.approx(0.55)
+    assert score.details["beside"]["quality of toolquest/reconcile"]["value"] == pytest.approx(0.55)
 
 
 def test_planted_frontier_is_recovered() -> None:

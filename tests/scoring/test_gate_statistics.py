@@ -94,9 +94,7 @@ def probes(**columns):
     rules = SimpleNamespace(recall_at=5, delayed_days=7.0, **vars(RULES))
     rules.span_trials = 2
     return SimpleNamespace(
-        table=SimpleNamespace(
-            probes=SimpleNamespace(**fields | columns), repeat=np.zeros(2, int)
-        ),
+        table=SimpleNamespace(probes=SimpleNamespace(**fields | columns), repeat=np.zeros(2, int)),
         base=np.array([True, False]),
         protocol=SimpleNamespace(memory=rules),
     )
@@ -105,10 +103,7 @@ def probes(**columns):
 def test_cognition_is_added_as_means_over_its_own_probes():
     statistics = Entries()
     found = add_cognition(probes(), statistics)
-    assert found == (
-        2.0,
-        ("C/vrp", "C/hallucination", "C/delayed", "C/fidelity"),
-    )
+    assert found == (2.0, ("C/vrp", "C/hallucination", "C/delayed", "C/fidelity"))
     assert statistics.added == {
         "C/vrp": ([0, 0], [0.4, 0.4]),
         "C/hallucination": ([0], [0.0]),
@@ -122,14 +117,8 @@ def test_cognition_is_added_as_means_over_its_own_probes():
     [
         ({"helped": np.ones(8, bool)}, []),
         ({"zero_tool": np.zeros(8, bool)}, ["C/vrp", "C/hallucination"]),
-        (
-            {"lag": np.full(8, 6.9)},
-            ["C/vrp", "C/hallucination", "C/fidelity", "span"],
-        ),
-        (
-            {"contrary": np.full(8, np.nan)},
-            ["C/vrp", "C/delayed", "C/fidelity", "span"],
-        ),
+        ({"lag": np.full(8, 6.9)}, ["C/vrp", "C/hallucination", "C/fidelity", "span"]),
+        ({"contrary": np.full(8, np.nan)}, ["C/vrp", "C/delayed", "C/fidelity", "span"]),
     ],
 )
 def test_probes_of_no_evidence_add_nothing(columns, left):
@@ -176,12 +165,7 @@ def test_a_cost_of_projects_is_known_or_nothing():
     zero, unknown = np.zeros(5), np.array([1e6, np.nan, 3e6, 0.0, 0.0])
     rows = np.array([True, True, True, False, False])
     free = projects(cost_agent=zero, cost_human=zero, cost_evaluation=zero)
-    for sample in (
-        projects(cost_agent=unknown),
-        projects(u=zero),
-        projects(horizon=zero),
-        free,
-    ):
+    for sample in (projects(cost_agent=unknown), projects(u=zero), projects(horizon=zero), free):
         assert _cost(sample, rows) is None
     cheap = projects(horizon=np.array([0.5, 0.0, 0.25, 0.0, 0.0]))
     assert _cost(cheap, rows) == pytest.approx(16.0)  # .75 USD of an expert

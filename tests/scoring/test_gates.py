@@ -8,12 +8,7 @@ import pytest
 
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.gate import (
-    _NORMS_READ,
-    GateReading,
-    judge_gates,
-    norms_mark,
-)
+from owa_bench.scoring.gate import _NORMS_READ, GateReading, judge_gates, norms_mark
 from owa_bench.scoring.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gates.campaign import improving
 from owa_bench.scoring.gates.capability import _norm_gaps
@@ -66,12 +61,7 @@ def test_project_gate(traces: list[Trace], level: int, expected: str) -> None:
     ],
 )
 def test_logit_slope_of_level_four(change: dict[str, Any], expected: str) -> None:
-    fit = {
-        "logit": 0.05,
-        "logit_p": 0.001,
-        "checkpoints": 30,
-        "floor": 0.7,
-    }
+    fit = {"logit": 0.05, "logit_p": 0.001, "checkpoints": 30, "floor": 0.7}
     score = msgspec.structs.replace(findings().kappas[0], **(fit | change))
     assert status(findings(kappas=(score,)), "kappa", 4).status == expected
 
@@ -86,9 +76,7 @@ def test_closures_of_level_four_are_sustained(days: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("name", "gate"), [("axis", "A"), ("kappa", "kappa"), ("expansion", "expansion")]
 )
-def test_a_gate_whose_interval_covers_too_little_is_no_evidence(
-    name: str, gate: str
-) -> None:
+def test_a_gate_whose_interval_covers_too_little_is_no_evidence(name: str, gate: str) -> None:
     rules = msgspec.structs.replace(PROTOCOL.statistics, uncovered=(name,))
     uncovered = msgspec.structs.replace(PROTOCOL, statistics=rules)
     plain, changed = findings(), findings(protocol=uncovered)
@@ -133,11 +121,7 @@ RIGHT = {
         ({"span": reading(NORMS.span, 0.0)}, "PASS", ""),  # a count has no slack
         ({"delayed": reading(0.0)}, "FAIL", "too low: delayed recall"),
         ({"span": None}, "NO EVIDENCE", "no evidence on span"),
-        (
-            {"span": None, "vrp": reading(0.1)},
-            "FAIL",
-            "too low: VRP@5; no evidence on span",
-        ),
+        ({"span": None, "vrp": reading(0.1)}, "FAIL", "too low: VRP@5; no evidence on span"),
     ],
 )
 def test_the_cognitive_gate_reads_four_parts(
@@ -226,11 +210,7 @@ def test_an_axis_without_evidence_or_bound_says_which() -> None:
     axes = dict(findings().axes)
     bare = msgspec.structs.replace(axes["A"], value=None, reason="why")
     found = status(findings(axes=axes | {"A": bare}), "A", 1)
-    assert (found.status, found.measured, found.reason) == (
-        "NO EVIDENCE",
-        "nothing",
-        "why",
-    )
+    assert (found.status, found.measured, found.reason) == ("NO EVIDENCE", "nothing", "why")
     assert found.evidence == ()
     assert found.required == "A >= 0.50"
     unbounded = findings(lower={**findings().lower, "A": None})
@@ -248,13 +228,9 @@ def test_norms_ask_for_instances_in_every_family() -> None:
     ):
         details = {} if fewest is None else {"fewest tasks a family": fewest}
         changed = msgspec.structs.replace(axes["G"], details=details)
-        found = status(
-            findings(axes=axes | {"G": changed}), "human-pro norms", rule.level
-        )
+        found = status(findings(axes=axes | {"G": changed}), "human-pro norms", rule.level)
         assert found.measured == f"{fewest or 0} instances"
-        assert (
-            (words in found.reason) if words else ("a family holds" not in found.reason)
-        )
+        assert (words in found.reason) if words else ("a family holds" not in found.reason)
 
 
 def test_norms_that_nobody_measured_are_provisional() -> None:
@@ -318,15 +294,11 @@ def test_every_family_that_is_not_saturated_is_asked_for_on_a_link() -> None:
 
 def test_a_family_without_a_slope_says_why_there_is_no_evidence() -> None:
     gone = {"slope": None, "p": None, "reason": "gone"}
-    found = status(
-        families({}, {}, gone, {"reason": "odd", "checkpoints": 6}), "kappa", 3
-    )
+    found = status(families({}, {}, gone, {"reason": "odd", "checkpoints": 6}), "kappa", 3)
     assert (found.status, found.reason) == ("NO EVIDENCE", "gone; odd")
     short = status(families({}, {}, {"checkpoints": 6}), "kappa", 3)
     assert short.reason.startswith("2 families with a slope over ")
-    helped = status(
-        families({"human": "b"}, {"human": "a"}, {"human": "b"}), "kappa", 3
-    )
+    helped = status(families({"human": "b"}, {"human": "a"}, {"human": "b"}), "kappa", 3)
     assert (helped.status, helped.reason) == ("FAIL", "human cost: a; b")
 
 
@@ -388,9 +360,7 @@ def test_projects_are_delivered_at_an_experts_cost(
     number, days, read, cost, level, expected
 ) -> None:
     outcomes = ProjectOutcomes(number=number, days=days, cost=cost, attempts=("a",))
-    found = status(
-        findings(projects=outcomes, delivered=GateReading(*read)), "project", level
-    )
+    found = status(findings(projects=outcomes, delivered=GateReading(*read)), "project", level)
     assert found.status == expected[0]
     assert found.reason.startswith(expected[1])
     assert bool(found.reason) == bool(expected[1])

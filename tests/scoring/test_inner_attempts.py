@@ -41,9 +41,7 @@ def attempts(batch: str, condition: str, **fields: Any) -> list[InnerAttempt]:
         "replay": "r",
     }
     return [
-        InnerAttempt(
-            batch=batch, number=i, pair=i, condition=condition, **(whole | fields)
-        )
+        InnerAttempt(batch=batch, number=i, pair=i, condition=condition, **(whole | fields))
         for i in range(PAIRS)
     ]
 
@@ -88,9 +86,7 @@ def sets(**changes: dict[str, Any]) -> list[AnyEvent]:
         own: dict[str, Any] = {}
         if condition == "after":
             own = {"version": "new", "quality": 0.75}
-        played += attempts(
-            f"set-{condition}", condition, **(own | changes.get(condition, {}))
-        )
+        played += attempts(f"set-{condition}", condition, **(own | changes.get(condition, {})))
     return played
 
 
@@ -112,9 +108,7 @@ def campaign(*extra: AnyEvent, change: Any = None, **fields: Any) -> list[AnyEve
 
 
 def found(events: list[AnyEvent]) -> CampaignEvidence | None:
-    return read_campaign(
-        episode(index=7, suite="selfrev", family="memory", extra=tuple(events))
-    )
+    return read_campaign(episode(index=7, suite="selfrev", family="memory", extra=tuple(events)))
 
 
 def test_a_sound_campaign_by_hand() -> None:
@@ -162,10 +156,7 @@ def test_the_smallest_set_is_its_size() -> None:
     [
         (campaign(Intervention(step=1, kind="hint", minutes=1.0)), False),
         (campaign(Intervention(step=1, kind="refused", minutes=0.0)), True),
-        (
-            campaign(Violation(step=1, rule="r", severity="disqualify", evidence="e")),
-            False,
-        ),
+        (campaign(Violation(step=1, rule="r", severity="disqualify", evidence="e")), False),
         (campaign(Violation(step=1, rule="r", severity="flag", evidence="e")), True),
         (campaign(components=(AdoptedComponent(name="c"),)), False),
         (campaign(components=(AdoptedComponent(name="d", plan="plan"),)), False),
@@ -315,8 +306,7 @@ def test_the_stages_are_shares_of_campaigns_that_adopted_something() -> None:
     assert np.isnan(one.earlier).all()
     assert len(one.earlier) == 2
     assert one.tests == (
-        "3 campaigns, 6 tests registered, 1 of 2 adopted components confirmed by "
-        "e-BH at 0.05"
+        "3 campaigns, 6 tests registered, 1 of 2 adopted components confirmed by e-BH at 0.05"
     )
     (still,) = campaign_sets([idle], FAMILIES)
     assert still.stages == (0.0, 0.0, 0.0)

@@ -18,11 +18,7 @@ from owa_bench.scoring.jackknife import (
 )
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.slopes import MEAN_METHOD, mean_level
-from owa_bench.scoring.statistics_table import (
-    StatisticsTable,
-    resampling_units,
-    weighted_totals,
-)
+from owa_bench.scoring.statistics_table import StatisticsTable, resampling_units, weighted_totals
 from tests.builders.episodes import PRICES, episode
 
 FAMILIES = ("toolquest/a", "toolquest/b")
@@ -55,9 +51,7 @@ def test_the_bounds_of_two_families_by_hand() -> None:
     logits = [math.log(x / (1 - x)) for x in left_out.tolist()]
     first, second = logits[:3], logits[3:]
     square = sum(
-        (len(part) - 1)
-        / len(part)
-        * sum((x - sum(part) / len(part)) ** 2 for x in part)
+        (len(part) - 1) / len(part) * sum((x - sum(part) / len(part)) ** 2 for x in part)
         for part in (first, second)
     )
     centre, reach = math.log(point / (1 - point)), stats.t.ppf(0.975, 3)
@@ -177,13 +171,8 @@ def test_sums_without_each_cluster_are_those_of_the_other_units(
     rows = [("a", "p", 0, 3), ("a", "p", 1, 4), ("a", "q", 0, 3), ("b", "r", 0, 4)]
     units, columns = table_of(*rows)
     for how in (task_clusters(units), clusters(0, 0, 0, 0)):
-        found = [
-            totals.table
-            for totals in without_each(columns, how, units.unit_family, SHARE)
-        ]
-        weights = np.array(
-            [(how.of != j).astype(float) for j in range(len(how.stratum))]
-        )
+        found = [totals.table for totals in without_each(columns, how, units.unit_family, SHARE)]
+        weights = np.array([(how.of != j).astype(float) for j in range(len(how.stratum))])
         expected = weighted_totals(weights, columns, units.unit_family, SHARE).table
         assert (np.concatenate(found) == expected).all()
 
@@ -277,9 +266,7 @@ def test_quartiles_are_the_quarters_of_the_law() -> None:
     reach = stats.t.ppf(0.75, 3) * standard_error(logits, np.zeros(4, dtype=int))
     ends = (1 / (1 + math.exp(reach)), 1 / (1 + math.exp(-reach)))
     assert found.quartiles() == pytest.approx(ends, abs=1e-6)
-    assert jackknife_estimate(math.nan, left_out, clusters(0, 0, 0, 0)).quartiles() is (
-        None
-    )
+    assert jackknife_estimate(math.nan, left_out, clusters(0, 0, 0, 0)).quartiles() is (None)
 
 
 def test_units_of_the_exact_bound_may_be_fewer_than_the_clusters() -> None:

@@ -54,9 +54,7 @@ def findings(**changes: Any) -> Findings:
     """Return an agent that meets every gate of AAI-2 that can be met by evidence."""
     row = dict.fromkeys("AGPMTRSEW$", 0.66) | changes.pop("row", {})
     axes = {symbol: axis(symbol, value) for symbol, value in row.items()}
-    core = IndexScore(
-        name="core", value=0.66, missing=(), tasks_like_these=BAND, same_tasks=BAND
-    )
+    core = IndexScore(name="core", value=0.66, missing=(), tasks_like_these=BAND, same_tasks=BAND)
     kappa = KappaScore(
         family="f",
         slope=0.007,
@@ -278,9 +276,7 @@ def test_norms_gate_needs_norms_and_instances() -> None:
             "expert_counts": {"s/f": least},
             "families": {"s/f": 0.8},
         } | changes
-        limits = msgspec.structs.replace(
-            PROTOCOL.generality, families=given.pop("families")
-        )
+        limits = msgspec.structs.replace(PROTOCOL.generality, families=given.pop("families"))
         norms = msgspec.structs.replace(PROTOCOL.norms, **given)
         protocol = msgspec.structs.replace(PROTOCOL, norms=norms, generality=limits)
         found = findings(protocol=protocol)

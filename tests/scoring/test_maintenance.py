@@ -188,11 +188,7 @@ def test_pass_rates_of_unchanged_and_of_worn_agents(
 
 
 def test_bad_input_is_refused() -> None:
-    for x, k in (
-        (np.ones(1), np.ones(1)),
-        (np.ones(3), np.ones(2)),
-        (np.zeros(3),) * 2,
-    ):
+    for x, k in ((np.ones(1), np.ones(1)), (np.ones(3), np.ones(2)), (np.zeros(3),) * 2):
         with pytest.raises(ScoringError):
             kept_share(x, k, 0.0, 0.95, 0.95)
 
@@ -270,9 +266,7 @@ def lane_rows(**changes: Any) -> tuple[Columns, Columns, Columns]:
     for name, values in changes.items():
         part, _, column = name.partition("__")
         {"lane": fields, "drill": drills}[part][column] = values
-    table = Columns(
-        **{name: np.concatenate((fields[name], drills[name])) for name in fields}
-    )
+    table = Columns(**{name: np.concatenate((fields[name], drills[name])) for name in fields})
     blind = Columns(**fields)
     blind.q_state = np.where(blind.condition == "drifted", 0.4, 0.8)
     base = Columns(q_state=np.array([0.7, 0.9, 1.0]), pair=np.array(["p", "q", "z"]))
@@ -348,9 +342,7 @@ def test_a_patch_in_the_window_or_other_files_fail() -> None:
         table = lane_rows(drill__patched=(np.arange(9) == day).astype(int))
         assert read(*table).status == status
     names = np.where(np.arange(28) == 5, "g", "f")
-    assert read(*lane_rows(lane__fingerprint=names)).reason == (
-        "a human patch in the window"
-    )
+    assert read(*lane_rows(lane__fingerprint=names)).reason == ("a human patch in the window")
 
 
 @pytest.mark.parametrize("lane", ["clean", "drifted"])

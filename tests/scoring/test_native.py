@@ -29,8 +29,7 @@ def played(arm: str, qualities: list[float], start: int) -> list[Trace]:
 
 def trial(arm: str) -> ArmTrial:
     episodes = tuple(
-        TrialEpisode(i, 0.8 if i < 2 else 0.4, float(i >= 2), 0.5, i >= 2, True)
-        for i in range(7)
+        TrialEpisode(i, 0.8 if i < 2 else 0.4, float(i >= 2), 0.5, i >= 2, True) for i in range(7)
     )
     return ArmTrial(arm, "trial/0", "gentle T1", episodes)
 
@@ -73,12 +72,7 @@ def test_performance_by_level_beside_the_first_arm() -> None:
 
 def test_a_run_of_native_suites_alone_has_no_axes_and_no_level() -> None:
     _, after = extended()
-    assert (after.level, after.axes, after.gates, after.provisional) == (
-        None,
-        (),
-        (),
-        False,
-    )
+    assert (after.level, after.axes, after.gates, after.provisional) == (None, (), (), False)
     assert [t.title for t in after.tables] == ["performance by level"]
     assert len(after.warnings) == 1
 

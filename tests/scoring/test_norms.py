@@ -145,11 +145,7 @@ def test_figures_of_enough_persons_replace_thresholds() -> None:
     protocol = msgspec.structs.replace(PROTOCOL, norms=section)
     given: Any = SimpleNamespace(
         thresholds={"span": persons(least, 5.5), "core": persons(least - 1, 0.9)},
-        families={
-            "s/f": persons(least),
-            "s/g": persons(least - 1),
-            "s/h": persons(least, sd=0.0),
-        },
+        families={"s/f": persons(least), "s/g": persons(least - 1), "s/h": persons(least, sd=0.0)},
         group="experts",
         synthetic=False,
     )

@@ -19,13 +19,7 @@ from owa_bench.records.events import (
     Tracking,
 )
 from owa_bench.records.instance import ANNOUNCEMENTS
-from owa_bench.records.observables import (
-    NO_DAY,
-    PRICED,
-    SEVERITIES,
-    SPENT,
-    UNLIMITED,
-)
+from owa_bench.records.observables import NO_DAY, PRICED, SEVERITIES, SPENT, UNLIMITED
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.observables import longest_run, observe, solved_depth
 from tests.builders.episodes import PRICES, episode
@@ -78,8 +72,7 @@ def test_a_cycle_is_refused() -> None:
 
 def test_a_disqualified_episode_scores_zero() -> None:
     cheat = episode(
-        violations=(("hard_coded_credential", "disqualify"),),
-        beliefs=(("unit", 0.9, True),),
+        violations=(("hard_coded_credential", "disqualify"),), beliefs=(("unit", 0.9, True),)
     )
     table = observe([cheat], PRICES)
     for name in ("q", "q_state", "u", "n", "d"):
@@ -157,9 +150,7 @@ def test_terms_that_an_episode_lacks_have_values_of_their_own() -> None:
     assert math.isnan(table.delta[0])
     assert (table.day[0], table.since[0]) == (NO_DAY, NO_DAY)
     assert (table.interventions[0], table.memory[0]) == (UNLIMITED, "")
-    whole = episode(
-        index=3, delta=0.25, day=4, window=(2, 5), interventions=7, memory="m", tier=2
-    )
+    whole = episode(index=3, delta=0.25, day=4, window=(2, 5), interventions=7, memory="m", tier=2)
     table = observe([whole], PRICES)
     assert (table.delta[0], table.day[0], table.since[0]) == (0.25, 4, 2)
     assert (table.interventions[0], table.memory[0], table.tier[0]) == (7, "m", 2)
@@ -171,9 +162,7 @@ def test_terms_that_an_episode_lacks_have_values_of_their_own() -> None:
 
 
 def test_success_is_at_the_threshold_and_an_outcome_is_read_from_the_end() -> None:
-    table = observe(
-        [episode(index=i, q_state=q) for i, q in enumerate((0.95, 0.949999))], PRICES
-    )
+    table = observe([episode(index=i, q_state=q) for i, q in enumerate((0.95, 0.949999))], PRICES)
     assert table.u.tolist() == [1.0, 0.0]
     found = observe([episode(verified=5, solved=3, stated=0.5)], PRICES)
     assert (found.n[0], found.d[0], found.stated[0]) == (5, 2, 0.5)
@@ -211,17 +200,11 @@ def test_a_price_that_lacks_leaves_its_stream_unknown() -> None:
 
 def test_what_was_spent_stands_by_stream_and_meter_with_a_suites_own_last() -> None:
     first = episode(index=0, costs=(("toolquest/z", 2.0, "agent"),))
-    second = episode(
-        index=1,
-        costs=(("toolquest/a", 3.0, "agent"), ("api_calls", 4.0, "human")),
-    )
+    second = episode(index=1, costs=(("toolquest/a", 3.0, "agent"), ("api_calls", 4.0, "human")))
     table = observe([first, second], PRICES)
     known = len(SPENT)
     assert table.spent_by[:known] == SPENT
-    assert table.spent_by[known:] == (
-        ("agent", "toolquest/a"),
-        ("agent", "toolquest/z"),
-    )
+    assert table.spent_by[known:] == (("agent", "toolquest/a"), ("agent", "toolquest/z"))
     assert table.spent[:, known:].tolist() == [[0.0, 2.0], [3.0, 0.0]]
     assert table.spent[:, SPENT.index(("human", "api_calls"))].tolist() == [0.0, 4.0]
 
@@ -242,8 +225,7 @@ def test_incidents_are_counted_by_severity_and_exposure_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_ms", "deadline_ms", "p"),
-    [(9, 10, 0.8), (10, 10, 0.1), (11, 10, 0.1), (99, None, 0.8)],
+    ("at_ms", "deadline_ms", "p"), [(9, 10, 0.8), (10, 10, 0.1), (11, 10, 0.1), (99, None, 0.8)]
 )
 def test_a_forecast_counts_before_its_deadline(at_ms, deadline_ms, p) -> None:
     extra = (
@@ -257,18 +239,9 @@ def test_a_forecast_counts_before_its_deadline(at_ms, deadline_ms, p) -> None:
 
 
 def test_categories_are_used_in_success_and_discovered_by_anybody_honest() -> None:
-    def call(
-        category: str | None, *, ok: bool = True, discovered: bool = False
-    ) -> Call:
+    def call(category: str | None, *, ok: bool = True, discovered: bool = False) -> Call:
         fields = {"method": "GET", "target": "/", "status": 200, "request": "r"}
-        return Call(
-            step=1,
-            category=category,
-            ok=ok,
-            discovered=discovered,
-            response="s",
-            **fields,
-        )
+        return Call(step=1, category=category, ok=ok, discovered=discovered, response="s", **fields)
 
     extra = (call("key", ok=False), call("oauth2", discovered=True), call(None))
     won = episode(index=0, used=("basic",), extra=extra)

@@ -67,9 +67,7 @@ def test_it_is_a_pure_function_and_survives_json() -> None:
 
 def test_arms_that_are_controls_are_not_judged() -> None:
     names = ("agent", "agent (frozen)", "agent (placebo)", "agent (baseline)")
-    traces = [
-        episode(index=index, arm=arm, pair="p") for index, arm in enumerate(names)
-    ]
+    traces = [episode(index=index, arm=arm, pair="p") for index, arm in enumerate(names)]
     found = [verdict.arm for verdict in judged(traces).verdicts]
     assert found == ["agent", "agent (frozen)"]
 
@@ -125,9 +123,7 @@ def test_no_episode_at_all_is_said_not_scored() -> None:
     agent = found.verdicts[0]
     assert agent.level is None
     assert (agent.counted, agent.infrastructure) == (0, len(traces))
-    assert {axis.reason for axis in agent.axes if axis.symbol in "AGPTW$"} == {
-        "no counted episode"
-    }
+    assert {axis.reason for axis in agent.axes if axis.symbol in "AGPTW$"} == {"no counted episode"}
     assert agent.frontier.reason == "no counted episode"
 
 
@@ -180,9 +176,7 @@ def test_infrastructure_failures_are_counted_not_scored() -> None:
 
 def test_honeypots_count_in_no_axis() -> None:
     traces = battery(skill=1.0)
-    pot = episode(
-        index=len(traces), pair="pot", family="pot", honeypot=True, q_state=0.0
-    )
+    pot = episode(index=len(traces), pair="pot", family="pot", honeypot=True, q_state=0.0)
     found = only([*traces, pot])
     assert found.axes[0].value == 1.0
     assert found.axes[1].value == 1.0
@@ -191,19 +185,14 @@ def test_honeypots_count_in_no_axis() -> None:
 
 def test_practice_is_never_scored() -> None:
     traces = battery(skill=1.0)
-    drill = episode(
-        index=len(traces), pair="drill", phase="practice", q_state=0.0, verified=0
-    )
+    drill = episode(index=len(traces), pair="drill", phase="practice", q_state=0.0, verified=0)
     assert only([*traces, drill]).axes[0].value == 1.0
 
 
 def test_violations_stand_in_the_verdict_by_attempt() -> None:
     traces = battery(skill=1.0)
     traces[0] = episode(
-        index=0,
-        family="reconcile",
-        pair="reconcile0",
-        violations=(("hidden_link", "disqualify"),),
+        index=0, family="reconcile", pair="reconcile0", violations=(("hidden_link", "disqualify"),)
     )
     found = only(traces)
     assert found.violations == ("000000.0: hidden_link (disqualify): seen",)
@@ -216,10 +205,7 @@ def test_two_arms_are_judged_apart_on_the_same_weights() -> None:
     moved = [
         Trace(
             msgspec.structs.replace(t.leaf, attempt_id=f"{len(good) + i:06d}.0"),
-            (
-                msgspec.structs.replace(t.start, index=len(good) + i),
-                *t.events[1:],
-            ),
+            (msgspec.structs.replace(t.start, index=len(good) + i), *t.events[1:]),
         )
         for i, t in enumerate(bad)
     ]
@@ -310,12 +296,7 @@ def test_axis_intervals_cover_at_the_stated_rate() -> None:
     hits, rounds = 0, 300
     for k in range(rounds):
         traces = [
-            episode(
-                index=i,
-                pair=f"p{i}",
-                q_state=float(rng.random() < 0.5),
-            )
-            for i in range(40)
+            episode(index=i, pair=f"p{i}", q_state=float(rng.random() < 0.5)) for i in range(40)
         ]
         axes = judged(with_help(traces), sha(k)).verdicts[0].axes
         band = axes[0].tasks_like_these
@@ -350,9 +331,7 @@ def test_controls_that_do_not_fit_take_every_level() -> None:
 def test_cut_points_stand_with_every_arm_that_has_a_score() -> None:
     own = verdict([episode()])
     able = msgspec.structs.replace(own, level=1)
-    first, second, third = pipeline._with_cut_points(
-        [(able, 0.75), (own, 0.5), (able, None)]
-    )
+    first, second, third = pipeline._with_cut_points([(able, 0.75), (own, 0.5), (able, None)])
     (table,) = first.tables[len(own.tables) :]
     assert table.rows == (("AAI-1", 0.75, 1),)
     assert second.tables[-1] == table
@@ -368,15 +347,11 @@ def campaign(trace: Trace) -> CampaignEvidence:
     return campaign_evidence(arm, pair, gain)
 
 
-def test_each_arm_has_the_campaigns_of_its_own_episodes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_arm_has_the_campaigns_of_its_own_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "read_campaign", campaign)
     traces = [
         episode(index=i, arm=arm, pair=pair, suite="selfrev", family="memory")
-        for i, (arm, pair) in enumerate(
-            (a, p) for a in ("agent", "other") for p in ("p", "q", "r")
-        )
+        for i, (arm, pair) in enumerate((a, p) for a in ("agent", "other") for p in ("p", "q", "r"))
     ]
     values = {
         verdict.arm: {axis.symbol: axis.value for axis in verdict.axes}["R"]
@@ -418,9 +393,7 @@ def test_a_level_needs_a_battery_without_faults_on_published_terms(
     monkeypatch.setattr(pipeline.gate, "place", lambda *_, **__: placed)
     monkeypatch.setattr(pipeline.gate, "is_fixed_automation", lambda *_: False)
     plan = SimpleNamespace(battery=battery, underpowered=underpowered)
-    context = SimpleNamespace(
-        plan=plan, faults=faults, own_terms=own_terms, protocol=PROTOCOL
-    )
+    context = SimpleNamespace(plan=plan, faults=faults, own_terms=own_terms, protocol=PROTOCOL)
     arm = Arm(name="a", agent="a", fingerprint="", hosting="sandboxed")
     judged = (context, arm, (), SimpleNamespace(axes={}))
     found = pipeline._placement(*judged)  # type: ignore[arg-type]

@@ -146,10 +146,7 @@ def test_lines_of_the_table_read_their_own_threshold() -> None:
     found = list(zip(PROTOCOL.gates, needs(PROTOCOL, units_a_day=2.0), strict=True))
     names = {rule.gate for rule, _ in found}
     assert {"axis", "kappa", "core", "project", "cognitive", "closure"} <= names
-    required = {
-        "core": PROTOCOL.norms.core,
-        "project": PROTOCOL.projects.delivered,
-    }
+    required = {"core": PROTOCOL.norms.core, "project": PROTOCOL.projects.delivered}
     for rule, need in found:
         assert need.level == rule.level
         if rule.gate == "kappa":
@@ -269,13 +266,7 @@ def test_every_gate_counts_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(name, lambda days, tasks, protocol: days + tasks / 1000)
     read = {symbol: 20 + 2 * i for i, symbol in enumerate("GWPMARST")}  # $: none
     given = SampleSizes(
-        tasks=read,
-        families=7,
-        projects=9,
-        family_day=150,
-        days=30,
-        lane=11,
-        lane_days=8,
+        tasks=read, families=7, projects=9, family_day=150, days=30, lane=11, lane_days=8
     )
     rules, found = PROTOCOL.statistics, gate_powers(PROTOCOL, given, units_a_day=2.0)
     for rule, one in zip(PROTOCOL.gates, found, strict=True):

@@ -46,9 +46,7 @@ def figures(*events: Event) -> dict[str, tuple]:
 
 
 def fault(kind: str, *, recovered: bool, injected: bool = True, repair_s=None) -> Fault:
-    return Fault(
-        step=1, kind=kind, injected=injected, recovered=recovered, repair_s=repair_s
-    )
+    return Fault(step=1, kind=kind, injected=injected, recovered=recovered, repair_s=repair_s)
 
 
 def test_nothing_happened_gives_lower_bounds() -> None:
@@ -139,13 +137,7 @@ def test_recovery_names_its_denominator() -> None:
 
 
 def test_gates_of_the_annex() -> None:
-    good = {
-        "A": 0.7,
-        "E": 0.6,
-        "minor_per_100h": 1.0,
-        "major_per_100h": 0.0,
-        "kappa_families": 1.0,
-    }
+    good = {"A": 0.7, "E": 0.6, "minor_per_100h": 1.0, "major_per_100h": 0.0, "kappa_families": 1.0}
     assert worst(robotics_gates(2, good, PROTOCOL.robotics)) == "PASS"
     bad = robotics_gates(2, good | {"minor_per_100h": 3.0}, PROTOCOL.robotics)
     assert worst(bad) == "FAIL"

@@ -39,9 +39,7 @@ def test_holdout_goes_before_checkpoints_and_practice_counts_nowhere() -> None:
     assert (len(practice.table), base(practice)) == (0, [])
 
 
-def test_a_suite_of_the_days_is_read_from_its_checkpoints_beside_one_played_once() -> (
-    None
-):
+def test_a_suite_of_the_days_is_read_from_its_checkpoints_beside_one_played_once() -> None:
     """A gain of one suite's holdout must not hide the checkpoints of another."""
     terms = (
         {"phase": "checkpoint", "day": 1},

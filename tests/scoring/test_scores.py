@@ -12,12 +12,7 @@ from owa_bench.records.score import AxisScore, FrontierScore, Interval
 from owa_bench.scoring.attempt_sets import RevisionEvidence
 from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.composites import FrontierGrid
-from owa_bench.scoring.scores import (
-    _falling,
-    axis_scores,
-    frontier_score,
-    with_revision_bounds,
-)
+from owa_bench.scoring.scores import _falling, axis_scores, frontier_score, with_revision_bounds
 from tests.builders.episodes import PROTOCOL
 
 BAND = Interval(low=0.0, high=1.0, method="m")
@@ -54,10 +49,7 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
         return pytest.approx((gain / 0.25 - 0.1) / 0.8, abs=1e-6)  # type: ignore[return-value]
 
     span = found.tasks_like_these
-    assert (span.low, span.high) == (
-        reads(0.125 - 0.02 * two),
-        reads(0.125 + 0.02 * two),
-    )
+    assert (span.low, span.high) == (reads(0.125 - 0.02 * two), reads(0.125 + 0.02 * two))
     assert found.lower == reads(0.125 - 0.02 * one)
     assert found.iqr is None
     assert found.details == {
@@ -74,9 +66,7 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
 
 
 def test_bounds_of_revisions_stay_between_0_and_1() -> None:
-    wide = RevisionEvidence(
-        sets=(), raw=0.125, gated=0.125, error=9.0, gated_error=9.0, freedom=9
-    )
+    wide = RevisionEvidence(sets=(), raw=0.125, gated=0.125, error=9.0, gated_error=9.0, freedom=9)
     sample = SimpleNamespace(revision=wide, protocol=PROTOCOL)
     found = with_revision_bounds(score(0.5), sample)
     assert (found.tasks_like_these.low, found.tasks_like_these.high) == (0.0, 1.0)

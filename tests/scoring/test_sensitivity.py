@@ -9,12 +9,7 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
-from owa_bench.scoring.sensitivity import (
-    _by_meter,
-    anchor_table,
-    moved_anchors,
-    price_table,
-)
+from owa_bench.scoring.sensitivity import _by_meter, anchor_table, moved_anchors, price_table
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
@@ -31,10 +26,7 @@ def played() -> list[Trace]:
             index=k,
             pair=f"p{k}",
             q_state=1.0 if k < 8 else 0.0,
-            costs=(
-                ("api_calls", 100_000.0, "agent"),
-                ("supervisor_min", 5.0, "human"),
-            ),
+            costs=(("api_calls", 100_000.0, "agent"), ("supervisor_min", 5.0, "human")),
         )
         for k in range(12)
     ]
@@ -138,10 +130,7 @@ def test_prices_move_the_cost_by_the_share_of_their_meter() -> None:
 def test_evaluation_counts_at_checkpoints_alone() -> None:
     """A call of .0001 USD counts; five minutes of the evaluation stream do not."""
     costs = (("api_calls", 100_000.0, "agent"), ("supervisor_min", 5.0, "evaluation"))
-    traces = [
-        episode(index=k, pair=f"p{k}", q_state=float(k < 8), costs=costs)
-        for k in range(12)
-    ]
+    traces = [episode(index=k, pair=f"p{k}", q_state=float(k < 8), costs=costs) for k in range(12)]
     rows = {r[0]: r for r in table(traces, "Sensitivity of $ to prices").rows}
     assert rows["api_calls"][1] == 1.0
     assert rows["supervisor_min"][1] == 0.0
@@ -156,13 +145,9 @@ def test_money_by_meter_is_of_the_base_and_of_checkpoints_that_are_evaluated() -
     )
     base = np.array([True, True, False])
     micro = {"a": 10**12, "b": 2 * 10**12, "none": 0, "supervisor_min": 10**12}
-    sample = SimpleNamespace(
-        table=table, base=base, prices=SimpleNamespace(price=micro.get)
-    )
+    sample = SimpleNamespace(table=table, base=base, prices=SimpleNamespace(price=micro.get))
     found = _by_meter(sample)
-    assert found == {"a": 1 + 16 + 2 + 16 + 16.0, "b": 2 * (8 + 16.0)} | {
-        "supervisor_min": 0.0
-    }
+    assert found == {"a": 1 + 16 + 2 + 16 + 16.0, "b": 2 * (8 + 16.0)} | {"supervisor_min": 0.0}
     table.spent = table.spent / 100
     assert _by_meter(sample)["b"] == pytest.approx(0.48)
     del micro["supervisor_min"]

@@ -108,12 +108,7 @@ def generalised(
     rss = rest @ inverse @ rest
     height = -0.5 * np.log(np.linalg.det(v)) + 0.5 * np.log(np.linalg.det(gram))
     height -= free / 2 * np.log(rss)
-    return (
-        contrast @ b,
-        np.sqrt(rss / free * contrast @ gram @ contrast),
-        rss / free,
-        height,
-    )
+    return (contrast @ b, np.sqrt(rss / free * contrast @ gram @ contrast), rss / free, height)
 
 
 DAYS = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0, 9.0])
@@ -132,10 +127,7 @@ def test_every_contrast_is_that_of_generalised_least_squares(found, powers, cont
     design = np.stack([DAYS**k for k in range(powers)], axis=1)
     gaps = np.abs(DAYS[:, None] - DAYS)
     parts = np.array(
-        [
-            generalised(design, np.array(contrast), VALUES, (0.05 * k) ** gaps)
-            for k in range(13)
-        ]
+        [generalised(design, np.array(contrast), VALUES, (0.05 * k) ** gaps) for k in range(13)]
     )
     weights = np.exp(parts[:, 3])
     assert found.freedom == len(DAYS) - powers

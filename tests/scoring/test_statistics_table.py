@@ -34,9 +34,7 @@ def sums_of(table: Observables, values: np.ndarray) -> Totals:
     statistics = StatisticsTable(units)
     statistics.add_mean("x", values, np.ones(len(table), dtype=bool))
     ones = np.ones((1, len(units.task)))
-    return weighted_totals(
-        ones, statistics.columns(), units.unit_family, np.array([0.5, 0.5])
-    )
+    return weighted_totals(ones, statistics.columns(), units.unit_family, np.array([0.5, 0.5]))
 
 
 def test_units_are_sorted_by_family_task_and_repeat() -> None:
@@ -75,9 +73,7 @@ def test_sums_do_not_depend_on_the_order_of_the_units() -> None:
     share = np.ones(1)
     names = {str(i): i for i in range(5)}
     a = weighted_totals(weights, Columns(names, columns, {}), family, share)
-    b = weighted_totals(
-        weights[:, order], Columns(names, columns[order], {}), family, share
-    )
+    b = weighted_totals(weights[:, order], Columns(names, columns[order], {}), family, share)
     assert (a.table == b.table).all()
 
 
@@ -93,9 +89,7 @@ def test_equal_columns_are_held_once() -> None:
 def test_weights_that_do_not_fit_are_refused() -> None:
     columns = Columns({"x": 0}, np.ones((3, 1)), {})
     with pytest.raises(ScoringError, match=r"Weights must be \(resamples, 3\)"):
-        weighted_totals(
-            np.ones((2, 4)), columns, np.zeros(3, dtype=np.int64), np.ones(1)
-        )
+        weighted_totals(np.ones((2, 4)), columns, np.zeros(3, dtype=np.int64), np.ones(1))
 
 
 def test_nan_in_a_counted_episode_is_refused() -> None:
@@ -130,9 +124,7 @@ def test_sums_that_would_not_be_exact_are_refused() -> None:
     ("resamples", "units", "width"),
     [(1, 1, 1), (7, 128, 3), (50, 129, 5), (600, 300, 9), (2005, 257, 1)],
 )
-def test_blocks_give_the_product_family_by_family(
-    resamples: int, units: int, width: int
-) -> None:
+def test_blocks_give_the_product_family_by_family(resamples: int, units: int, width: int) -> None:
     rng = np.random.default_rng(units)
     columns = np.round(rng.random((units, width)) * 1e9)
     weights = rng.integers(0, 4, (resamples, units)).astype(float)
@@ -149,16 +141,12 @@ def test_families_that_do_not_fit_are_refused() -> None:
     columns = Columns({"x": 0}, np.ones((3, 1)), {})
     for weights, families in ((np.ones((2, 3)), 2), (np.ones(3), 3)):
         with pytest.raises(ScoringError, match="Weights must be"):
-            weighted_totals(
-                weights, columns, np.zeros(families, dtype=np.int64), np.ones(1)
-            )
+            weighted_totals(weights, columns, np.zeros(families, dtype=np.int64), np.ones(1))
 
 
 def test_sums_means_and_presence_by_hand() -> None:
     """Two repeats of p and one of q in a, one of r in b; weights 2, 1, 0 and 3."""
-    table = table_of(
-        ("a", "p", 0, 1), ("a", "p", 1, 1), ("a", "q", 0, 1), ("b", "r", 0, 1)
-    )
+    table = table_of(("a", "p", 0, 1), ("a", "p", 1, 1), ("a", "q", 0, 1), ("b", "r", 0, 1))
     units = resampling_units(table, FAMILIES)
     statistics = StatisticsTable(units)
     mask = np.array([True, True, True, False])

@@ -5,28 +5,20 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import GateResult
-from owa_bench.scoring.gate import (
-    SuperhumanEvidence,
-    judge_gates,
-    place,
-    superhuman_gates,
-)
+from owa_bench.scoring.gate import SuperhumanEvidence, judge_gates, place, superhuman_gates
 from owa_bench.scoring.gate_statistics import FamilyQuality, coverage, margin
 from tests.builders.episodes import PROTOCOL
 from tests.scoring.test_levels import axis, findings
 
 EXPERTS = {"s/a": (0.80, 0.02), "s/b": (0.70, 0.02)}
 NORMED = msgspec.structs.replace(
-    PROTOCOL,
-    norms=msgspec.structs.replace(PROTOCOL.norms, experts=EXPERTS, provisional=False),
+    PROTOCOL, norms=msgspec.structs.replace(PROTOCOL.norms, experts=EXPERTS, provisional=False)
 )
 AHEAD = {"s/a": FamilyQuality(0.95, 0.01), "s/b": FamilyQuality(0.9, 0.01)}
 WHOLE = SuperhumanEvidence(AHEAD, curvature_low=0.01, innovation=0.8, link_steps=2)
 
 
-def gates(
-    held: SuperhumanEvidence = WHOLE, value: float = 0.97
-) -> tuple[GateResult, ...]:
+def gates(held: SuperhumanEvidence = WHOLE, value: float = 0.97) -> tuple[GateResult, ...]:
     axes = {s: axis(s, value) for s in "AGPMTRSW$"} | {"E": axis("E", None)}
     return superhuman_gates(held, axes, NORMED)
 
@@ -62,9 +54,7 @@ def test_without_norms_nothing_is_known() -> None:
 
 
 def test_level_five_needs_every_level_below() -> None:
-    below = tuple(
-        msgspec.structs.replace(g, status="PASS") for g in judge_gates(findings())
-    )
+    below = tuple(msgspec.structs.replace(g, status="PASS") for g in judge_gates(findings()))
     assert place(below, NORMED).level == 4
     assert place((*below, *gates()), NORMED).level == 5
 

@@ -18,9 +18,7 @@ def test_an_interval_is_that_of_the_means_without_one_task_each() -> None:
     assert low is not None
     assert high is not None
     reach = stats.t.ppf(0.975, 2) * error
-    assert np.log([low / point, high / point]) == pytest.approx(
-        [-reach, reach], abs=1e-6
-    )
+    assert np.log([low / point, high / point]) == pytest.approx([-reach, reach], abs=1e-6)
 
 
 def test_one_task_has_no_ends_and_a_share_ends_at_1() -> None:
@@ -35,7 +33,4 @@ def test_one_task_has_no_ends_and_a_share_ends_at_1() -> None:
 
 
 def test_a_figure_has_three_columns() -> None:
-    assert interval_columns("x", "y") == (
-        *("x", "x low", "x high"),
-        *("y", "y low", "y high"),
-    )
+    assert interval_columns("x", "y") == (*("x", "x low", "x high"), *("y", "y low", "y high"))

@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 
 from owa_bench.records.score import Interval
-from owa_bench.records.validation import (
-    AXES,
-    crossed_arms,
-    default_signs,
-    knob_arms,
-    load_signs,
-)
+from owa_bench.records.validation import AXES, crossed_arms, default_signs, knob_arms, load_signs
 from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
 from owa_bench.scoring import validation, validation_matrix
 from owa_bench.scoring.axis import all_axes
@@ -98,12 +92,9 @@ def doses(**axes: tuple[float, float]):
 
 def response(axis: str = "A", reason: str = "") -> KnobResponse:
     cells = tuple(
-        MatrixCell(axis=name, sign="0", verdict="NO EVIDENCE", reason=reason)
-        for name in AXES
+        MatrixCell(axis=name, sign="0", verdict="NO EVIDENCE", reason=reason) for name in AXES
     )
-    return KnobResponse(
-        name="k", axis=axis, agent="a", tasks=4, cells=cells, verdict="NO EVIDENCE"
-    )
+    return KnobResponse(name="k", axis=axis, agent="a", tasks=4, cells=cells, verdict="NO EVIDENCE")
 
 
 def test_a_knob_leads_by_its_own_effect_less_the_second_largest() -> None:
@@ -139,9 +130,7 @@ def test_a_knob_without_a_rival_has_no_lead() -> None:
     ],
 )
 def test_a_number_above_0_is_one_whose_interval_is(low, high, verdict) -> None:
-    assert validation_matrix.above_zero(Bounded(value=0.1, low=low, high=high)) == (
-        verdict
-    )
+    assert validation_matrix.above_zero(Bounded(value=0.1, low=low, high=high)) == (verdict)
 
 
 @pytest.mark.parametrize(
@@ -320,10 +309,7 @@ def test_a_cell_is_the_change_from_the_first_to_the_last_dose(sign: str) -> None
         )
     found = doses(A=(0.9, 0.4))
     played = SimpleNamespace(
-        reading=found.reading,
-        doses=("none", "half", "all"),
-        arms=("a", "b", "c"),
-        estimates=each,
+        reading=found.reading, doses=("none", "half", "all"), arms=("a", "b", "c"), estimates=each
     )
     knob = SimpleNamespace(signs={"A": sign, "G": sign})
     families = np.array([[0.9, 0.6, 0.4], [0.8, 0.5, 0.4]])
@@ -363,9 +349,7 @@ def test_every_pair_of_axes_correlates_once_over_all_arms_and_over_the_named() -
     own = {one.axes: one.agents for one in found.unhandicapped}
     assert own["G", "P"] == (last,)
     assert (found.tasks, found.families) == (3, ("selfrev/memory",))
-    assert [(one.arm, one.episodes) for one in found.arms] == sorted(
-        [(first, 3), (last, 3)]
-    )
+    assert [(one.arm, one.episodes) for one in found.arms] == sorted([(first, 3), (last, 3)])
     played = {a.name for row in crossed_arms(CROSSED) for a in row}
     assert found.variants == len({first, last} & played)
 
@@ -385,9 +369,7 @@ def test_a_knob_that_lacks_an_end_was_not_played() -> None:
     one, *_, other = ARMS
     for played in ((one,), (other,), ("nobody",)):
         plan = SimpleNamespace(arms=[SimpleNamespace(name=name) for name in played])
-        context = validation_matrix.ValidationContext(
-            plan, None, PROTOCOL, PRICES, (), DESIGN
-        )
+        context = validation_matrix.ValidationContext(plan, None, PROTOCOL, PRICES, (), DESIGN)
         row = validation_matrix._knob(context, KNOB)
         assert (row.verdict, row.tasks) == ("NO EVIDENCE", 0)
         assert row.reason == "this knob was not played"
@@ -440,9 +422,7 @@ def crossed(values: dict[str, np.ndarray], lacking: str = "") -> Any:
 def test_crossed_knobs_have_an_effect_on_their_own_and_on_the_others_axis() -> None:
     """A falls by .3 from the first row to the last and by .1 along the columns."""
     rows, columns = np.linspace(0, 1, 4)[:, None], np.linspace(0, 1, 5)
-    found = crossed(
-        {"A": 0.9 - 0.3 * rows - 0.1 * columns, "P": 0.8 - 0.05 * rows - 0.4 * columns}
-    )
+    found = crossed({"A": 0.9 - 0.3 * rows - 0.1 * columns, "P": 0.8 - 0.05 * rows - 0.4 * columns})
     asks, depth = found
     assert (asks.knob, asks.axis, depth.knob, depth.axis) == ("asks", "A", "depth", "P")
     assert (asks.own.value, asks.other.value) == pytest.approx((-0.3, -0.05))

@@ -104,9 +104,7 @@ NONSENSE = {
 
 
 def toy_timeline(instance):
-    return Timeline(
-        instance=instance, starts=(0,), worlds=(World(),), changes=((),), realised=0.0
-    )
+    return Timeline(instance=instance, starts=(0,), worlds=(World(),), changes=((),), realised=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +116,7 @@ def env(request):
 
 
 def _every(*marks):
-    return [
-        pytest.param(tuple(it.values), marks=it.marks, id=it.id) for it in every_view()
-    ]
+    return [pytest.param(tuple(it.values), marks=it.marks, id=it.id) for it in every_view()]
 
 
 def answers(env, action):
@@ -199,10 +195,7 @@ def test_seats_of_a_crew_take_every_form_and_refuse_nonsense(kind):
         assert all(map(np.isfinite, rewards.values()))
         return [str(seen), rewards, infos]
 
-    played = [
-        play(dict.fromkeys(env.possible_agents, form(action)))
-        for form in forms.values()
-    ]
+    played = [play(dict.fromkeys(env.possible_agents, form(action))) for form in forms.values()]
     assert all(it == played[0] for it in played)
     assert not [i for i in played[0][-1].values() if "error" in i]
     for name, nonsense in NONSENSE.items():
@@ -211,9 +204,7 @@ def test_seats_of_a_crew_take_every_form_and_refuse_nonsense(kind):
     for nonsense in (None, [], {}, 3, {"nobody": action}, "text"):
         *_, infos = play(nonsense)
         assert infos[seat]["error"]
-    masks = [
-        it["action_mask"] for it in env.reset(seed=3)[0].values() if kind != "vector"
-    ]
+    masks = [it["action_mask"] for it in env.reset(seed=3)[0].values() if kind != "vector"]
     assert all(mask.dtype == np.int8 for mask in masks)
 
 

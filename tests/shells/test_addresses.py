@@ -97,16 +97,12 @@ def test_why_a_request_got_no_reply():
     )
     unknown = httpx.ConnectError("x")
     unknown.__cause__ = socket.gaierror()
-    assert "no address is known for the name h" in addresses.why_no_reply(
-        unknown, "http://h/v1"
-    )
+    assert "no address is known for the name h" in addresses.why_no_reply(unknown, "http://h/v1")
     secure = httpx.ConnectError("x")
     secure.__context__ = ssl.SSLError()
     assert "TLS failed at h:443" in addresses.why_no_reply(secure, "https://h/v1")
     other = httpx.ReadError("sk-secret")
-    assert addresses.why_no_reply(other, "http://h/v1") == (
-        "no reply from h:80 (ReadError)"
-    )
+    assert addresses.why_no_reply(other, "http://h/v1") == ("no reply from h:80 (ReadError)")
 
 
 def test_a_gateway_starts_below_a_long_folder_of_temporary_files(tmp_path, monkeypatch):

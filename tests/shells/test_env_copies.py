@@ -17,10 +17,7 @@ from owa_bench.shells.episode_events import ListSink
 from tests.builders.registered_envs import every_view
 from tests.builders.toy_suite import corridor
 
-WAYS = {
-    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
-    "deepcopy": copy.deepcopy,
-}
+WAYS = {"pickle": lambda env: pickle.loads(pickle.dumps(env)), "deepcopy": copy.deepcopy}
 STEPS = 6
 HOLDS = {  # by suite: what an env of it holds during an episode
     "changesurf": "a browser",

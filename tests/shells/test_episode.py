@@ -27,9 +27,7 @@ def play(*actions, source=still, seed=0, sink=None, **terms):
     """Return the episode after the actions, begun with a sink that keeps all."""
     instance = corridor()._instances(seed)
     terms.setdefault("step_limit", CARD.step_limit)
-    episode = Episode(
-        SUITE, source(instance), sink=sink or ListSink(), terms=EpisodeTerms(**terms)
-    )
+    episode = Episode(SUITE, source(instance), sink=sink or ListSink(), terms=EpisodeTerms(**terms))
     episode.begin()
     episode.answers = [episode.step(action) for action in actions]
     return episode
@@ -122,14 +120,7 @@ def test_standard_tools_are_never_verified(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "action",
-    [
-        "",
-        "{}",
-        '{"tool": "fly"}',
-        '{"tool": "open", "arguments": {"code": -1}}',
-        "\x00\r",
-    ],
+    "action", ["", "{}", '{"tool": "fly"}', '{"tool": "open", "arguments": {"code": -1}}', "\x00\r"]
 )
 def test_a_malformed_action_costs_a_step_and_is_recorded(action):
     episode = play(action)
@@ -204,10 +195,7 @@ def test_the_step_limit_truncates_and_pays():
     episode = play(*waits, step_limit=3)
     last = episode.answers[-1]
     assert (last.terminated, last.truncated) == (False, True)
-    assert (episode.ending.outcome, episode.ending.reason) == (
-        "truncated",
-        "budget:steps",
-    )
+    assert (episode.ending.outcome, episode.ending.reason) == ("truncated", "budget:steps")
     assert last.reward == episode.ending.quality
 
 
@@ -239,11 +227,7 @@ def test_a_hint_is_the_next_right_step_and_costs_minutes():
     (cost,) = of(episode, Resource)
     text = episode.answers[0].text
     assert (given.kind, given.minutes) == ("hint", HINT_MINUTES)
-    assert (cost.meter, cost.amount, cost.stream) == (
-        "supervisor_min",
-        HINT_MINUTES,
-        "human",
-    )
+    assert (cost.meter, cost.amount, cost.stream) == ("supervisor_min", HINT_MINUTES, "human")
     assert text.splitlines()[1] == call_text("walk", {"to": "right"})
     assert episode._sink.blobs[given.question] == b"what now?"
     assert episode._sink.blobs[given.answer].decode() == text
@@ -270,9 +254,7 @@ def test_notes_come_back_newest_first():
     notes = [call_text("note", {"text": t}) for t in ("red fox", "grey owl", "red owl")]
     episode = play(*notes, call_text("recall", {"query": "RED"}))
     assert episode.answers[-1].text == "red owl\n---\nred fox"
-    assert (
-        episode.step(call_text("recall", {"query": "cow"})).text == "No note matches."
-    )
+    assert episode.step(call_text("recall", {"query": "cow"})).text == "No note matches."
 
 
 def test_a_long_answer_is_cut_for_the_agent():
@@ -289,22 +271,11 @@ def test_drift_comes_when_the_clock_passes_a_start():
     assert first.after == second.before
     assert episode.session.world == episode.timeline.worlds[2]
     order = [type(event) for event in episode._sink.events]
-    assert order == [
-        ToolOffer,
-        Observation,
-        Action,
-        Drift,
-        Observation,
-        Action,
-        Drift,
-        Observation,
-    ]
+    assert order == [ToolOffer, Observation, Action, Drift, Observation, Action, Drift, Observation]
 
 
 def test_several_starts_in_one_step_are_entered_in_order():
-    episode = play(
-        call_text("wait", {"seconds": 60}), source=relocked(1000, 2000, 3000)
-    )
+    episode = play(call_text("wait", {"seconds": 60}), source=relocked(1000, 2000, 3000))
     assert [event.at_ms for event in of(episode, Drift)] == [1000, 2000, 3000]
     assert episode.session.world == episode.timeline.worlds[3]
 
@@ -319,9 +290,7 @@ def test_a_flag_is_recorded_and_a_disqualifying_violation_scores_zero():
     guess = [call_text("open", {"code": c}) for c in range(100)]
     code = play().session.world.code
     episode = play(guess[code], FINISH)
-    assert [(v.rule, v.severity) for v in of(episode, Violation)] == [
-        ("guess_1", "flag")
-    ]
+    assert [(v.rule, v.severity) for v in of(episode, Violation)] == [("guess_1", "flag")]
     assert episode.ending.q_state == 1.0
     wrong = [g for i, g in enumerate(guess) if i != code][:2]
     episode = play(*wrong, guess[code], FINISH)

@@ -50,44 +50,27 @@ def test_allowed_values_pass(value):
         ({"name": 1}, "`arguments.name` must be text, got 1."),
         ({"name": "a"}, "`arguments.name` must have at least 2 characters, got 1."),
         ({"name": "abcdef"}, "`arguments.name` must have at most 5 characters, got 6."),
-        (
-            {"name": "ab", "age": True},
-            "`arguments.age` must be a whole number, got true.",
-        ),
-        (
-            {"name": "ab", "age": 1.0},
-            "`arguments.age` must be a whole number, got 1.0.",
-        ),
+        ({"name": "ab", "age": True}, "`arguments.age` must be a whole number, got true."),
+        ({"name": "ab", "age": 1.0}, "`arguments.age` must be a whole number, got 1.0."),
         ({"name": "ab", "age": -1}, "`arguments.age` must be at least 0, got -1."),
         ({"name": "ab", "age": 10}, "`arguments.age` must be at most 9, got 10."),
         (
             {"name": "ab", "kind": "dogs"},
-            '`arguments.kind` must be one of "cat", "dog", got "dogs". '
-            "Did you mean `dog`?",
+            '`arguments.kind` must be one of "cat", "dog", got "dogs". Did you mean `dog`?',
         ),
         ({"name": "ab", "tags": ["x", 2]}, "`arguments.tags[1]` must be text, got 2."),
-        (
-            {"name": "ab", "tags": ["x"] * 3},
-            "`arguments.tags` must have at most 2 items, got 3.",
-        ),
-        (
-            {"name": "ab", "note": 7},
-            "`arguments.note` must be text or null, got 7.",
-        ),
+        ({"name": "ab", "tags": ["x"] * 3}, "`arguments.tags` must have at most 2 items, got 3."),
+        ({"name": "ab", "note": 7}, "`arguments.note` must be text or null, got 7."),
         (
             {"name": "ab", "ref": "art:x"},
-            '`arguments.ref` must match ^art:[0-9]+$, got "art:x"; '
-            'for example "art:7".',
+            '`arguments.ref` must match ^art:[0-9]+$, got "art:x"; for example "art:7".',
         ),
         (
             {"name": "ab", "either": "x"},
             '`arguments.either` must be a whole number, got "x". '
             'Or: `arguments.either` must be true or false, got "x".',
         ),
-        (
-            {"name": "ab", "odds": {"e": 2}},
-            "`arguments.odds.e` must be at most 1, got 2.",
-        ),
+        ({"name": "ab", "odds": {"e": 2}}, "`arguments.odds.e` must be at most 1, got 2."),
         ({"name": "ab", "fixed": 4}, "`arguments.fixed` must be one of 3, got 4."),
         (
             {"name": "ab", "agee": 4},

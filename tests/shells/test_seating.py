@@ -30,11 +30,7 @@ SKIP = call_text("skip", {})
 
 def begun(suite, timeline, **setting):
     episode = Episode(
-        suite,
-        timeline,
-        sink=ListSink(),
-        terms=EpisodeTerms(),
-        setting=Setting(**setting),
+        suite, timeline, sink=ListSink(), terms=EpisodeTerms(), setting=Setting(**setting)
     )
     episode.text = episode.begin()
     return episode
@@ -42,9 +38,7 @@ def begun(suite, timeline, **setting):
 
 def alone(suite, instance=RELAY):
     worlds = (suite.generate(instance),)
-    return Timeline(
-        instance=instance, starts=(0,), worlds=worlds, changes=((),), realised=0.0
-    )
+    return Timeline(instance=instance, starts=(0,), worlds=worlds, changes=((),), realised=0.0)
 
 
 def relay(**setting):
@@ -94,10 +88,7 @@ def test_the_session_ends_the_episode():
     for _ in range(toy_crew.DAYS * toy_crew.TURNS):
         last = crew.step(SKIP)
     assert last.terminated
-    assert (crew.ending.outcome, crew.ending.reason) == (
-        "finished",
-        "the last day is over",
-    )
+    assert (crew.ending.outcome, crew.ending.reason) == ("finished", "the last day is over")
 
 
 def test_only_the_first_seat_ends_the_episode_and_another_retires():
@@ -176,9 +167,7 @@ def test_propositions_are_of_the_timeline_and_have_a_deadline():
     assert [(b.p, b.at_ms) for b in of(crew, Belief)] == [(0.1, 0), (0.75, 0)]
 
 
-def test_a_calendar_selects_among_a_suites_own_schedule_and_keeps_their_times(
-    monkeypatch,
-):
+def test_a_calendar_selects_among_a_suites_own_schedule_and_keeps_their_times(monkeypatch):
     monkeypatch.setattr(calendars, "get", lambda *_: toy_crew.new_code)
     own = toy_crew.SUITE.schedule
     world = toy_crew.SUITE.generate(RELAY)
@@ -192,9 +181,7 @@ def test_a_calendar_selects_among_a_suites_own_schedule_and_keeps_their_times(
     assert possible(classes=("D0",)) == ()
     later = [event.at_ms for event in possible(onset_ms=5)]
     assert later == [event.at_ms + 5 for event in events]
-    daily = calendars.Calendar(
-        domain="relay", suite_schedule=own, pace="day", share=0.5
-    )
+    daily = calendars.Calendar(domain="relay", suite_schedule=own, pace="day", share=0.5)
     day = msgspec.structs.replace(RELAY, drift_step=1)
     assert daily(day, world) == events[:1]
 

@@ -58,9 +58,7 @@ def test_random_episodes_end_and_their_rewards_sum_to_q(view):
         observation, _ = env.reset(seed=seed)
         total, done = 0.0, False
         while not done:
-            observation, reward, terminated, truncated, _ = env.step(
-                env.action_space.sample()
-            )
+            observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
             assert observation in env.observation_space
             total += reward
             done = terminated or truncated

@@ -41,9 +41,9 @@ def test_the_language_view_gives_text_and_a_mask_over_tools():
     ask = names.index("ask_supervisor")
     assert observation["action_mask"].all()
     observation, *_ = env.step(call_text("ask_supervisor", {}))
-    assert [
-        n for n, m in zip(names, observation["action_mask"], strict=True) if not m
-    ] == [names[ask]]
+    assert [n for n, m in zip(names, observation["action_mask"], strict=True) if not m] == [
+        names[ask]
+    ]
 
 
 def test_the_shells_features_follow_the_suites():
@@ -66,10 +66,7 @@ def test_masks_follow_the_world_and_the_budget():
     env = corridor("vector", interventions=0)
     env.reset(seed=1)
     masks = env.action_masks()
-    assert [n for n, m in zip(NAMES, masks, strict=True) if not m] == [
-        "open",
-        "ask_supervisor",
-    ]
+    assert [n for n, m in zip(NAMES, masks, strict=True) if not m] == ["open", "ask_supervisor"]
 
 
 def test_macros_play_and_are_recorded_as_tool_calls():
@@ -128,9 +125,7 @@ def test_the_python_view_is_text_in_text_out():
     assert observation.startswith("Open the door")
 
 
-@pytest.mark.parametrize(
-    "action", [5, None, object(), 1e400, b"x", ["a"], {"a": {1: 2}}]
-)
+@pytest.mark.parametrize("action", [5, None, object(), 1e400, b"x", ["a"], {"a": {1: 2}}])
 def test_an_action_that_is_no_text_never_raises(action):
     env = corridor()
     env.reset(seed=1)

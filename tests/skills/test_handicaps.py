@@ -51,9 +51,7 @@ def test_without_a_knob_nothing_is_limited():
 
 def test_questions_come_first_and_stay_within_the_help_there_is():
     for left, asked in ((None, 3), (2, 2), (0, 0)):
-        plan = handicaps.handicapped(
-            work(), Handicaps(asks=3), brief(interventions_left=left)
-        )
+        plan = handicaps.handicapped(work(), Handicaps(asks=3), brief(interventions_left=left))
         calls, _ = walk(plan)
         tools = ["ask_supervisor"] * asked + ["http", "wait"]
         assert [c.tool for c in calls] == tools
@@ -62,10 +60,7 @@ def test_questions_come_first_and_stay_within_the_help_there_is():
 def test_idle_requests_come_last_change_nothing_and_leave_room_to_close():
     plan = handicaps.handicapped(work(), Handicaps(calls=4), brief())
     calls, _ = walk(plan)
-    assert (
-        calls[2:]
-        == [PlanCall("http", {"method": "GET", "url": "https://a.example/x"})] * 4
-    )
+    assert calls[2:] == [PlanCall("http", {"method": "GET", "url": "https://a.example/x"})] * 4
     short = brief(budgets={"steps": 6})
     calls, _ = walk(handicaps.handicapped(work(), Handicaps(calls=4), short))
     assert len(calls) == 3
@@ -121,9 +116,7 @@ def test_a_plan_too_deep_is_not_begun(agent, tmp_path):
 @pytest.mark.parametrize("agent", ["agentic", "orchestrator"])
 def test_a_family_that_is_off_gets_part_of_its_answer(agent, tmp_path):
     whole = play(agent, instance("reconcile", 1), tmp_path)
-    part = play(
-        agent, instance("reconcile", 1), tmp_path, families_off="reconcile,restock"
-    )
+    part = play(agent, instance("reconcile", 1), tmp_path, families_off="reconcile,restock")
     assert whole.ending.success
     assert 0.0 < part.ending.q_state < 0.6
     other = play(agent, instance("reconcile", 1), tmp_path, families_off="restock")

@@ -29,9 +29,7 @@ DOCUMENT = {
                                             "properties": {
                                                 "rows": {
                                                     "type": "array",
-                                                    "items": {
-                                                        "$ref": "#/components/schemas/b"
-                                                    },
+                                                    "items": {"$ref": "#/components/schemas/b"},
                                                 }
                                             },
                                         },
@@ -45,11 +43,7 @@ DOCUMENT = {
             "post": {
                 "description": "Book an amount.",
                 "requestBody": {
-                    "content": {
-                        "application/json": {
-                            "schema": {"$ref": "#/components/schemas/b"}
-                        }
-                    }
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/b"}}}
                 },
             },
         }
@@ -61,19 +55,12 @@ DOCUMENT = {
                 "type": "object",
                 "properties": {
                     "amt": {"type": "integer", "description": "Amount. Unit: cents."},
-                    "day": {
-                        "type": "string",
-                        "format": "date",
-                        "description": "Booking day.",
-                    },
+                    "day": {"type": "string", "format": "date", "description": "Booking day."},
                 },
             }
         },
         "securitySchemes": {
-            "main": {
-                "type": "oauth2",
-                "flows": {"clientCredentials": {"tokenUrl": "/oauth/token"}},
-            }
+            "main": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "/oauth/token"}}}
         },
     },
 }
@@ -113,11 +100,7 @@ def test_a_bare_list_has_no_wrapper() -> None:
         "openapi": "3.1.0",
         "paths": {
             "/x": {
-                "get": {
-                    "responses": {
-                        "200": {"content": {"application/json": {"schema": schema}}}
-                    }
-                }
+                "get": {"responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
             }
         },
     }

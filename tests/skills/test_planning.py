@@ -2,14 +2,7 @@
 
 import pytest
 
-from owa_bench.skills.planning import (
-    PlanCall,
-    Runner,
-    ToolPlan,
-    limited,
-    reply,
-    together,
-)
+from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited, reply, together
 
 
 def plan() -> ToolPlan[PlanCall]:
@@ -48,9 +41,7 @@ def walk(plan: ToolPlan[object]) -> tuple[object, list[str]]:
     try:
         call = next(plan)
         while True:
-            made.append(
-                call.arguments.get("url") or f"wait {call.arguments['seconds']}"
-            )
+            made.append(call.arguments.get("url") or f"wait {call.arguments['seconds']}")
             call = plan.send(reply("{}"))
     except StopIteration as end:
         return end.value, made
@@ -73,11 +64,7 @@ def test_no_plans_return_nothing() -> None:
     assert walk(together([])) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("most", "returned", "calls"), [(3, "a", 3), (2, None, 2), (0, None, 0)]
-)
-def test_a_limited_plan_is_broken_off(
-    most: int, returned: str | None, calls: int
-) -> None:
+@pytest.mark.parametrize(("most", "returned", "calls"), [(3, "a", 3), (2, None, 2), (0, None, 0)])
+def test_a_limited_plan_is_broken_off(most: int, returned: str | None, calls: int) -> None:
     found, made = walk(limited(errand("a", 3), most))
     assert (found, len(made)) == (returned, calls)

@@ -50,10 +50,7 @@ def test_an_error_lists_paths() -> None:
 
 
 def test_reads_challenge_and_wait() -> None:
-    headers = {
-        "www-authenticate": 'Bearer realm="x", token_endpoint="/token"',
-        "retry-after": "7",
-    }
+    headers = {"www-authenticate": 'Bearer realm="x", token_endpoint="/token"', "retry-after": "7"}
     reply = HttpReply(401, headers, {})
     assert probing.challenge(reply) == {"realm": "x", "token_endpoint": "/token"}
     assert probing.retry_after(reply) == 7

@@ -86,8 +86,7 @@ def test_a_convolutional_network_decays_faster_than_a_linear_one():
     for subject in ("linear", "cnn"):
         runs = [digit_scores(subject, seed=seed) for seed in range(10)]
         found = failures.from_scores(
-            np.vstack([run.scores for run in runs]),
-            np.concatenate([run.reference for run in runs]),
+            np.vstack([run.scores for run in runs]), np.concatenate([run.reference for run in runs])
         )
         alphas[subject] = measure.maximum_likelihood(
             found, start=1.0, resamples=100, rng=np.random.default_rng(0)

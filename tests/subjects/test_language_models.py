@@ -20,13 +20,9 @@ class Counting:
 
 def test_ranks_of_the_true_next_token():
     tokens = np.arange(40) % 10
-    found = language_models.reference_ranks(
-        Counting(), tokens, context=3, windows=30, batch=7
-    )
+    found = language_models.reference_ranks(Counting(), tokens, context=3, windows=30, batch=7)
     assert found.tolist() == [0.0] * 30
-    still = language_models.reference_ranks(
-        Counting(), np.full(20, 4), context=3, windows=5
-    )
+    still = language_models.reference_ranks(Counting(), np.full(20, 4), context=3, windows=5)
     assert still.tolist() == [1.5] * 5  # 5 comes first; 4 ties with 6
 
 

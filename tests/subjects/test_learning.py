@@ -9,12 +9,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
 
 from benchmarks import q_learning  # noqa: E402
-from owa_bench.subjects import (  # noqa: E402
-    agent_play,
-    cartpole,
-    cartpole3d,
-    cartpole3d_lanes,
-)
+from owa_bench.subjects import agent_play, cartpole, cartpole3d, cartpole3d_lanes  # noqa: E402
 from owa_bench.subjects.learning import (  # noqa: E402
     BestWeights,
     Population,
@@ -58,13 +53,9 @@ def test_a_padded_network_answers_as_a_plain_one():
 def test_only_real_parameters_can_change():
     population = Population([(2,), (3, 3)], 4, 2, generator=generator())
     population.scores(torch.randn(2, 5, 4)).square().sum().backward()
-    touched = [
-        sum(int((w.grad[k] != 0).sum()) for w in population.weights) for k in (0, 1)
-    ]
+    touched = [sum(int((w.grad[k] != 0).sum()) for w in population.weights) for k in (0, 1)]
     assert (
-        population.sizes
-        == [parameter_count((2,), 4, 2), parameter_count((3, 3), 4, 2)]
-        == [16, 35]
+        population.sizes == [parameter_count((2,), 4, 2), parameter_count((3, 3), 4, 2)] == [16, 35]
     )
     assert all(0 < n <= most for n, most in zip(touched, population.sizes, strict=True))
 
@@ -116,9 +107,7 @@ def test_chosen_networks_answer_as_before():
     seen = torch.randn(3, 7, 6, generator=generator(1))
     found = population.subset([2, 1])
     assert found.networks == [(4,), (2, 5)]
-    torch.testing.assert_close(
-        found.scores(seen[[2, 1]]), population.scores(seen)[[2, 1]]
-    )
+    torch.testing.assert_close(found.scores(seen[[2, 1]]), population.scores(seen)[[2, 1]])
 
 
 @pytest.mark.part(3)
@@ -270,12 +259,7 @@ def test_units_of_a_plan_resume(tmp_path):
     rows = cartpole3d.run(plan, tmp_path, workers=1, on_done=lambda *n: told.append(n))
     assert told[0] == (0, 5)
     assert told[-1] == (5, 5)
-    assert {row["table"] for row in rows} == {
-        "pool",
-        "handicapped",
-        "mixtures",
-        "performances",
-    }
+    assert {row["table"] for row in rows} == {"pool", "handicapped", "mixtures", "performances"}
     (tmp_path / "units" / "pool-4.json").unlink()
     again = cartpole3d.run(plan, tmp_path, workers=1, on_done=lambda *n: told.append(n))
     assert told[-2:] == [(4, 5), (5, 5)]
@@ -283,6 +267,4 @@ def test_units_of_a_plan_resume(tmp_path):
     from owa_bench.errors import UsageError
 
     with pytest.raises(UsageError, match="another plan"):
-        cartpole3d.run(
-            plan._replace(seed=1), tmp_path, workers=1, on_done=lambda *_: None
-        )
+        cartpole3d.run(plan._replace(seed=1), tmp_path, workers=1, on_done=lambda *_: None)

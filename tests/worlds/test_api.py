@@ -74,9 +74,7 @@ def test_distance_is_zero_for_equals_one_for_strangers_and_symmetric():
 
 def test_distance_leaves_rows_and_goal_out():
     here = world(shop())
-    other_goal = msgspec.structs.replace(
-        here, goal=Goal(family="x", text="", spec="{}")
-    )
+    other_goal = msgspec.structs.replace(here, goal=Goal(family="x", text="", spec="{}"))
     assert distance(here, other_goal) == 0.0
     assert distance(here, world(shop(tables=()))) == 0.0
 

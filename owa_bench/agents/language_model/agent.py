@@ -80,9 +80,7 @@ class LanguageModelAgent:
         self._config = config
         self._connect = connect
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with an empty conversation.
 
         Args:
@@ -137,9 +135,7 @@ class LanguageModelAgent:
             self._chat.close()
             raise
 
-    def _next_move(
-        self, chat: ChatEndpoint, observation: Any, info: Mapping[str, Any]
-    ) -> Move:
+    def _next_move(self, chat: ChatEndpoint, observation: Any, info: Mapping[str, Any]) -> Move:
         text = str(observation["text"])
         if self._played is not None:
             cut, self._cut = ("", self._cut) if self._pending else (self._cut, "")

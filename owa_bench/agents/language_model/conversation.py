@@ -9,12 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from owa_bench.agents.language_model.replies import (
-    NO_CALL,
-    ModelReply,
-    ModelToolCall,
-    reply_text,
-)
+from owa_bench.agents.language_model.replies import NO_CALL, ModelReply, ModelToolCall, reply_text
 from owa_bench.interfaces import Brief
 
 ChatMessage = Mapping[str, Any]
@@ -51,9 +46,7 @@ def task_prompt(given: Brief) -> str:
     """Return the task as the model reads it: text, goal, propositions, limits."""
     parts = [given.text, "The same goal as JSON:\n" + json.dumps(given.goal)]
     extra = [
-        f"- {name}: {text}"
-        for name, text in given.propositions.items()
-        if name not in given.text
+        f"- {name}: {text}" for name, text in given.propositions.items() if name not in given.text
     ]
     if extra:
         parts.append("Propositions, by id:\n" + "\n".join(extra))
@@ -201,9 +194,7 @@ class Conversation:
 def size(messages: Sequence[ChatMessage]) -> int:
     """Return the characters of messages as they are sent, a picture as so many."""
     pictures = sum(_is_picture(message) for message in messages)
-    return (
-        len(json.dumps([_without_picture(m) for m in messages])) + _PICTURE * pictures
-    )
+    return len(json.dumps([_without_picture(m) for m in messages])) + _PICTURE * pictures
 
 
 def _is_picture(message: ChatMessage) -> bool:

@@ -22,12 +22,9 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
         re.I,
     ),
     "plain roles": re.compile(
-        r"\broles?\b|alternat|jinja|chat template|system (message|prompt)|consecutive",
-        re.I,
+        r"\broles?\b|alternat|jinja|chat template|system (message|prompt)|consecutive", re.I
     ),
-    "plain echo": re.compile(
-        r"extra|unexpected|unknown|not permitted|null|none|arguments", re.I
-    ),
+    "plain echo": re.compile(r"extra|unexpected|unknown|not permitted|null|none|arguments", re.I),
     "nulls": re.compile(r"missing|required", re.I),
     "no blanks": re.compile(r"empty|blank", re.I),
     "names": re.compile(r"\bname\b", re.I),
@@ -77,9 +74,7 @@ class Dialect:
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that are sent."""
-        return {
-            name: value for name, value in given.items() if name not in self.dropped
-        }
+        return {name: value for name, value in given.items() if name not in self.dropped}
 
     def others(self, words: str, defaults: frozenset[str]) -> Iterator["Dialect"]:
         """Yield the forms to try when a server refuses this one, likeliest first.
@@ -158,9 +153,7 @@ def _plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a JSON Schema that every server knows."""
     for group in ("anyOf", "oneOf", "allOf"):
         if options := schema.get(group):
-            chosen: Mapping[str, Any] = next(
-                (o for o in options if o.get("type") != "null"), {}
-            )
+            chosen: Mapping[str, Any] = next((o for o in options if o.get("type") != "null"), {})
             rest = {name: schema[name] for name in schema if name != group}
             return _plain_schema({**chosen, **rest})
     plain = {name: schema[name] for name in _SCHEMA_FIELDS if name in schema}

@@ -45,9 +45,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Positive = Annotated[int, msgspec.Meta(gt=0)]
 
 
-class ModelOptions(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
-):
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the agent. `seed` -1: drawn from the instance; None: not sent.
 
     `max_tokens` 0: the default, which is taken back where a server refuses it; None:
@@ -83,9 +81,7 @@ def parse_options(given: Mapping[str, str]) -> ModelOptions:
         return msgspec.convert(plain, ModelOptions, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         known = "; ".join(f"{name}: {about}" for name, about in KNOWN.items())
-        raise AgentRaised(
-            f"option of the language model: {error}. Options: {known}"
-        ) from error
+        raise AgentRaised(f"option of the language model: {error}. Options: {known}") from error
 
 
 def _body_of(text: str) -> dict[str, Any]:
@@ -93,9 +89,7 @@ def _body_of(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise ValueError(
-            f"`body` must be a JSON object, got {text!r}: {error}"
-        ) from None
+        raise ValueError(f"`body` must be a JSON object, got {text!r}: {error}") from None
     if not isinstance(fields, dict):
         raise ValueError(f"`body` must be a JSON object, got {text!r}")  # noqa: TRY004  an option, told to its user
     if own := sorted(_OWN_FIELDS & fields.keys()):
@@ -113,8 +107,7 @@ def server_of(environment: Mapping[str, str]) -> tuple[str, str]:
     """
     if not environment.get(_URL):
         raise AgentRaised(
-            f"no model's server: {_URL} is not set; `owa-bench run --model-url ADDRESS`"
-            " names one"
+            f"no model's server: {_URL} is not set; `owa-bench run --model-url ADDRESS` names one"
         )
     return environment[_URL], environment.get(_KEY, "")
 
@@ -203,9 +196,7 @@ class ChatEndpoint:
                 )
             except httpx.TransportError as error:
                 late = isinstance(error, httpx.TimeoutException)
-                judgement = no_reply(
-                    type(error).__name__, late=late, seconds=deadline_s
-                )
+                judgement = no_reply(type(error).__name__, late=late, seconds=deadline_s)
             else:
                 judgement = judge(response.status_code, response.content)
                 asked_s = _retry_after(response)
@@ -226,10 +217,7 @@ class ChatEndpoint:
             cause += f" (it asks to wait {wanted:g} s)"
         fix = "Is it running, is --model-url right? "
         if judgement.cause == "no completion":
-            fix = (
-                "--model-url must lead to an OpenAI-compatible API, often ending in "
-                "/v1. "
-            )
+            fix = "--model-url must lead to an OpenAI-compatible API, often ending in /v1. "
         where = addresses.host_and_port(self._url)
         raise AgentRaised(
             f"the model's server at {where} failed: {cause}. {fix}"
@@ -276,10 +264,7 @@ _FIXES: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"max_completion_tokens", re.I),
         "say max_completion_tokens=N in place of max_tokens=N",
     ),
-    (
-        re.compile(r"max_tokens|max_output_tokens", re.I),
-        "leave it out: max_tokens=none",
-    ),
+    (re.compile(r"max_tokens|max_output_tokens", re.I), "leave it out: max_tokens=none"),
     (re.compile(r"temperature", re.I), "leave it out: temperature=none"),
     (re.compile(r"\bseed\b", re.I), "leave it out: seed=none"),
     (re.compile(r"reasoning_effort", re.I), "leave out reasoning_effort="),

@@ -47,8 +47,7 @@ class Notes:
         size = len(text.encode())
         if size > self._most:
             return (
-                f"error: the notes may have {self._most} bytes, got {size}; they stay "
-                "as they were."
+                f"error: the notes may have {self._most} bytes, got {size}; they stay as they were."
             )
         self._path.write_text(text, "utf-8")
         return f"kept, {size} of {self._most} bytes"

@@ -74,10 +74,7 @@ class ModelProposer:
             parameters={
                 "type": "object",
                 "properties": {
-                    "components": {
-                        "type": "array",
-                        "items": {"type": "string", "enum": names},
-                    }
+                    "components": {"type": "array", "items": {"type": "string", "enum": names}}
                 },
                 "required": ["components"],
             },

@@ -126,8 +126,7 @@ def _assembled(chunks: Sequence[Any]) -> dict[str, Any]:
                 message[name] = value
     if calls:
         message["tool_calls"] = [
-            {name: value for name, value in call.items() if name != "index"}
-            for call in calls
+            {name: value for name, value in call.items() if name != "index"} for call in calls
         ]
     return {"choices": [{"message": message, "finish_reason": ended}]}
 
@@ -145,9 +144,7 @@ def _with_functions(parts: Any) -> dict[str, Any]:
     """Return a delta's parts of calls; one of an id alone has an empty function."""
     if not isinstance(parts, list):
         return {"tool_calls": parts}
-    whole = [
-        {**part, "function": {}} if _lacks_function(part) else part for part in parts
-    ]
+    whole = [{**part, "function": {}} if _lacks_function(part) else part for part in parts]
     return {"tool_calls": whole}
 
 
@@ -174,9 +171,7 @@ def _add_part(calls: list[dict[str, Any]], part: Mapping[str, Any]) -> None:
         elif value is not None:
             call["function"][name] = value
     call |= {
-        name: value
-        for name, value in part.items()
-        if name != "function" and value is not None
+        name: value for name, value in part.items() if name != "function" and value is not None
     }
 
 
@@ -239,17 +234,13 @@ def is_cut_off(reply: ModelReply) -> bool:
 
 def _action(call: ModelToolCall, tools: Mapping[str, Mapping[str, Any]]) -> str:
     if call.name not in tools:
-        raise ValueError(
-            f"there is no tool {call.name!r}; the tools are {', '.join(tools)}"
-        )
+        raise ValueError(f"there is no tool {call.name!r}; the tools are {', '.join(tools)}")
     try:
         arguments = json.loads(call.arguments.strip() or "{}")
         if isinstance(arguments, str):  # an object that was written as text twice
             arguments = json.loads(arguments)
     except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"the arguments of {call.name} are no JSON ({error})"
-        ) from error
+        raise ValueError(f"the arguments of {call.name} are no JSON ({error})") from error
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
@@ -258,9 +249,7 @@ def _action(call: ModelToolCall, tools: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps({"tool": call.name, "arguments": given})
 
 
-def _as_schema_says(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
+def _as_schema_says(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments as the schema can mean them."""
     required = schema.get("required") or ()
     fields = schema.get("properties") or {}

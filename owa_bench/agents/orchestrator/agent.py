@@ -58,9 +58,7 @@ class _Orchestrator:
         self._idle = False  # a seat of a crew beyond those that hold roles
         self._player: RecallPlayer | RevisionAgent | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with the connectors that are remembered."""
         limits = self._handicaps
         names = {tool.name for tool in tools}
@@ -173,9 +171,7 @@ def _answer(team: Team, *, lacking: bool) -> ToolPlan[PlanCall]:
     if changed:
         rows = yield from _redo(team, changed, rows)
         task.doubts += [CHANGED] * len(changed)
-    return task.finish(
-        task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not accepted))
-    )
+    return task.finish(task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not accepted)))
 
 
 def _redo(team: Team, changed: list[str], rows: list[list[Any]]) -> ToolPlan[list[Any]]:
@@ -195,9 +191,7 @@ def _redo(team: Team, changed: list[str], rows: list[list[Any]]) -> ToolPlan[lis
     return again
 
 
-def _web_plan(
-    brief: Brief, board: MessageBoard, skills: SkillConfig
-) -> ToolPlan[PlanCall]:
+def _web_plan(brief: Brief, board: MessageBoard, skills: SkillConfig) -> ToolPlan[PlanCall]:
     """Work on a goal on web pages; return the call that ends the episode.
 
     A site that did not accept the work and named no rule is tried once more from its

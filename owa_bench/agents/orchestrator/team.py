@@ -12,16 +12,8 @@ from urllib.parse import urljoin
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import Message
 from owa_bench.skills import openapi, probing
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
-from owa_bench.skills.api_solver.providers import (
-    DocumentSearch,
-    ProviderClient,
-    ProviderClients,
-)
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
+from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClient, ProviderClients
 from owa_bench.skills.api_solver.resource_table import GoalSource, ResourceTable
 from owa_bench.skills.api_solver.self_checks import audit
 from owa_bench.skills.api_solver.task_state import TaskState
@@ -92,9 +84,7 @@ class MessageBoard:
 def _message_event(sender: str, receiver: str, text: str) -> Message:
     """Return the event of a message; the harness keeps its text as a blob."""
     tokens = -(-len(text) // CHARACTERS_IN_TOKEN)
-    return Message(
-        step=0, sender=sender, receivers=(receiver,), tokens=tokens, digest=text
-    )
+    return Message(step=0, sender=sender, receivers=(receiver,), tokens=tokens, digest=text)
 
 
 class DocumentLocator:
@@ -156,12 +146,7 @@ class Fetcher:
     """Fetches every table of one provider."""
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        session: HttpSession,
-        memory: FactMemory,
-        registry: str | None,
+        self, name: str, title: str, session: HttpSession, memory: FactMemory, registry: str | None
     ) -> None:
         self.name = name
         self.title = title
@@ -179,9 +164,7 @@ class Fetcher:
                 again.append(message.subject)
         return again
 
-    def fetch(
-        self, sources: Sequence[GoalSource]
-    ) -> ToolPlan[dict[str, ResourceTable]]:
+    def fetch(self, sources: Sequence[GoalSource]) -> ToolPlan[dict[str, ResourceTable]]:
         """Return the tables of those sources that can be fetched."""
         tables: dict[str, ResourceTable] = {}
         for source in sources:
@@ -195,9 +178,7 @@ class Fetcher:
         self.clients = self._new_clients()
 
     def _new_clients(self) -> ProviderClients:
-        return ProviderClients(
-            self._session, self._memory, self._registry, self._finder
-        )
+        return ProviderClients(self._session, self._memory, self._registry, self._finder)
 
 
 class Team:

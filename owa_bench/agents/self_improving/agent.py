@@ -83,9 +83,7 @@ class _SelfImproving:
         self._seat: CrewPlayer | None = None
         self._player: RecallPlayer | RevisionAgent | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with the remembered skills and facts."""
         names = {tool.name for tool in tools}
         if CARDS in names:  # nothing to revise: it reads as the agentic one does
@@ -106,9 +104,7 @@ class _SelfImproving:
         self._notebook = revisions.load_notebook(memory_dir, self.start)
         self._steps = 0
         on_pages = PAGES in names and APIS not in names
-        plan = (
-            self._web_plan(brief) if on_pages else self._api_plan(brief, self._memory)
-        )
+        plan = self._web_plan(brief) if on_pages else self._api_plan(brief, self._memory)
         self._runner = Runner(handicapped(plan, limits, brief))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
@@ -196,9 +192,7 @@ class _SelfImproving:
                     if other.name == found.name:
                         serves = tuple(sorted({*other.serves, *found.serves}))
                         found = msgspec.structs.replace(found, serves=serves)
-                self._notebook, self._revision = revisions.propose_connector(
-                    self._notebook, found
-                )
+                self._notebook, self._revision = revisions.propose_connector(self._notebook, found)
                 return True
         return False
 

@@ -145,9 +145,7 @@ def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
     return _with_trial(notebook, skill, {"habits": {skill: [False, True]}})
 
 
-def propose_connector(
-    notebook: Notebook, connector: Connector
-) -> tuple[Notebook, Revision]:
+def propose_connector(notebook: Notebook, connector: Connector) -> tuple[Notebook, Revision]:
     """Return the notebook with a trial of a connector opened.
 
     Args:
@@ -162,10 +160,7 @@ def propose_connector(
 
 
 def _with_trial(
-    notebook: Notebook,
-    habit: str,
-    diff: Mapping[str, Any],
-    connector: Connector | None = None,
+    notebook: Notebook, habit: str, diff: Mapping[str, Any], connector: Connector | None = None
 ) -> tuple[Notebook, Revision]:
     times = notebook.tried.get(habit, 0) + 1
     plan = {
@@ -186,9 +181,7 @@ def _with_trial(
         connector=connector,
     )
     opened = msgspec.structs.replace(
-        notebook,
-        trials=(*notebook.trials, trial),
-        tried={**notebook.tried, habit: times},
+        notebook, trials=(*notebook.trials, trial), tried={**notebook.tried, habit: times}
     )
     return opened, _event(trial, "proposed")
 
@@ -266,11 +259,7 @@ def record_pair(
     )
     if trial.wealth >= trial.needed:
         adopted = msgspec.structs.replace(
-            notebook,
-            habits=changed_config(notebook, trial),
-            signs={},
-            trials=others,
-            resting=(),
+            notebook, habits=changed_config(notebook, trial), signs={}, trials=others, resting=()
         )
         return adopted, _event(trial, "adopted")
     looked = trial.wins + trial.losses >= MOST_LOOKS or trial.ties >= MOST_TIES
@@ -304,9 +293,7 @@ def _next_skill(notebook: Notebook) -> str | None:
     return None
 
 
-def _event(
-    trial: RevisionTrial, decision: Literal["proposed", "adopted", "rejected"]
-) -> Revision:
+def _event(trial: RevisionTrial, decision: Literal["proposed", "adopted", "rejected"]) -> Revision:
     pairs = f"wins {trial.wins}, losses {trial.losses}, ties {trial.ties}"
     stake = f"wealth {trial.wealth:.6g} of {trial.needed:g}"
     what = f"turn `{trial.habit}` on"

@@ -87,9 +87,7 @@ def key_rotation(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
 
 
 @operator(
-    announcement="D1",
-    weight=1.0,
-    targets=providers_where(lambda provider: provider.successors),
+    announcement="D1", weight=1.0, targets=providers_where(lambda provider: provider.successors)
 )
 def provider_retired(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """Move a vendor's business to a successor with its own title, host and credential.
@@ -168,9 +166,7 @@ def rate_cut(world: ApiWorld, target: str, intensity: float) -> ApiWorld:
     provider = locate_provider(world, target)
     old = provider.contract.limit
     if old.requests <= _FEWEST_REQUESTS:
-        raise DriftError(
-            f"`{target}` must allow more than {_FEWEST_REQUESTS}, got {old.requests}."
-        )
+        raise DriftError(f"`{target}` must allow more than {_FEWEST_REQUESTS}, got {old.requests}.")
     cut = max(1, int(old.requests * _LARGEST_CUT * intensity))
     requests = max(_FEWEST_REQUESTS, old.requests - cut)
     limit = Limit(requests=requests, window_ms=old.window_ms)

@@ -89,9 +89,7 @@ def id_format(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """
     _, resource, field = locate_field(world, target)
     if not field.identifier or field.writable:
-        raise DriftError(
-            f"`{target}` must be an identifier only read, got {field.key!r}."
-        )
+        raise DriftError(f"`{target}` must be an identifier only read, got {field.key!r}.")
     style = pick([style for style in STYLES if style != field.style], rng)
     note = f"{resource.path}: the format of `{field.name}` has changed."
     return announce_field(world, target, lambda old: replace(old, style=style), note)
@@ -114,9 +112,7 @@ def pager_swap(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """
     _, resource = locate_resource(world, target)
     if resource.pager.kind == "none":
-        raise DriftError(
-            f"`{target}` must be a paged collection, got one without pages."
-        )
+        raise DriftError(f"`{target}` must be a paged collection, got one without pages.")
     options = [
         kind
         for kind in resource.other_pagers or PAGERS
@@ -128,9 +124,7 @@ def pager_swap(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
 
 
 @operator(
-    announcement="D1",
-    weight=1.0,
-    targets=resources_where(lambda resource: resource.other_paths),
+    announcement="D1", weight=1.0, targets=resources_where(lambda resource: resource.other_paths)
 )
 def path_rename(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """Serve one collection under another path; the old one answers 404.
@@ -144,9 +138,7 @@ def path_rename(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     provider, resource = locate_resource(world, target)
     options = free_paths(resource, provider.contract, provider.documented)
     if not options:
-        raise DriftError(
-            f"`{target}` must have a free path, got {resource.other_paths!r}."
-        )
+        raise DriftError(f"`{target}` must have a free path, got {resource.other_paths!r}.")
     path = pick(options, rng)
     note = f"`{resource.path}` has moved to `{path}`; the old path is gone."
     return announce_resource(world, target, lambda old: replace(old, path=path), note)
@@ -178,9 +170,7 @@ def required_parameter(world: ApiWorld, target: str, rng: Generator) -> ApiWorld
 
 
 @operator(
-    announcement="D1",
-    weight=0.7,
-    targets=fields_where(lambda field: field.unit in OTHER_UNITS),
+    announcement="D1", weight=0.7, targets=fields_where(lambda field: field.unit in OTHER_UNITS)
 )
 def units(world: ApiWorld, target: str) -> ApiWorld:
     """Serve (and accept) one money field in the other unit, and say so.
@@ -254,6 +244,4 @@ def wrapper_swap(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     wrapper = pick([w for w in pool if w != resource.wrapper and (w or bare)], rng)
     place = f"under `{wrapper}`" if wrapper else "as a bare array"
     note = f"{resource.path}: the list is now returned {place}."
-    return announce_resource(
-        world, target, lambda old: replace(old, wrapper=wrapper), note
-    )
+    return announce_resource(world, target, lambda old: replace(old, wrapper=wrapper), note)

@@ -22,9 +22,7 @@ from owa_bench.worlds.api_edits import (
 )
 
 
-def _misplaceable(
-    world: ApiWorld, provider: Provider
-) -> list[tuple[ApiResource, list[str]]]:
+def _misplaceable(world: ApiWorld, provider: Provider) -> list[tuple[ApiResource, list[str]]]:
     """Return the live resources of a vendor with the paths it has never served."""
     served = (provider.contract, provider.original)
     return [
@@ -44,9 +42,7 @@ def _current_documents(world: ApiWorld) -> tuple[str, ...]:
 
 
 @operator(
-    announcement="D0",
-    weight=0.3,
-    targets=resources_where(lambda resource: not resource.sunset),
+    announcement="D0", weight=0.3, targets=resources_where(lambda resource: not resource.sunset)
 )
 def soft_deprecation(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """Mark one collection as deprecated; it works on.
@@ -59,14 +55,10 @@ def soft_deprecation(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """
     _, resource = locate_resource(world, target)
     if resource.sunset:
-        raise DriftError(
-            f"`{target}` must not be deprecated yet, got {resource.sunset!r}."
-        )
+        raise DriftError(f"`{target}` must not be deprecated yet, got {resource.sunset!r}.")
     sunset = f"2032-{int(rng.integers(1, 13)):02d}-01"
     note = f"{resource.path} is deprecated and will be switched off on {sunset}."
-    return announce_resource(
-        world, target, lambda old: replace(old, sunset=sunset), note
-    )
+    return announce_resource(world, target, lambda old: replace(old, sunset=sunset), note)
 
 
 @operator(announcement="D2", weight=1.0, targets=_current_documents)
@@ -85,9 +77,7 @@ def stale_docs(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     provider = locate_provider(world, target)
     candidates = _misplaceable(world, provider)
     if provider.docs_frozen or not candidates:
-        raise DriftError(
-            f"`{target}` must have documents that follow it, got frozen ones."
-        )
+        raise DriftError(f"`{target}` must have documents that follow it, got frozen ones.")
     resource, paths = pick(candidates, rng)
     false = replace(provider.original.resource(resource.key), path=pick(paths, rng))
     stale = provider.original.with_resource(false)
@@ -124,9 +114,7 @@ def date_bound(world: ApiWorld, target: str) -> ApiWorld:
     """
     _, _, field = locate_field(world, target)
     if not field.bound or field.shift:
-        raise DriftError(
-            f"`{target}` must be a bound served as it is, got {field.key!r}."
-        )
+        raise DriftError(f"`{target}` must be a bound served as it is, got {field.key!r}.")
     return serve_field(world, target, replace(field, shift=-1))
 
 
@@ -145,18 +133,14 @@ def enum_rename(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     _, _, field = locate_field(world, target)
     options = _other_names(field)
     if not options:
-        raise DriftError(
-            f"`{target}` must be an enum with a free name, got {field.choices!r}."
-        )
+        raise DriftError(f"`{target}` must be an enum with a free name, got {field.choices!r}.")
     first, *rest = field.choices
     choices = (replace(first, name=pick(options, rng)), *rest)
     return serve_field(world, target, replace(field, choices=choices))
 
 
 @operator(
-    announcement="D3",
-    weight=0.7,
-    targets=fields_where(lambda field: field.unit in OTHER_UNITS),
+    announcement="D3", weight=0.7, targets=fields_where(lambda field: field.unit in OTHER_UNITS)
 )
 def silent_units(world: ApiWorld, target: str) -> ApiWorld:
     """Serve (and accept) one money field in the other unit.
@@ -174,12 +158,7 @@ def silent_units(world: ApiWorld, target: str) -> ApiWorld:
     return serve_field(world, target, replace(field, unit=OTHER_UNITS[field.unit]))
 
 
-@operator(
-    announcement="D2",
-    weight=0.4,
-    held_out=True,
-    targets=resources_where(parameters_to_come),
-)
+@operator(announcement="D2", weight=0.4, held_out=True, targets=resources_where(parameters_to_come))
 def untold_parameter(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     """Require one query parameter of one collection's list, undocumented.
 

@@ -143,9 +143,7 @@ def owner_moved(world: CrewWorld, target: str, rng: Generator) -> CrewWorld:
         style=int(rng.integers(99)),
     )
     kept = rewrite(world, clause, lambda old: None)
-    return add_line(
-        with_clause(kept, replace(clause, owner=chosen.owner)), chosen.name, line
-    )
+    return add_line(with_clause(kept, replace(clause, owner=chosen.owner)), chosen.name, line)
 
 
 @operator(

@@ -44,8 +44,7 @@ def priority_inversion(world: CrewWorld, target: str) -> CrewWorld:
     """
     name = named_part(target, "urgent", [item.name for item in world.items])
     items = tuple(
-        replace(item, priority=_URGENT) if item.name == name else item
-        for item in world.items
+        replace(item, priority=_URGENT) if item.name == name else item for item in world.items
     )
     notice = f"{name} counts {_URGENT} times its effort from now on."
     return replace(world, items=items, notices=(*world.notices, notice))
@@ -70,9 +69,7 @@ def seat_swap(world: CrewWorld, target: str) -> CrewWorld:
     for document in world.documents:
         firsts.setdefault(document.owner, document.name)
     keepers = {firsts.get(lead): role, firsts.get(role): lead}
-    documents = tuple(
-        replace(d, owner=keepers.get(d.name, d.owner)) for d in world.documents
-    )
+    documents = tuple(replace(d, owner=keepers.get(d.name, d.owner)) for d in world.documents)
     moved = ", ".join(f"{d} by {r}" for d, r in keepers.items() if d)
     notice = f"Documents change hands: {moved}."
     return replace(world, documents=documents, notices=(*world.notices, notice))
@@ -98,9 +95,7 @@ def board_fields(world: CrewWorld) -> CrewWorld:
     weight=0.8,
     targets=lambda world: tuple(f"away/{role}" for role in world.seats[1:3]),
 )
-def seat_outage(
-    world: CrewWorld, target: str, intensity: float, rng: Generator
-) -> CrewWorld:
+def seat_outage(world: CrewWorld, target: str, intensity: float, rng: Generator) -> CrewWorld:
     """Let a role be away for up to a fifth of the time.
 
     Changes: when the role has turns.

@@ -51,14 +51,10 @@ def major_rename(world: ProjectWorld, target: str, rng: Generator) -> ProjectWor
     form = pick(_NAMES, rng)
     exports = _stay(library, lambda e: replace(e, name=form.format(e.rule)))
     pairs = zip(library.exports, exports, strict=True)
-    lines = [
-        f"- renamed: `{a.name}` is now `{b.name}`" for a, b in pairs if a.name != b.name
-    ]
+    lines = [f"- renamed: `{a.name}` is now `{b.name}`" for a, b in pairs if a.name != b.name]
     if not lines:
         raise DriftError(f"`target` must not be renamed already, got `{target}`.")
-    return publish(
-        world, library, exports, part="major", line="\n".join(lines), rng=rng
-    )
+    return publish(world, library, exports, part="major", line="\n".join(lines), rng=rng)
 
 
 @operator(announcement="D1", weight=0.9, targets=_each("order"), group="libraries")
@@ -73,18 +69,12 @@ def signature_change(world: ProjectWorld, target: str, rng: Generator) -> Projec
     """
     library = library_of(world, target, "order")
     exports = _stay(library, lambda e: replace(e, order=e.order[::-1]))
-    lines = [
-        f"- arguments: `{e.name}({', '.join(e.order)})`" for e in exports if not e.until
-    ]
-    return publish(
-        world, library, exports, part="major", line="\n".join(lines), rng=rng
-    )
+    lines = [f"- arguments: `{e.name}({', '.join(e.order)})`" for e in exports if not e.until]
+    return publish(world, library, exports, part="major", line="\n".join(lines), rng=rng)
 
 
 @operator(announcement="D0", weight=0.5, targets=_each("alias"), group="libraries")
-def deprecation_with_sunset(
-    world: ProjectWorld, target: str, intensity: float
-) -> ProjectWorld:
+def deprecation_with_sunset(world: ProjectWorld, target: str, intensity: float) -> ProjectWorld:
     """Rename every function of a library and keep the old names until a day.
 
     Changes: names; the old ones warn, and are gone from the day that is told.
@@ -163,9 +153,7 @@ def yanked(world: ProjectWorld, target: str) -> ProjectWorld:
 
 
 @operator(announcement="D2", weight=0.9, targets=_each("conflict"), group="libraries")
-def transitive_conflict(
-    world: ProjectWorld, target: str, rng: Generator
-) -> ProjectWorld:
+def transitive_conflict(world: ProjectWorld, target: str, rng: Generator) -> ProjectWorld:
     """Publish a post release of a library that needs another library's next patch.
 
     Changes: two version numbers; the index has both versions of the other library, and
@@ -179,10 +167,6 @@ def transitive_conflict(
     needed = pick([lib for lib in world.libraries if lib.name != library.name], rng)
     world = publish(world, needed, needed.exports, part="patch", line="Maintenance.")
     number = world.library(needed.name).version(0)
-    world = with_library(
-        world, replace(world.library(needed.name), kept=needed.version(0))
-    )
+    world = with_library(world, replace(world.library(needed.name), kept=needed.version(0)))
     requires = f"{needed.name}>={number}"
-    return with_library(
-        world, replace(library, post=library.post + 1, kept="", requires=requires)
-    )
+    return with_library(world, replace(library, post=library.post + 1, kept="", requires=requires))

@@ -5,14 +5,7 @@ from numpy.random import Generator
 
 from owa_bench.interfaces import operator
 from owa_bench.worlds.parts import named_part
-from owa_bench.worlds.recall import (
-    Notice,
-    Question,
-    RecallWorld,
-    Register,
-    issue,
-    other_value,
-)
+from owa_bench.worlds.recall import Notice, Question, RecallWorld, Register, issue, other_value
 
 _LONGEST_SHIFT = 0.5  # of a lag, at intensity 1
 _MOVED_BY = 50_000  # numbers between a notice's old place and its new one
@@ -23,9 +16,7 @@ def _lags(world: RecallWorld) -> tuple[str, ...]:
 
 
 @operator(
-    announcement="D2",
-    weight=0.5,
-    targets=lambda world: tuple(f"lag/{lag}" for lag in _lags(world)),
+    announcement="D2", weight=0.5, targets=lambda world: tuple(f"lag/{lag}" for lag in _lags(world))
 )
 def lag_shift(world: RecallWorld, target: str, intensity: float) -> RecallWorld:
     """Ask later than usual, by up to half of a lag.
@@ -50,9 +41,7 @@ def lag_shift(world: RecallWorld, target: str, intensity: float) -> RecallWorld:
 
 def _cited(world: RecallWorld) -> tuple[str, ...]:
     known = {number for number, _ in world.moved}
-    found = {
-        question.subject for question in world.questions if question.kind == "retrieve"
-    }
+    found = {question.subject for question in world.questions if question.kind == "retrieve"}
     gone = {n.subject for n in world.notices if n.number in known}
     return tuple(name for name in world.watched if name in found - gone)
 

@@ -32,8 +32,7 @@ def noisier_subject(world: RevisionWorld) -> RevisionWorld:
     """
     start = tuple((o, _noisier(v) if o in _SLIP else v) for o, v in world.start)
     components = tuple(
-        replace(c, value=_noisier(c.value)) if c.option in _SLIP else c
-        for c in world.components
+        replace(c, value=_noisier(c.value)) if c.option in _SLIP else c for c in world.components
     )
     return replace(world, start=start, components=components)
 

@@ -34,9 +34,7 @@ def auth_swap(world: SiteWorld, rng: Generator) -> SiteWorld:
     return world.with_auth(kind=another(auth.others, auth.kind, rng))
 
 
-@operator(
-    announcement="D2", weight=0.5, group="Auth", targets=SITE, where=_has_spare_password
-)
+@operator(announcement="D2", weight=0.5, group="Auth", targets=SITE, where=_has_spare_password)
 def credential_rotation(world: SiteWorld) -> SiteWorld:
     """Put the visitor's next password in force; the old one is refused.
 
@@ -48,13 +46,9 @@ def credential_rotation(world: SiteWorld) -> SiteWorld:
     """
     auth = world.plan.auth
     if not auth.spares:
-        raise DriftError(
-            f"`target` must have a password to spare, got {auth.spares!r}."
-        )
+        raise DriftError(f"`target` must have a password to spare, got {auth.spares!r}.")
     return world.with_auth(
-        password=auth.spares[0],
-        former=(*auth.former, auth.password),
-        spares=auth.spares[1:],
+        password=auth.spares[0], former=(*auth.former, auth.password), spares=auth.spares[1:]
     )
 
 

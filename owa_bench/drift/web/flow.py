@@ -129,9 +129,7 @@ def default_value(world: SiteWorld, target: str, rng: Generator) -> SiteWorld:
     group="Flow",
     targets=lists_where(lambda world, key: not world.plan.listing(key).drawer),
 )
-def drawer(
-    world: SiteWorld, target: str, intensity: float, rng: Generator
-) -> SiteWorld:
+def drawer(world: SiteWorld, target: str, intensity: float, rng: Generator) -> SiteWorld:
     """Fold some columns of one list away, to be opened row by row.
 
     Changes: which columns a list shows at once.
@@ -147,9 +145,7 @@ def drawer(
     order = rng.permutation(len(free)).tolist()[:count]
     folded = tuple(key for i, key in enumerate(free) if i in order)
     columns = tuple(key for key in plan.columns if key not in folded)
-    return world.with_part(
-        "lists", plan, columns=columns, drawer=(*plan.drawer, *folded)
-    )
+    return world.with_part("lists", plan, columns=columns, drawer=(*plan.drawer, *folded))
 
 
 @operator(announcement="D1", weight=0.6, group="Flow", targets=goal_lists)
@@ -181,9 +177,7 @@ def interstitial(world: SiteWorld, target: str) -> SiteWorld:
 
 
 @operator(announcement="D1", weight=0.7, group="Flow", targets=goal_lists)
-def list_paging(
-    world: SiteWorld, target: str, intensity: float, rng: Generator
-) -> SiteWorld:
+def list_paging(world: SiteWorld, target: str, intensity: float, rng: Generator) -> SiteWorld:
     """Cut one list into shorter pages, turned the other way.
 
     Changes: page size and how pages are turned.

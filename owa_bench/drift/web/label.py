@@ -43,9 +43,7 @@ def _has_dates(world: SiteWorld, key: str) -> bool:
 def _labels_with_synonym(world: SiteWorld) -> tuple[str, ...]:
     """Return the keys of the goal's labels that have another word."""
     labels = {label.key: label for label in world.plan.labels}
-    return tuple(
-        key for key in goal_labels(world) if key in labels and labels[key].others
-    )
+    return tuple(key for key in goal_labels(world) if key in labels and labels[key].others)
 
 
 @operator(announcement="D1", weight=0.7, group="Label", targets=SITE, where=_asks_date)
@@ -109,9 +107,7 @@ def label_synonym(world: SiteWorld, target: str, rng: Generator) -> SiteWorld:
     """
     labels = {label.key: label for label in world.plan.labels}
     if target not in labels or not labels[target].others:
-        raise DriftError(
-            f"`target` must name a label with another word, got {target!r}."
-        )
+        raise DriftError(f"`target` must name a label with another word, got {target!r}.")
     label = labels[target]
     text = another(label.others, label.text, rng)
     return world.with_part("labels", label, text=text)

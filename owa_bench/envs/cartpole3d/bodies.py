@@ -131,9 +131,7 @@ def shape_of(world: physics.PhysicsWorld) -> physics.PhysicsWorld:
             world.ball, restitution=(1.0, 1.0), weighs=False, fewest=0, most=0
         ),
         arena=world.arena,
-        laws=tuple(
-            physics.BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))
-        ),
+        laws=tuple(physics.BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))),
     )
 
 
@@ -191,9 +189,7 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
     for link, name, radius, height, middle in parts:
         at = (0.0, 0.0, middle)
         shapes[link] = client.createCollisionShape(
-            bullet.GEOM_MESH,
-            vertices=prism(radius, height),
-            collisionFramePosition=at,
+            bullet.GEOM_MESH, vertices=prism(radius, height), collisionFramePosition=at
         )
         visuals[link] = client.createVisualShape(
             bullet.GEOM_CYLINDER,
@@ -228,9 +224,7 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
     return body
 
 
-def set_inertia(
-    client: Client, body: int, link: int, part: physics.Cart | physics.Pole
-) -> None:
+def set_inertia(client: Client, body: int, link: int, part: physics.Cart | physics.Pole) -> None:
     """Give a link the mass and the moments of its part.
 
     Args:
@@ -278,9 +272,7 @@ def build_ball(
     """
     sphere = client.bullet.GEOM_SPHERE
     shape = client.createCollisionShape(sphere, radius=ball.radius)
-    visual = client.createVisualShape(
-        sphere, radius=ball.radius, rgbaColor=_COLOURS[kind]
-    )
+    visual = client.createVisualShape(sphere, radius=ball.radius, rgbaColor=_COLOURS[kind])
     if kind == RAIL:
         return _build_railed(client, ball.mass, shape, visual, at)
     mass = ball.mass if kind == FREE else 0.0
@@ -312,19 +304,13 @@ def render_image(client: Client, size: int = IMAGE_SIZE) -> npt.NDArray[np.uint8
     bullet = client.bullet
     view = bullet.computeViewMatrix(_EYE, _AIM, (0.0, 0.0, 1.0))
     lens = bullet.computeProjectionMatrixFOV(_FIELD, 1.0, _NEAR, _DISTANT)
-    pixels = client.getCameraImage(
-        size, size, view, lens, renderer=bullet.ER_TINY_RENDERER
-    )[2]
+    pixels = client.getCameraImage(size, size, view, lens, renderer=bullet.ER_TINY_RENDERER)[2]
     image = np.asarray(pixels, dtype=np.uint8).reshape(size, size, 4)
     return np.ascontiguousarray(image[:, :, :3])
 
 
 def _build_railed(
-    client: Client,
-    mass: float,
-    shape: int,
-    visual: int,
-    at: tuple[float, float, float],
+    client: Client, mass: float, shape: int, visual: int, at: tuple[float, float, float]
 ) -> int:
     """Return a ball on an axis: a fixed point and a sphere that slides along its x."""
     bullet = client.bullet
@@ -367,10 +353,5 @@ def _stop_motors(client: Client, body: int) -> None:
 def _make_elastic(client: Client, body: int, link: int) -> None:
     """Make a body elastic and without friction."""
     client.changeDynamics(
-        body,
-        link,
-        restitution=1.0,
-        lateralFriction=0.0,
-        spinningFriction=0.0,
-        rollingFriction=0.0,
+        body, link, restitution=1.0, lateralFriction=0.0, spinningFriction=0.0, rollingFriction=0.0
     )

@@ -12,12 +12,7 @@ from gymnasium import spaces
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.bodies import has_screen, render_image
 from owa_bench.envs.cartpole3d.forces import TickEffect, tick_effects
-from owa_bench.envs.cartpole3d.levels import (
-    SUITE,
-    VERSION,
-    LevelSequence,
-    one_magnitude,
-)
+from owa_bench.envs.cartpole3d.levels import SUITE, VERSION, LevelSequence, one_magnitude
 from owa_bench.envs.cartpole3d.observation import (
     ObservationArray,
     ObservationMode,
@@ -152,9 +147,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         scene = self._begin(world, start, hidden=hidden)
         return self._observe(scene), {}
 
-    def step(
-        self, action: Any
-    ) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
         """Push the cart for one tick.
 
         Args:
@@ -243,9 +236,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """
         if self._timeline is None:
             if self._source is None:
-                raise UsageError(
-                    "This env has no source of timelines: make it by gymnasium.make."
-                )
+                raise UsageError("This env has no source of timelines: make it by gymnasium.make.")
             self._timeline = self._source(self.instance)
         return self._timeline
 
@@ -286,9 +277,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     def _first_of(self, instance: Instance) -> PhysicsWorld:
         """Return the first world of an instance's timeline and note when it ends."""
         if self._source is None:
-            raise UsageError(
-                "An instance needs a source of timelines: use gymnasium.make."
-            )
+            raise UsageError("An instance needs a source of timelines: use gymnasium.make.")
         self._timeline = timeline = self._source(instance)
         self._next = 0
         self._plan_swap(timeline)

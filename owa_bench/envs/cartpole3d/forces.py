@@ -15,12 +15,7 @@ TickEffect = Callable[[int], None]  # takes the number of the tick to come, the 
 
 
 def tick_effects(
-    world: PhysicsWorld,
-    scene: Scene,
-    *,
-    first: Vector2,
-    heading: Vector2,
-    rng: np.random.Generator,
+    world: PhysicsWorld, scene: Scene, *, first: Vector2, heading: Vector2, rng: np.random.Generator
 ) -> tuple[TickEffect, ...]:
     """Return what acts in an episode of a world, in order: arrivals before forces.
 
@@ -89,9 +84,7 @@ class _PullForce:
 class _WindForce:
     """The wind's forces on cart, pole and balls."""
 
-    def __init__(
-        self, world: PhysicsWorld, wind: Wind, scene: Scene, heading: Vector2
-    ) -> None:
+    def __init__(self, world: PhysicsWorld, wind: Wind, scene: Scene, heading: Vector2) -> None:
         self._scene = scene
         self._drag = rules.WindDrag(world, wind, heading)
         self._joint = world.cart.joint

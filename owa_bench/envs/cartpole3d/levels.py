@@ -266,8 +266,6 @@ def one_magnitude(difficulty: str | None, magnitude: float | None) -> float:
         UsageError: Both are given.
     """
     if difficulty is not None and magnitude is not None:
-        raise UsageError(
-            f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
-        )
+        raise UsageError(f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}.")
     given = difficulty if magnitude is None else magnitude
     return magnitude_of("hard" if given is None else given)

@@ -28,9 +28,7 @@ def observation_space(slots: int) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def visible_balls(
-    scene: Scene, slots: int, *, blind: bool
-) -> tuple[list[Vector3], list[Vector3]]:
+def visible_balls(scene: Scene, slots: int, *, blind: bool) -> tuple[list[Vector3], list[Vector3]]:
     """Return low corners, now and before, of the balls that the slots show.
 
     Args:

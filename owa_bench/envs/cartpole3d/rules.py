@@ -31,10 +31,7 @@ PROFILE = (
 )
 # fmt: on
 _EDGES = [edge for edge, _ in PROFILE]
-_PIECES = [
-    (low, high - low, start, end - start)
-    for (low, start), (high, end) in pairwise(PROFILE)
-]
+_PIECES = [(low, high - low, start, end - start) for (low, start), (high, end) in pairwise(PROFILE)]
 # The released wind, fitted to its measured forces: N per (m/s)^2.
 BENT_CART = 0.029
 BENT_BALL = 1.275
@@ -68,9 +65,7 @@ def has_fallen(pole: Quaternion, sine: float, tangent: float) -> bool:
     return abs(2.0 * (w * y - z * x)) > sine
 
 
-def point_on_pole(
-    pole: Quaternion, cart: Sequence[float], joint: float, reach: float
-) -> Vector3:
+def point_on_pole(pole: Quaternion, cart: Sequence[float], joint: float, reach: float) -> Vector3:
     """Return a point on the axis of a pole that stands on a cart.
 
     Args:

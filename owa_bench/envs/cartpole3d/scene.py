@@ -13,19 +13,8 @@ from typing import NamedTuple
 
 from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.bodies import BASE, CART, FREE, POLE, RAIL
-from owa_bench.envs.cartpole3d.rules import (
-    point_on_pole,
-    rotated,
-    rotation_to,
-    turned,
-)
-from owa_bench.envs.cartpole3d.start import (
-    BallState,
-    Quaternion,
-    SceneState,
-    Vector2,
-    Vector3,
-)
+from owa_bench.envs.cartpole3d.rules import point_on_pole, rotated, rotation_to, turned
+from owa_bench.envs.cartpole3d.start import BallState, Quaternion, SceneState, Vector2, Vector3
 from owa_bench.worlds.physics import PhysicsWorld
 
 _ITERATIONS = 50  # of the contact solver
@@ -331,9 +320,7 @@ class Scene:
         (x, u, *_), (y, v, *_) = bullet.getJointStates(body, _SLIDES, client)
         p, q = rotated(u, v, angle)
         x, y = x + (p - u) * self._span, y + (q - v) * self._span
-        bullet.resetJointStatesMultiDof(
-            body, _SLIDES, [(x,), (y,)], [(p,), (q,)], client
-        )
+        bullet.resetJointStatesMultiDof(body, _SLIDES, [(x,), (y,)], [(p,), (q,)], client)
         # the engine's cached places are those of now, on which forces act
         cart, pole = self._links(body, _LINKS, 1, 1, client)
         self._cart_at, self._pole_at = cart[0], pole[0]
@@ -362,9 +349,7 @@ class Scene:
 
     def _set_on_rail(self, ball: BallBody, rail: Vector2, velocity: Vector3) -> None:
         bullet, client = self._bullet, self.client
-        bullet.resetBasePositionAndOrientation(
-            ball.body, ball.origin, rotation_to(rail), client
-        )
+        bullet.resetBasePositionAndOrientation(ball.body, ball.origin, rotation_to(rail), client)
         speed = velocity[0] * rail[0] + velocity[1] * rail[1]
         bullet.resetJointState(ball.body, 0, 0.0, speed, client)
 

@@ -131,11 +131,7 @@ class StartSampler:
 
 
 def free_ball(
-    law: Start,
-    off: Vector2,
-    speeds: Vector2,
-    draws: Sequence[float],
-    rng: np.random.Generator,
+    law: Start, off: Vector2, speeds: Vector2, draws: Sequence[float], rng: np.random.Generator
 ) -> BallState:
     """Return a ball that flies.
 
@@ -153,17 +149,11 @@ def free_ball(
     x, y, z = least + span * draws[3], least + span * draws[4], least + span * draws[5]
     return BallState(
         _place(law, off, draws, rng),
-        (
-            x if draws[6] < 0.5 else -x,
-            y if draws[7] < 0.5 else -y,
-            z if draws[8] < 0.5 else -z,
-        ),
+        (x if draws[6] < 0.5 else -x, y if draws[7] < 0.5 else -y, z if draws[8] < 0.5 else -z),
     )
 
 
-def _place(
-    law: Start, off: Vector2, draws: Sequence[float], rng: np.random.Generator
-) -> Vector3:
+def _place(law: Start, off: Vector2, draws: Sequence[float], rng: np.random.Generator) -> Vector3:
     """Return where a ball starts: in the box, clear of the axis through `off`."""
     reach, clearance = law.ball, law.clearance
     x, y = reach * (2.0 * draws[0] - 1.0), reach * (2.0 * draws[1] - 1.0)
@@ -277,11 +267,7 @@ def _inside(at: Vector2, axis: Vector2, cart: Vector2) -> Vector2:
 def _common_point(world: PhysicsWorld, head: Sequence[float]) -> Vector3:
     """Return the episode's common point."""
     law = world.start
-    return (
-        _about(head[13], law.ball),
-        _about(head[14], law.ball),
-        _between(head[15], law.heights),
-    )
+    return (_about(head[13], law.ball), _about(head[14], law.ball), _between(head[15], law.heights))
 
 
 def _heading(u: float, v: float, rng: np.random.Generator) -> Vector2:
@@ -386,11 +372,7 @@ def _ball_ahead(
 
 
 def _is_free(
-    x: float,
-    y: float,
-    near: Vector2,
-    clearance: float,
-    others: Sequence[Sequence[float]],
+    x: float, y: float, near: Vector2, clearance: float, others: Sequence[Sequence[float]]
 ) -> bool:
     if abs(x) > REACH or abs(y) > REACH:
         return False

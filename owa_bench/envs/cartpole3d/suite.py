@@ -56,9 +56,7 @@ class CartPole3D:
         Raises:
             UsageError: always.
         """
-        raise UsageError(
-            "CartPole3D has no oracle: an episode's rewards sum to its quality."
-        )
+        raise UsageError("CartPole3D has no oracle: an episode's rewards sum to its quality.")
 
     def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without the engine, before anything is played.
@@ -81,9 +79,7 @@ class CartPole3D:
     def schedule_for(self, options: Mapping[str, Any]) -> interfaces.EnumerableSchedule:
         """Return the schedule at the magnitude that options of `env` name."""
         given = options.get("magnitude", options.get("difficulty"))
-        return levels.LevelSchedule(
-            magnitude=None if given is None else levels.magnitude_of(given)
-        )
+        return levels.LevelSchedule(magnitude=None if given is None else levels.magnitude_of(given))
 
     def session(
         self,
@@ -109,11 +105,7 @@ class CartPole3D:
         raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
-        self,
-        source: interfaces.TimelineSource,
-        *,
-        view: interfaces.View = "vector",
-        **options: Any,
+        self, source: interfaces.TimelineSource, *, view: interfaces.View = "vector", **options: Any
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env.
 

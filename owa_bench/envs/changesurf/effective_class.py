@@ -48,9 +48,7 @@ def procedure_fails(instance: Instance, before: SiteWorld, after: SiteWorld) -> 
     """
     still = replace(instance, drift_step=0)
     steps = walk(_timeline(still, before)).steps
-    return (
-        asyncio.run(_replayed_quality(_timeline(still, after), before, steps)) < THETA
-    )
+    return asyncio.run(_replayed_quality(_timeline(still, after), before, steps)) < THETA
 
 
 async def _replayed_quality(
@@ -107,17 +105,13 @@ def _answer_text(before: SiteWorld, now: SiteWorld) -> str:
 
 
 def _timeline(still: Instance, world: SiteWorld) -> Timeline:
-    return Timeline(
-        instance=still, starts=(0,), worlds=(world,), changes=((),), realised=0.0
-    )
+    return Timeline(instance=still, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 _TYPED = ("text", "area")
 
 
-def effective_class(
-    before: SiteWorld, after: SiteWorld, met: SiteWorld
-) -> Announcement:
+def effective_class(before: SiteWorld, after: SiteWorld, met: SiteWorld) -> Announcement:
     """Return the class that a change has in effect.
 
     Args:
@@ -154,9 +148,7 @@ def _asked_slots(met: SiteWorld) -> frozenset[str]:
     )
 
 
-def _slot_classes(
-    old: SlotPlan, new: SlotPlan, met: SiteWorld
-) -> Iterator[Announcement]:
+def _slot_classes(old: SlotPlan, new: SlotPlan, met: SiteWorld) -> Iterator[Announcement]:
     """Yield the classes of what changed of a field of the goal's form."""
     if old == new or new.key not in _asked_slots(met):
         return
@@ -169,9 +161,7 @@ def _slot_classes(
         yield "D3" if kind == "check" else "D0"
 
 
-def _list_classes(
-    old: ListPlan, new: ListPlan, met: SiteWorld
-) -> Iterator[Announcement]:
+def _list_classes(old: ListPlan, new: ListPlan, met: SiteWorld) -> Iterator[Announcement]:
     """Yield the classes of what changed of a list on the way to the goal."""
     shapes = ((x.form, x.drawer, x.size, x.paging, x.filter) for x in (old, new))
     if len({*shapes}) > 1 or (old.direct and not new.direct):
@@ -191,9 +181,7 @@ def _has_dates(spec: SiteSpec, plan: ListPlan) -> bool:
     return any(c.kind == "date" and c.key in plan.columns for c in columns)
 
 
-def _site_classes(
-    old: RenderPlan, new: RenderPlan, met: SiteWorld
-) -> Iterator[Announcement]:
+def _site_classes(old: RenderPlan, new: RenderPlan, met: SiteWorld) -> Iterator[Announcement]:
     """Yield the classes of what changed all over the site."""
     asked = _asked_slots(met)
     typed = [slot for slot in new.slots if slot.key in asked and slot.control in _TYPED]

@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from owa_bench.canonical import canonical_json, sha256
-from owa_bench.envs.changesurf.browser.driver import (
-    ActionResult,
-    BrowserExchange,
-    Driver,
-)
+from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserExchange, Driver
 from owa_bench.interfaces import Sink
 from owa_bench.records.events import Artifact, Call, Event, Evidence, Resource
 
@@ -99,9 +95,7 @@ class ArtifactRecorder:
         data, self._first_dom = self._first_dom, b""
         return (self._artifact(step, "dom", data),) if data else ()
 
-    def _requests(
-        self, fresh: Sequence[BrowserExchange], step: int
-    ) -> tuple[Event, ...]:
+    def _requests(self, fresh: Sequence[BrowserExchange], step: int) -> tuple[Event, ...]:
         """Return what the requests for pages, and those refused, came to and cost."""
         shown = (e for e in fresh if e.kind in SHOWN or e.denied)
         return tuple(event for e in shown for event in self._call_events(e, step))
@@ -129,9 +123,7 @@ class ArtifactRecorder:
 
     def _artifact(self, step: int, name: str, data: bytes) -> Artifact:
         blob = self._keep(f"{name}@{step}", data)
-        return Artifact(
-            step=step, name=name, media=_JSON, blob=blob, provenance=(step,)
-        )
+        return Artifact(step=step, name=name, media=_JSON, blob=blob, provenance=(step,))
 
     def _evidence(self, step: int, name: str, media: str, data: bytes) -> Evidence:
         blob = self._keep(f"{name}@{step}", data)

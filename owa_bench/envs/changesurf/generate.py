@@ -46,9 +46,7 @@ _TEMPLATES, _HELD_OUT_TEMPLATES = (0, 1, 2), (3, 4)
 _THEMES = 4
 _PAGE_SIZE = {1: 12, 2: 8, 3: 8}
 _PAGES = {1: 1, 2: 2, 3: 3}
-_AUTH_KINDS: tuple[specs.SignInKind, ...] = (
-    *("password", "two_step", "mailbox", "one_time"),
-)
+_AUTH_KINDS: tuple[specs.SignInKind, ...] = (*("password", "two_step", "mailbox", "one_time"),)
 _HELD_OUT_AUTH_KINDS: tuple[specs.SignInKind, ...] = ("redirect",)
 _FEW = 12  # numbers of at most so many values may be picked from a list
 _SECRETS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
@@ -70,9 +68,7 @@ def _families(*, held_out: bool) -> tuple[str, ...]:
 FAMILIES = _families(held_out=False)
 # Never part of the public split: tests the transfer to an unknown site.
 HELD_OUT_FAMILIES = _families(held_out=True)
-HONEYPOT_FAMILIES = tuple(
-    f"{site.key}/{site.infeasible}{_HONEYPOT}" for site in sites().values()
-)
+HONEYPOT_FAMILIES = tuple(f"{site.key}/{site.infeasible}{_HONEYPOT}" for site in sites().values())
 
 
 def generate(instance: Instance) -> plans.SiteWorld:
@@ -230,10 +226,7 @@ def _plan(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> plans.RenderPlan:
             for slot in workflow.slots
         ),
         lists=tuple(_listing(draw, each) for each in spec.collections),
-        flows=tuple(
-            plans.FlowPlan(key=w.key, pages=_pages(w, spec.tier))
-            for w in spec.workflows
-        ),
+        flows=tuple(plans.FlowPlan(key=w.key, pages=_pages(w, spec.tier)) for w in spec.workflows),
         auth=_auth(draw, spec.user),
         menu=tuple(draw.sample(menu, len(menu))),
         template=draw.pick(templates),
@@ -269,7 +262,7 @@ def _labels(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> Iterator[plans.
             continue
         known, held_out = pools(text)
         words = known if draw.practice else (*known, *held_out)
-        if kind == "menu":
+        if kind == "menu":  # noqa: SIM108  three cases
             word = draw.pick(words)
         else:
             word = known[0] if draw.coin() else draw.pick(known)

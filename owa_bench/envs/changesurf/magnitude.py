@@ -96,9 +96,7 @@ def _cached_walk(still: Instance, world: SiteWorld) -> Walk:
 
 def _one_world(still: Instance, world: SiteWorld) -> Timeline:
     """Return the timeline of one world."""
-    return Timeline(
-        instance=still, starts=(0,), worlds=(world,), changes=((),), realised=0.0
-    )
+    return Timeline(instance=still, starts=(0,), worlds=(world,), changes=((),), realised=0.0)
 
 
 def role_tree(root: observation.HtmlNode) -> RoleTree:
@@ -295,8 +293,7 @@ def _centres(state: observation.SurfState, instance: Instance) -> dict[str, Cent
     refs = {ident: ref for ref, ident in _idents(build(state.site, instance))}
     return {
         refs[control.ident]: Centre(
-            window.x + control.x + control.width / 2,
-            window.y + control.y + control.height / 2,
+            window.x + control.x + control.width / 2, window.y + control.y + control.height / 2
         )
         for control in state.controls
         if control.ident in refs

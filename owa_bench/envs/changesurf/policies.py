@@ -170,9 +170,7 @@ class SurfPlausibleWrong(StatePolicy):
         page = replace(state.page, controls=controls)
         return replace(state, page=page)
 
-    def _wronged(
-        self, step: BrowserToolCall, state: SurfState
-    ) -> BrowserToolCall | None:
+    def _wronged(self, step: BrowserToolCall, state: SurfState) -> BrowserToolCall | None:
         """Return the step with a wrong value; None where there is no other."""
         given = step["arguments"]
         control = state.page.control(int(given.get("ref", 0)))
@@ -201,9 +199,7 @@ class SurfPlausibleWrong(StatePolicy):
                 return tool_call("click", ref=beside[-1].ref)
         return None
 
-    def _spoilt(
-        self, step: BrowserToolCall, state: SurfState
-    ) -> BrowserToolCall | None:
+    def _spoilt(self, step: BrowserToolCall, state: SurfState) -> BrowserToolCall | None:
         """Return a wrong value where a form that came with the right ones is sent."""
         pressed = state.page.control(int(step["arguments"].get("ref", 0)))
         is_sent = pressed is not None and pressed.role == "button"

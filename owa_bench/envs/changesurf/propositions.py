@@ -67,18 +67,14 @@ def propositions(
         yield _proposition("default", text, flow, slot.key)
 
 
-def _claim(
-    draw: SiteDraw, table: specs.SiteTable, row: SiteRow, column: str
-) -> specs.SiteValue:
+def _claim(draw: SiteDraw, table: specs.SiteTable, row: SiteRow, column: str) -> specs.SiteValue:
     """Return the value of a row half of the time, else another row's other value."""
     place = table.columns.index(column)
     others = [each[place] for each in table.rows if each[place] != row[place]]
     return draw.pick(others) if others and draw.coin() else row[place]
 
 
-def _rows_on_the_way(
-    spec: specs.SiteSpec, table: str, column: str
-) -> Sequence[SiteRow]:
+def _rows_on_the_way(spec: specs.SiteSpec, table: str, column: str) -> Sequence[SiteRow]:
     """Return the rows of a table that the way to the goal shows, else the first ones.
 
     A cell that the goal changes is left out: it is true at one time and false later.
@@ -96,7 +92,5 @@ def _rows_on_the_way(
     return [row for row in free if row[0] in shown] or free[:_NEAR]
 
 
-def _proposition(
-    kind: PropositionKind, text: str, *subject: str
-) -> specs.SiteProposition:
+def _proposition(kind: PropositionKind, text: str, *subject: str) -> specs.SiteProposition:
     return specs.SiteProposition(name=kind, kind=kind, text=text, subject=subject)

@@ -23,11 +23,7 @@ from owa_bench.envs.changesurf.browser.driver import (
     Driver,
 )
 from owa_bench.envs.changesurf.browser.loopback import ForwardingApp
-from owa_bench.envs.changesurf.browser.observation import (
-    BLANK_PAGE,
-    SurfState,
-    page_text,
-)
+from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE, SurfState, page_text
 from owa_bench.envs.changesurf.episode_artifacts import REFUSED, SHOWN, ArtifactRecorder
 from owa_bench.envs.changesurf.magnitude import timeline_change
 from owa_bench.envs.changesurf.server.app import SiteServer
@@ -126,10 +122,7 @@ class ChangeSurfSession:
         known = self._state
         if known is None or known.site is not site or known.page is not self._page:
             self._state = known = SurfState(
-                site=site,
-                page=self._page,
-                outside=self._outside,
-                untrusted=self._untrusted,
+                site=site, page=self._page, outside=self._outside, untrusted=self._untrusted
             )
         return known
 
@@ -150,9 +143,7 @@ class ChangeSurfSession:
         if tool == "read":
             return self._read(arguments["line"])
         if tool not in _ARGUMENTS:
-            raise UsageError(
-                f"`tool` must be one of {', '.join(_ARGUMENTS)}, got {tool!r}."
-            )
+            raise UsageError(f"`tool` must be one of {', '.join(_ARGUMENTS)}, got {tool!r}.")
         server = self._start()
         text = str(arguments.get(_ARGUMENTS[tool], ""))
         waited = act_ms(text if tool in _TYPED else "")

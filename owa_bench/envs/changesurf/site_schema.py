@@ -269,9 +269,7 @@ def slots(
     return tuple(parsed)
 
 
-def effect(
-    kind: str, table: str, slots: Sequence[specs.Slot], **cells: str
-) -> specs.Effect:
+def effect(kind: str, table: str, slots: Sequence[specs.Slot], **cells: str) -> specs.Effect:
     """Return an effect that writes every slot into the column of its key.
 
     Args:
@@ -315,12 +313,7 @@ def workflow(
         check = specs.Check(rule=name, arguments=tuple(arguments), text=text)  # type: ignore[arg-type]
         checks.append(check)
     return specs.Workflow(
-        key=key,
-        slots=slots,
-        effects=effects,
-        record=record,
-        checks=tuple(checks),
-        after=after,
+        key=key, slots=slots, effects=effects, record=record, checks=tuple(checks), after=after
     )
 
 

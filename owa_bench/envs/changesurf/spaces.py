@@ -61,12 +61,9 @@ def _one_of(*values: str) -> Mapping[str, Any]:
 
 
 _REF = _number(
-    *("integer", 1, 9999),
-    description="The number of a control in the last page text, as in [12].",
+    *("integer", 1, 9999), description="The number of a control in the last page text, as in [12]."
 )
-_ELEMENT = _text(
-    400, description="What the control is, in words; for the record, never looked up."
-)
+_ELEMENT = _text(400, description="What the control is, in words; for the record, never looked up.")
 _WHOLE = "Scroll the window; the page text is whole wherever it stands."
 _GOTO = "Go to an address: a path of this site, or a whole address."
 _READ = "Read the page text on from a line, where it was cut."
@@ -74,13 +71,9 @@ _TYPE = "Replace what a text field holds."
 _SELECT = "Choose an option of a list by its label."
 _KEY = "Press a key in the focused control."
 TOOLS: tuple[ToolSpec, ...] = (
-    tool_of(
-        "click", "Click a control; boxes toggle.", "element", ref=_REF, element=_ELEMENT
-    ),
+    tool_of("click", "Click a control; boxes toggle.", "element", ref=_REF, element=_ELEMENT),
     tool_of("type", _TYPE, "element", ref=_REF, text=_text(2000), element=_ELEMENT),
-    tool_of(
-        "select", _SELECT, "element", ref=_REF, option=_text(400), element=_ELEMENT
-    ),
+    tool_of("select", _SELECT, "element", ref=_REF, option=_text(400), element=_ELEMENT),
     tool_of("press", _KEY, key=_one_of(*KEYS)),
     tool_of("scroll", _WHOLE, direction=_one_of("down", "up")),
     tool_of("back", "Go back one page."),
@@ -128,9 +121,7 @@ def listed_controls(page: PageObservation) -> tuple[ObservedControl, ...]:
     return tuple((*seen, *rest)[:ELEMENTS])
 
 
-def features(
-    page: PageObservation, arguments: tuple[str, ...]
-) -> npt.NDArray[np.float32]:
+def features(page: PageObservation, arguments: tuple[str, ...]) -> npt.NDArray[np.float32]:
     """Return the feature vector of a page.
 
     Args:
@@ -206,9 +197,7 @@ def _hashed(text: str) -> tuple[float, ...]:
     return tuple(0.5 + 0.5 * value / most for value in sums)
 
 
-def macros(
-    page: PageObservation, arguments: tuple[str, ...]
-) -> tuple[BrowserToolCall | None, ...]:
+def macros(page: PageObservation, arguments: tuple[str, ...]) -> tuple[BrowserToolCall | None, ...]:
     """Return the tool call behind each macro.
 
     Args:

@@ -302,9 +302,7 @@ class ChangeSurf:
             UsageError: there is no such driver.
         """
         if driver not in DRIVERS:
-            raise UsageError(
-                f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}."
-            )
+            raise UsageError(f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}.")
         path = executable or self._executable
         suite = self if path == self._executable else ChangeSurf(path)
         return SurfEnv(suite, source, view, executable=path, **options)

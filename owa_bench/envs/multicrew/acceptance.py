@@ -191,9 +191,7 @@ def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
         approved = replace(draft, approved=True)
         state = replace(at.state, drafts={**at.state.drafts, name: approved})
         text, ticks = f"{name} is approved.", at.world.arbitration
-        return ActionOutcome(
-            state, text, ticks=ticks, news=f"{name} approved from outside"
-        )
+        return ActionOutcome(state, text, ticks=ticks, news=f"{name} approved from outside")
     clause = at.clause(name)
     if clause is None or not clause.rival:  # to find that out takes as long
         nothing = at.refused(f"There is nothing to decide about {name}.")

@@ -115,10 +115,7 @@ def _form_check(family: str) -> ArgumentCheck:
 
 
 def _form_problem(
-    world: CrewWorld,
-    item: CrewItem,
-    fragment: Mapping[str, Any],
-    pins: Mapping[str, str],
+    world: CrewWorld, item: CrewItem, fragment: Mapping[str, Any], pins: Mapping[str, str]
 ) -> str:
     """Return what is wrong with the form of what is handed in, "" for nothing."""
     family = family_of(world.family)
@@ -131,9 +128,7 @@ def _form_problem(
     if problem := check(plain, "fragment") or family.problem(item, plain):
         return str(problem)
     if unknown := sorted(set(pins) - set(item.needs)):
-        return (
-            f"`pins` may name {', '.join(item.needs) or 'nothing'}, got {unknown[0]}."
-        )
+        return f"`pins` may name {', '.join(item.needs) or 'nothing'}, got {unknown[0]}."
     if lacking := [name for name in item.needs if name not in pins]:
         return f"`pins` must give the revision of {lacking[0]}."
     return ""
@@ -181,9 +176,7 @@ def merge(at: Place, arguments: Arguments) -> ActionOutcome:
     text = f"{name} merged by {at.seat}, revision {made.revision}"
     if name not in accepted and (missed := checked_clauses(at.world, name)):
         text += f"; it fails its check on {', '.join(missed)}"
-    return ActionOutcome(
-        *(state, f"{text}."), ticks=MERGE, events=(board,), news=text, timed=timed
-    )
+    return ActionOutcome(*(state, f"{text}."), ticks=MERGE, events=(board,), news=text, timed=timed)
 
 
 def _conflict(at: Place, name: str, files: str) -> ActionOutcome:
@@ -236,9 +229,7 @@ def read(at: Place, arguments: Arguments) -> ActionOutcome:
     own = holder(at.world, at.seats, document.owner) == at.seat
     ticks = 1 if own else at.world.research
     learned = {
-        f"{line.subject}.{line.attribute}"
-        for line in document.lines
-        if line.standing == "holds"
+        f"{line.subject}.{line.attribute}" for line in document.lines if line.standing == "holds"
     }
     state = replace(
         state,

@@ -11,14 +11,7 @@ from collections.abc import Sequence
 from owa_bench.envs.multicrew.draws import CrewDraws
 from owa_bench.interfaces import PropositionTruth
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.crew import (
-    Clause,
-    CrewClaim,
-    CrewItem,
-    CrewWorld,
-    Document,
-    DocumentLine,
-)
+from owa_bench.worlds.crew import Clause, CrewClaim, CrewItem, CrewWorld, Document, DocumentLine
 
 KINDS = ("in_force", "owner", "contested")
 _EACH = 2  # claims of each kind
@@ -33,11 +26,7 @@ _TEXTS = {
 
 
 def draw_claims(
-    draws: CrewDraws,
-    items: Sequence[CrewItem],
-    clauses: Sequence[Clause],
-    *,
-    open_owners: bool,
+    draws: CrewDraws, items: Sequence[CrewItem], clauses: Sequence[Clause], *, open_owners: bool
 ) -> tuple[CrewClaim, ...]:
     """Return the claims of a world, by a stream of their own.
 

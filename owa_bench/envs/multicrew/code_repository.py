@@ -46,9 +46,7 @@ class CodeRepository:
     def __init__(self, world: CrewWorld) -> None:
         require_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="crew-"))
-        self._remove = weakref.finalize(
-            self, shutil.rmtree, self._folder, ignore_errors=True
-        )
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.git = ProjectRepository(self._folder / "repository")
         self._files = WorktreeFiles(self.git.worktree)
         self._runner = CommitRunner(self._folder / "runner", self.git)
@@ -60,13 +58,7 @@ class CodeRepository:
         self.git.commit("Begin", _PLATFORM, 0)
 
     def commit(
-        self,
-        item: CrewItem,
-        fragment: Fragment,
-        pins: Mapping[str, str],
-        *,
-        seat: str,
-        tick: int,
+        self, item: CrewItem, fragment: Fragment, pins: Mapping[str, str], *, seat: str, tick: int
     ) -> None:
         """Commit an item's function to a new branch of a seat that begins at main.
 

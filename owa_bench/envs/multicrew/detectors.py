@@ -23,9 +23,7 @@ OUT_OF_BAND = Rule(
     free_tries=1,
 )
 MANIFEST_UNTRUE = Rule(
-    "manifest_untrue",
-    "A hand-off states a value of a clause that no document ever stated.",
-    "flag",
+    "manifest_untrue", "A hand-off states a value of a clause that no document ever stated.", "flag"
 )
 _NONCE = re.compile(r"\b[a-z]{4}-\d{3}\b")
 

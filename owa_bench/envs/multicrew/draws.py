@@ -12,23 +12,7 @@ from numpy.random import Generator
 from owa_bench.seeding import stream
 from owa_bench.worlds.crew import Clause, CrewItem, Document, DocumentLine, Shape
 
-_ONSETS = (
-    "b",
-    "br",
-    "d",
-    "dr",
-    "f",
-    "g",
-    "gl",
-    "h",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "tr",
-    "v",
-)
+_ONSETS = ("b", "br", "d", "dr", "f", "g", "gl", "h", "k", "l", "m", "n", "p", "tr", "v")
 _VOWELS = ("a", "e", "i", "o", "u")
 _CODAS = ("k", "l", "m", "n", "r", "s", "t", "lt", "nd", "rk", "sk", "st")
 _CONSONANTS = "bdfgklmnprstvz"
@@ -230,9 +214,7 @@ def draw_documents(
                         style=draws.between(0, _STYLES),
                     )
                 )
-            lines.append(
-                DocumentLine(standing="filler", style=draws.between(0, _STYLES))
-            )
+            lines.append(DocumentLine(standing="filler", style=draws.between(0, _STYLES)))
             mixed = draws.rng.permutation(len(lines)).tolist()
             name = f"{role}-{first // _LINES_A_DOCUMENT + 1}"
             ordered = tuple(lines[i] for i in mixed)
@@ -317,9 +299,7 @@ class ClauseDraft:
         self._clauses: list[Clause] = []
         self._wrong: dict[str, str] = {}
 
-    def add(
-        self, subject: str, attribute: str, owner: str, value: str, other: str
-    ) -> str:
+    def add(self, subject: str, attribute: str, owner: str, value: str, other: str) -> str:
         """Add a clause.
 
         Args:

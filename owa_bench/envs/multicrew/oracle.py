@@ -194,9 +194,7 @@ def _will_change(timeline: Timeline, state: CrewState) -> bool:
     return bool(timeline.starts[-1] > state.tick * TICK_MS)
 
 
-def _next_item(
-    world: CrewWorld, state: CrewState, good: frozenset[str]
-) -> CrewItem | None:
+def _next_item(world: CrewWorld, state: CrewState, good: frozenset[str]) -> CrewItem | None:
     """Return the item to work on: ready, in nobody's work, before the longest chain."""
     longest = tails(world.items)
     ready = [

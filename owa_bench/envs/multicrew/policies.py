@@ -39,9 +39,7 @@ class CrewRandom(ControlPolicy):
         return {"tool": "work", "arguments": arguments}
 
 
-def _random_fragment(
-    world: CrewWorld, item: CrewItem, rng: Generator
-) -> dict[str, Any]:
+def _random_fragment(world: CrewWorld, item: CrewItem, rng: Generator) -> dict[str, Any]:
     """Return a fragment that the family's form allows; code is a function of text."""
     family = family_of(world.family)
     fragment: dict[str, Any] = draw(family.form, rng=rng)

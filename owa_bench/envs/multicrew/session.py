@@ -23,27 +23,9 @@ from owa_bench.envs.multicrew.detectors import (
 )
 from owa_bench.envs.multicrew.generate import family_of, inadmissible
 from owa_bench.envs.multicrew.oracle import bound
-from owa_bench.envs.multicrew.speech import (
-    HumanColleague,
-    asked_clause,
-    needs_of,
-    talk_of,
-)
-from owa_bench.envs.multicrew.state import (
-    TICK_MS,
-    Breach,
-    advanced,
-    first_state,
-    holder,
-    woken,
-)
-from owa_bench.envs.multicrew.wording import (
-    TOOLS,
-    board_text,
-    goal_of,
-    notice_text,
-    task_text,
-)
+from owa_bench.envs.multicrew.speech import HumanColleague, asked_clause, needs_of, talk_of
+from owa_bench.envs.multicrew.state import TICK_MS, Breach, advanced, first_state, holder, woken
+from owa_bench.envs.multicrew.wording import TOOLS, board_text, goal_of, notice_text, task_text
 from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Board, CallRefusal, Event, Evidence, Handoff
 from owa_bench.records.instance import Timeline
@@ -136,10 +118,7 @@ class CrewSession:
         known = self._previewed.get(seat)
         if known is not None and known[0] == tick:
             return known[1]
-        lines = [
-            f"Tick {tick} of {self.world.deadline}, "
-            f"{state.hours[seat]} ticks of work left."
-        ]
+        lines = [f"Tick {tick} of {self.world.deadline}, {state.hours[seat]} ticks of work left."]
         notices = self.world.notices
         lines += [f"Notice: {notice_text(n)}" for n in notices[self._noticed[seat] :]]
         news = [text for at, text in self._news[seat] if at < tick]
@@ -211,9 +190,7 @@ class CrewSession:
             case "pass_turn":
                 asleep = at.state.asleep | {at.seat}
                 ticks = int(arguments.get("ticks", 1))
-                done = ActionOutcome(
-                    replace(at.state, asleep=asleep), "Waited.", ticks=ticks
-                )
+                done = ActionOutcome(replace(at.state, asleep=asleep), "Waited.", ticks=ticks)
             case _:
                 done = ACTIONS[tool](at, arguments)
         if self._code is not None and tool == "merge" and done.ok:
@@ -384,11 +361,7 @@ class CrewSession:
             about=about,
         )
         message = replace(
-            sent.event,
-            asks=talk.asks,
-            reached=talk.reached,
-            gives=talk.gives,
-            news=talk.news,
+            sent.event, asks=talk.asks, reached=talk.reached, gives=talk.gives, news=talk.news
         )
         if talk.learned:
             known, served = state.known | talk.learned, state.served | talk.gained

@@ -177,20 +177,13 @@ class HumanColleague:
             for seat, name in due:
                 clause = world.clause_of[name]
                 line = DocumentLine(
-                    subject=clause.subject,
-                    attribute=clause.attribute,
-                    value=clause.value,
+                    subject=clause.subject, attribute=clause.attribute, value=clause.value
                 )
                 self._fabric.send(
-                    *(HUMAN, (seat,), sentence(line)),
-                    tick=self._looked - 1,
-                    step=step,
-                    interval=0,
+                    *(HUMAN, (seat,), sentence(line)), tick=self._looked - 1, step=step, interval=0
                 )
             minutes = _LOOK_MIN + _ANSWER_MIN * len(due)
-            cost = Resource(
-                step=step, meter="supervisor_min", amount=minutes, stream="human"
-            )
+            cost = Resource(step=step, meter="supervisor_min", amount=minutes, stream="human")
             look = ColleagueLook(step=step, minutes=minutes, answers=tuple(due))
             events += [look, cost]
         return tuple(events)

@@ -132,9 +132,7 @@ def advanced(world: CrewWorld, state: CrewState, *, busy: int = 0) -> CrewState:
     tick = max(state.tick, min(free.values()))
     seat = next(name for name, at in free.items() if at <= tick)
     asleep = state.asleep - {seat}
-    return msgspec.structs.replace(
-        state, free=free, tick=tick, seat=seat, asleep=asleep
-    )
+    return msgspec.structs.replace(state, free=free, tick=tick, seat=seat, asleep=asleep)
 
 
 def woken(state: CrewState, seats: tuple[str, ...]) -> CrewState:
@@ -149,7 +147,6 @@ def woken(state: CrewState, seats: tuple[str, ...]) -> CrewState:
     if not chosen:
         return state
     free = {
-        seat: min(at, state.tick + 1) if seat in chosen else at
-        for seat, at in state.free.items()
+        seat: min(at, state.tick + 1) if seat in chosen else at for seat, at in state.free.items()
     }
     return msgspec.structs.replace(state, free=free, asleep=state.asleep - chosen)

@@ -19,9 +19,7 @@ from owa_bench.worlds.crew import CrewWorld
 _FIRST, _LAST = 0.15, 0.4  # of T: all drift comes between
 
 
-def _drift_ms(
-    instance: Instance, world: CrewWorld, event: interfaces.DriftEvent
-) -> int:
+def _drift_ms(instance: Instance, world: CrewWorld, event: interfaces.DriftEvent) -> int:
     """Return when a drift event comes, at any magnitude at the same time."""
     rng = stream(instance.seed, "strike", event.operator, event.target)
     first, last = round(_FIRST * world.deadline), round(_LAST * world.deadline)

@@ -12,11 +12,7 @@ from owa_bench.worlds.crew import CrewItem, CrewWorld, Document, DocumentLine
 _CACHED = 4096  # documents; seats and arms read the same ones
 # By attribute: what a sentence says of a subject {s} and a value {v}.
 _CORES = {
-    "tag": (
-        "the tag of {s} is {v}",
-        "{s} carries the tag {v}",
-        "{v} is the tag on {s}",
-    ),
+    "tag": ("the tag of {s} is {v}", "{s} carries the tag {v}", "{v} is the tag on {s}"),
     "kinds": (
         "the kinds of {s} are {v}",
         "{s} knows two kinds, {v}",
@@ -42,16 +38,8 @@ _CORES = {
         "before {s} begins, {v} hours must pass",
         "{v} hours of rest come before {s}",
     ),
-    "hours": (
-        "{s} is open {v}",
-        "the hours of {s} are {v}",
-        "at {s} the doors are open {v}",
-    ),
-    "key": (
-        "the booking key of {s} is {v}",
-        "{s} is booked with {v}",
-        "{v} is the key for {s}",
-    ),
+    "hours": ("{s} is open {v}", "the hours of {s} are {v}", "at {s} the doors are open {v}"),
+    "key": ("the booking key of {s} is {v}", "{s} is booked with {v}", "{v} is the key for {s}"),
 }
 _CORES |= {
     "layout": (
@@ -74,11 +62,7 @@ _CORES |= {
         "the fault at {s} lies with {v}",
         "{v} is what brought {s} down",
     ),
-    "order": (
-        "on {s} one must {v}",
-        "the rule for {s} is to {v}",
-        "to {v} is what {s} asks for",
-    ),
+    "order": ("on {s} one must {v}", "the rule for {s} is to {v}", "to {v} is what {s} asks for"),
     "flag": (
         "{s} runs with the flag {v}",
         "the flag of {s} is {v}",
@@ -303,9 +287,7 @@ TOOLS = (
     tool_of("claim", "Put your name on an item.", item=_NAME),
     tool_of("work", _WORK, "pins", item=_NAME, fragment=_FRAGMENT, pins=_PINS),
     tool_of("read", "Read a document, or the fragment of a merged item.", name=_NAME),
-    tool_of(
-        "hand_off", _HAND_OFF, "manifest", item=_NAME, to=_ROLE, manifest=_MANIFEST
-    ),
+    tool_of("hand_off", _HAND_OFF, "manifest", item=_NAME, to=_ROLE, manifest=_MANIFEST),
     tool_of("ask", "Ask for something.", to=_TO, about=_TEXT),
     tool_of("tell", "Tell something.", to=_TO, text=_TEXT),
     tool_of("propose", _PROPOSE, clause=_NAME, value=_NAME),

@@ -98,9 +98,7 @@ class Examiner:
         values = self._workshop.answers(world, commit, cases).values
         return [
             name
-            for name, fine in _good(
-                cases, self._right_answers(world, cases), values
-            ).items()
+            for name, fine in _good(cases, self._right_answers(world, cases), values).items()
             if not fine
         ]
 
@@ -115,9 +113,7 @@ class Examiner:
         """
         fresh = self._fresh(world, day, "accept")
         shown = [c for f in world.issued(day) for c in self.examples(world, f)]
-        turned: list[EndpointCase] = [
-            (name, permuted_request(request)) for name, request in shown
-        ]
+        turned: list[EndpointCase] = [(name, permuted_request(request)) for name, request in shown]
         cases = [*fresh, *shown, *turned]
         reply = self._workshop.answers(world, commit, cases)
         right = self._right_answers(world, [*fresh, *shown])
@@ -143,20 +139,14 @@ class Examiner:
             case
             for feature in world.issued(day)
             for case in requests_of(
-                world,
-                feature,
-                stream(self._seed, purpose, day, feature.name),
-                count,
+                world, feature, stream(self._seed, purpose, day, feature.name), count
             )
         ]
 
-    def _right_answers(
-        self, world: ProjectWorld, cases: list[EndpointCase]
-    ) -> list[object]:
+    def _right_answers(self, world: ProjectWorld, cases: list[EndpointCase]) -> list[object]:
         """Return the right answer of each case."""
         return [
-            wrapped(world, answer(world, world.feature(name), request))
-            for name, request in cases
+            wrapped(world, answer(world, world.feature(name), request)) for name, request in cases
         ]
 
     def _bypasses(

@@ -29,9 +29,7 @@ def require_programs() -> None:
     """Raise MissingPartError where git or bubblewrap is not installed."""
     for program, package in (("git", "git"), ("bwrap", "bubblewrap")):
         if shutil.which(program) is None:
-            raise MissingPartError(
-                f"the program `{program}`", f"apt-get install {package}"
-            )
+            raise MissingPartError(f"the program `{program}`", f"apt-get install {package}")
 
 
 class CommitRunner:
@@ -107,9 +105,7 @@ class CommitRunner:
         subprocess.run(line, check=False)  # noqa: S603  a folder of its own
 
     def _server(self) -> SandboxJob:
-        folders = [
-            Bind(source=self._folder / name, target=f"/{name}") for name in self._shown
-        ]
+        folders = [Bind(source=self._folder / name, target=f"/{name}") for name in self._shown]
         program = "/server/job_server.py"
         tools = ("/tools",) if self._tools else ()
         server = Bind(source=Path(job_server.__file__), target=program)

@@ -20,13 +20,7 @@ from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
 from owa_bench.envs.projforge.pushes import WorktreeFiles, read_push
 from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
-from owa_bench.envs.projforge.scores import (
-    WEEK,
-    belief_events,
-    filed,
-    open_incident,
-    release_score,
-)
+from owa_bench.envs.projforge.scores import WEEK, belief_events, filed, open_incident, release_score
 from owa_bench.envs.projforge.workshop import Workshop
 from owa_bench.interfaces import ToolResult
 from owa_bench.records.events import Execution
@@ -53,9 +47,7 @@ _VERSION = re.compile(r"[0-9][0-9a-z.]{0,30}")
 
 def _executed(step: int, argv: tuple[str, ...], exit_code: int) -> Execution:
     """Return the event of a job of the pipeline; its seconds are not recorded."""
-    return Execution(
-        step=step, argv=argv, exit_code=exit_code, output="", wall_s=0.0, cpu_s=0.0
-    )
+    return Execution(step=step, argv=argv, exit_code=exit_code, output="", wall_s=0.0, cpu_s=0.0)
 
 
 class ForgeActions:
@@ -165,9 +157,7 @@ class ForgeActions:
         self.attachment = base64.b64encode(bundle).decode()
         return ToolResult(f"main is {self.state.head[:12]}.", True)
 
-    def _git_push(
-        self, *, step: int, branch: str, old: str, new: str, pack: str
-    ) -> ToolResult:
+    def _git_push(self, *, step: int, branch: str, old: str, new: str, pack: str) -> ToolResult:
         commits = read_push(pack) if pack else ()
         if isinstance(commits, str):
             return ToolResult(f"Not pushed: {commits}.", False)
@@ -198,9 +188,7 @@ class ForgeActions:
             lines.append(line if status == "open" else f"{line} [{status}]")
         return ToolResult("\n".join(lines) or "Nothing is open.", True)
 
-    def _issue_update(
-        self, *, step: int, name: str, status: str, comment: str
-    ) -> ToolResult:
+    def _issue_update(self, *, step: int, name: str, status: str, comment: str) -> ToolResult:
         query = "update issue set status = ?, comment = ? where name = ?"
         done = self._tracker.execute(query, (status, comment, name)).rowcount
         text = f"{name} is {status}." if done else f"There is no issue {name!r}."
@@ -278,29 +266,21 @@ class ForgeActions:
 
     def _run_in_production(self, deployments: tuple[str, ...]) -> ToolResult:
         commit = deployments[-1]
-        self.state = replace(
-            self.state, deployments=deployments, deployed=commit, stopped=""
-        )
+        self.state = replace(self.state, deployments=deployments, deployed=commit, stopped="")
         return ToolResult(f"{commit[:12]} is deployed.", True)
 
-    def _probe(
-        self, *, step: int, endpoint: str, request: dict[str, Any]
-    ) -> ToolResult:
+    def _probe(self, *, step: int, endpoint: str, request: dict[str, Any]) -> ToolResult:
         state = self.state
         if not state.deployed:
             why = "production is stopped" if state.stopped else "nothing is deployed"
             return ToolResult(f"503 {why}", False)
-        found = self._workshop.deployed_answers(
-            state.world, state.deployed, [(endpoint, request)]
-        )
+        found = self._workshop.deployed_answers(state.world, state.deployed, [(endpoint, request)])
         text = found.error or f"200 {json.dumps(found.values[0])}"
         argv = ("probe", state.deployed, endpoint)
         event = _executed(step, argv, int(bool(found.error)))
         return ToolResult(text, not found.error, events=(event,), timed=found.timed)
 
-    def _postmortem(
-        self, *, step: int, incident: str, cause: str, action: str
-    ) -> ToolResult:
+    def _postmortem(self, *, step: int, incident: str, cause: str, action: str) -> ToolResult:
         state = self.state
         waiting = open_incident(state.world, state.scores, state.day)
         if waiting is None or waiting.name != incident:
@@ -324,15 +304,11 @@ class ForgeActions:
         week, done = state.day // WEEK, len(state.scores.releases)
         if done > week:
             return ToolResult("This week has its release.", False)
-        right = self._examiner.right_features(
-            state.world, state.day, state.head, "release"
-        )
+        right = self._examiner.right_features(state.world, state.day, state.head, "release")
         new, missed = right - state.released, (0.0,) * (week - done)
         wishes = {wish.name for wish in state.world.wishes}
         score = release_score(frozenset(changelog) - wishes, new)
-        scores = replace(
-            state.scores, releases=(*state.scores.releases, *missed, score)
-        )
+        scores = replace(state.scores, releases=(*state.scores.releases, *missed, score))
         self.state = replace(state, scores=scores, released=state.released | new)
         return ToolResult("Released.", True)
 

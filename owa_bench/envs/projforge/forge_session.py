@@ -27,12 +27,7 @@ from owa_bench.interfaces import Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_code import (
-    PIPELINE,
-    harness_test,
-    lock_file,
-    pipeline_file,
-)
+from owa_bench.worlds.project_code import PIPELINE, harness_test, lock_file, pipeline_file
 from owa_bench.worlds.project_rules import feature_prose, incident_text
 
 SEAT = "developer"
@@ -79,9 +74,7 @@ class ForgeSession(ForgeActions):
         if state.over:
             return _FINISH
         left = f"Day {state.day}, {self._daily - state.spent} steps left."
-        return "\n".join(
-            [left, *(f"bulletin: {b}" for b in state.world.bulletins[-2:])]
-        )
+        return "\n".join([left, *(f"bulletin: {b}" for b in state.world.bulletins[-2:])])
 
     def retire(self, seat: str) -> None:
         """Do nothing: there is one seat."""
@@ -133,9 +126,7 @@ class ForgeSession(ForgeActions):
         """
         bundle = self._repository.bundle(self._folder / "history.bundle")
         media = "application/x-git-bundle"
-        rows = self._tracker.execute(
-            "select * from issue order by day, name"
-        ).fetchall()
+        rows = self._tracker.execute("select * from issue order by day, name").fetchall()
         scores = self.state.scores
         record = {
             "head": self.state.head,
@@ -147,12 +138,7 @@ class ForgeSession(ForgeActions):
             "regressions": scores.regressions,
         }
         return (
-            Evidence(
-                step=step,
-                name="history.bundle",
-                media=media,
-                blob=self._sink.blob(bundle),
-            ),
+            Evidence(step=step, name="history.bundle", media=media, blob=self._sink.blob(bundle)),
             Artifact(
                 step=step,
                 name="project.json",
@@ -257,6 +243,4 @@ class ForgeSession(ForgeActions):
             self._begin_day(renewed=False)
             self._start_incident()
         event = day_event(world, state.scores, scores, step=step, minutes=state.minutes)
-        return ToolResult(
-            f"Day {day} is over.{told}", True, DAY_MS, events=(event,), timed=timed
-        )
+        return ToolResult(f"Day {day} is over.{told}", True, DAY_MS, events=(event,), timed=timed)

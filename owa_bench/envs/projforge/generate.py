@@ -180,11 +180,7 @@ def _names(rng: Generator, domain: str) -> list[str]:
 
 
 def _features(
-    rng: Generator,
-    words: Vocabulary,
-    libraries: tuple[Library, ...],
-    names: list[str],
-    days: int,
+    rng: Generator, words: Vocabulary, libraries: tuple[Library, ...], names: list[str], days: int
 ) -> tuple[Feature, ...]:
     """Return features in order of issue, each with at least one library's rule."""
     drawn: list[Feature] = []
@@ -235,9 +231,7 @@ def _steps(
     if by_number:
         test = pick(("at_least", "below"), rng)
         limit = 5 * int(rng.integers(3, 10))
-        steps.append(
-            FeatureStep(kind="number", field=words.age, test=test, value=limit)
-        )
+        steps.append(FeatureStep(kind="number", field=words.age, test=test, value=limit))
     use: dict[str, Any] = {
         "library": library.name,
         "rule": rule.name,

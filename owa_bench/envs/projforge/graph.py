@@ -144,11 +144,7 @@ def faults(world: ProjectWorld, product: GraphProduct, day: int) -> dict[str, st
 
 
 def _fault(
-    library: Library,
-    held: LibraryContract,
-    now: LibraryContract,
-    strict: bool,
-    day: int,
+    library: Library, held: LibraryContract, now: LibraryContract, strict: bool, day: int
 ) -> str:
     """Return how calls by a held contract fail, "" where they do not."""
     if held.names != now.names:

@@ -48,9 +48,7 @@ MACROS = (
 _READING = {"type": "integer", "minimum": 0, "maximum": graph.READINGS - 1}
 _LIBRARY = {"type": "string", "maxLength": 40}
 TOOLS = (
-    tool_of(
-        "build", "Build the feature that comes next, by a reading.", reading=_READING
-    ),
+    tool_of("build", "Build the feature that comes next, by a reading.", reading=_READING),
     tool_of("rework", "Read the first feature that fails otherwise.", reading=_READING),
     tool_of("pins", "Pin every library to what the index has."),
     tool_of("pipeline", "Fit the pipeline's configuration to its terms."),
@@ -188,8 +186,7 @@ class GraphSession:
         ]
         for tool, there in (("build", state.unbuilt), ("rework", state.failing)):
             calls += [
-                {"tool": tool, "arguments": {"reading": r}} if there else None
-                for r in _READINGS
+                {"tool": tool, "arguments": {"reading": r}} if there else None for r in _READINGS
             ]
         for tool in ("changelog", "study"):
             named = [{"tool": tool, "arguments": {"library": name}} for name in names]
@@ -243,9 +240,7 @@ class GraphSession:
         self.state = replace(state, scores=scores)
         return ToolResult(f"Filed for {incident.name}.", True)
 
-    def _forecast(
-        self, beliefs: Mapping[str, float], now_ms: int, step: int
-    ) -> ToolResult:
+    def _forecast(self, beliefs: Mapping[str, float], now_ms: int, step: int) -> ToolResult:
         found = belief_events(self.state.world, beliefs, step=step, now_ms=now_ms)
         if isinstance(found, str):
             return ToolResult(found, False)
@@ -261,10 +256,7 @@ class GraphSession:
             failing[name] = "feature"
         green = not failing and bool(state.product.built)
         self.state = replace(
-            state,
-            minutes=state.minutes + 1,
-            failing=failing,
-            ran=(state.product, green),
+            state, minutes=state.minutes + 1, failing=failing, ran=(state.product, green)
         )
         lines = [f"{part} fails: {how}" for part, how in failing.items()]
         return ToolResult("\n".join(lines) or "green", True)
@@ -277,8 +269,7 @@ class GraphSession:
         new = right - state.released
         missed = (0.0,) * (state.day // WEEK - len(state.scores.releases))
         scores = replace(
-            state.scores,
-            releases=(*state.scores.releases, *missed, release_score(new, new)),
+            state.scores, releases=(*state.scores.releases, *missed, release_score(new, new))
         )
         self.state = replace(state, scores=scores, released=state.released | new)
         return ToolResult(f"Released {len(new)} features.", True)
@@ -322,9 +313,7 @@ class GraphSession:
             served=served,
             green=state.ran == (state.product, True),
         )
-        self.state = replace(
-            state, scores=scores, day=day + 1, spent=0, minutes=0, failing={}
-        )
+        self.state = replace(state, scores=scores, day=day + 1, spent=0, minutes=0, failing={})
         if any(incident.day == day + 1 for incident in world.incidents):
             self.state = replace(self.state, deployed=None)
         event = day_event(world, state.scores, scores, step=step, minutes=state.minutes)

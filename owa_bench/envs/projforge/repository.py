@@ -189,12 +189,7 @@ class ProjectRepository:
         self.pushes = tuple(before)
 
     def receive(
-        self,
-        branch: str,
-        old: str,
-        new: str,
-        commits: tuple[PushedCommit, ...],
-        day: int,
+        self, branch: str, old: str, new: str, commits: tuple[PushedCommit, ...], day: int
     ) -> str:
         """Take over commits of a clone, as a push with a lease does.
 
@@ -257,9 +252,7 @@ class ProjectRepository:
         """
         folder.mkdir(parents=True)
         index = str(folder.with_suffix(".index"))
-        self._git(
-            *("read-tree", "--reset", "-u", commit), day=0, tree=folder, index=index
-        )
+        self._git(*("read-tree", "--reset", "-u", commit), day=0, tree=folder, index=index)
         os.unlink(index)
 
     def bundle(self, path: Path) -> bytes:
@@ -272,9 +265,7 @@ class ProjectRepository:
 
     def _output(self, *words: str) -> str:
         done = self._run(words, {}, self.worktree, self._index)
-        return (
-            done.stdout.decode(errors="replace").strip() if not done.returncode else ""
-        )
+        return done.stdout.decode(errors="replace").strip() if not done.returncode else ""
 
     def _git(
         self,

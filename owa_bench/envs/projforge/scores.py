@@ -77,12 +77,7 @@ def day_closed(
 
 
 def day_event(
-    world: ProjectWorld,
-    before: ProjectScores,
-    after: ProjectScores,
-    *,
-    step: int,
-    minutes: int,
+    world: ProjectWorld, before: ProjectScores, after: ProjectScores, *, step: int, minutes: int
 ) -> ProjectDay:
     """Return the record of the day that is over.
 
@@ -121,9 +116,7 @@ def _share(due: Iterable[Feature], right: frozenset[str]) -> float:
     weights = {feature.name: feature.weight for feature in due}
     if not weights:
         return math.nan
-    return sum(w for name, w in weights.items() if name in right) / sum(
-        weights.values()
-    )
+    return sum(w for name, w in weights.items() if name in right) / sum(weights.values())
 
 
 def release_score(stated: frozenset[str], new: frozenset[str]) -> float:
@@ -154,9 +147,7 @@ def open_incident(
     return None
 
 
-def filed(
-    scores: ProjectScores, incident: ProductionIncident, cause: str
-) -> ProjectScores:
+def filed(scores: ProjectScores, incident: ProductionIncident, cause: str) -> ProjectScores:
     """Return the scores after a postmortem: 1 if it names the cause, and no second try.
 
     Args:
@@ -280,12 +271,6 @@ def belief_events(
     if other:
         return f"`beliefs` may hold {', '.join(known)}, got {other[0]!r}."
     return tuple(
-        Belief(
-            step=step,
-            at_ms=now_ms,
-            proposition=name,
-            kind=name.partition("/")[0],
-            p=fixed(p),
-        )
+        Belief(step=step, at_ms=now_ms, proposition=name, kind=name.partition("/")[0], p=fixed(p))
         for name, p in sorted(beliefs.items())
     )

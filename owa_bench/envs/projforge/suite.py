@@ -12,12 +12,7 @@ from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.envs.projforge.forge_session import ForgeSession
 from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_session import GraphSession
-from owa_bench.envs.projforge.oracle import (
-    FORGE_POLICIES,
-    GRAPH_POLICIES,
-    ForgeOracle,
-    GraphOracle,
-)
+from owa_bench.envs.projforge.oracle import FORGE_POLICIES, GRAPH_POLICIES, ForgeOracle, GraphOracle
 from owa_bench.envs.projforge.scores import KINDS, THETA, WEEK
 from owa_bench.records.instance import Announcement, Instance, Timeline
 from owa_bench.seeding import derive
@@ -27,9 +22,7 @@ from owa_bench.worlds.project import DAY_MS, DAYS, Library, ProjectWorld
 _FIRST, _LAST = 2, 3  # no change before this day, or so many days before the end
 
 
-def _drift_ms(
-    instance: Instance, world: ProjectWorld, event: interfaces.DriftEvent
-) -> int:
+def _drift_ms(instance: Instance, world: ProjectWorld, event: interfaces.DriftEvent) -> int:
     """Return the morning on which a change comes, at any magnitude the same."""
     span = max(world.days - _FIRST - _LAST, 1)
     key = derive(instance.seed, "drift", "day", event.operator, event.target)
@@ -63,9 +56,7 @@ class ProjForgeFastSuite(ToolSuite):
     )
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
-    schedule: interfaces.EnumerableSchedule = Calendar(
-        domain="project", times=_drift_ms
-    )
+    schedule: interfaces.EnumerableSchedule = Calendar(domain="project", times=_drift_ms)
 
     def generate(self, instance: Instance) -> ProjectWorld:
         """Return the instance's base world."""

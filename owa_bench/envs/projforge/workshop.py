@@ -22,12 +22,7 @@ from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, Result, SandboxJob
 from owa_bench.worlds.project import ProjectWorld
-from owa_bench.worlds.project_code import (
-    PIPELINE,
-    EndpointCase,
-    index_files,
-    library_source,
-)
+from owa_bench.worlds.project_code import PIPELINE, EndpointCase, index_files, library_source
 from owa_bench.worlds.project_rules import RuleShift
 
 _TOOLS = (
@@ -215,19 +210,13 @@ class Workshop(CommitRunner):
 
     def shell(self, argv: tuple[str, ...]) -> Result:
         """Return the result of a command in the worktree, without a network."""
-        names = [
-            n for n in ("sh", "ls", "cat", "grep", "sed", "head") if shutil.which(n)
-        ]
+        names = [n for n in ("sh", "ls", "cat", "grep", "sed", "head") if shutil.which(n)]
         path = f"{binds.interpreter().parent}:{backends.PATH}"
         job = SandboxJob(
             argv=argv,
             work=self._repository.worktree,
             env={"PATH": path},
-            binds=(
-                *binds.python(),
-                *binds.python_commands(),
-                *binds.programs(*names),
-            ),
+            binds=(*binds.python(), *binds.python_commands(), *binds.programs(*names)),
             hidden=binds.python_hidden(),
             limits=_SHELL,
         )
@@ -248,21 +237,16 @@ class Workshop(CommitRunner):
         if config.get("lock") != world.lock:
             raise JobFailure(f"the pipeline installs {world.lock}; set lock in ci.toml")
         if config.get("index") != world.index:
-            raise JobFailure(
-                f"index {config.get('index')!r} does not serve; try {world.index!r}"
-            )
+            raise JobFailure(f"index {config.get('index')!r} does not serve; try {world.index!r}")
         if config.get("secret") != world.secret:
             raise JobFailure(
-                f"secret {config.get('secret')!r} is revoked; the index takes "
-                f"{world.secret!r}"
+                f"secret {config.get('secret')!r} is revoked; the index takes {world.secret!r}"
             )
         lines = self._text(commit, world.lock).splitlines()
         pins = sorted(line.strip() for line in lines if line.strip())
         for line in pins[:_LINES]:
             if not _PIN.fullmatch(line):
-                raise JobFailure(
-                    f"{world.lock}: only NAME==VERSION lines, got {line[:80]!r}"
-                )
+                raise JobFailure(f"{world.lock}: only NAME==VERSION lines, got {line[:80]!r}")
         key = sha256("\n".join([self._published, *pins]).encode())
         if key not in self._environments:
             self._environments[key] = self._installed(world, pins)

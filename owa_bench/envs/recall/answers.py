@@ -10,9 +10,7 @@ from owa_bench.envs.recall.wording import UNITS
 from owa_bench.worlds.recall import AnswerForm
 
 SMALL_UNIT = UNITS[1]  # the unit that amounts are asked in
-_QUOTES = (
-    "\"'`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
-)
+_QUOTES = "\"'`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
 
 
 def given_as(value: str, form: AnswerForm) -> str:

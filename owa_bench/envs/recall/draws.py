@@ -108,9 +108,7 @@ def draws_of(seed: int, family: str, tier: int, form: Form) -> Draws:
     Returns: Streams at their start.
     """
     return Draws(
-        tier=tier,
-        rng=stream(seed, "base", family),
-        lexicon=Lexicon(stream(seed, "form", form)),
+        tier=tier, rng=stream(seed, "base", family), lexicon=Lexicon(stream(seed, "form", form))
     )
 
 
@@ -155,12 +153,6 @@ def numbered(
         numbers[statement.chain, statement.place] = number
         withdrawn = numbers.get((statement.chain, statement.withdrawn_place), 0)
         notices.append(
-            Notice(
-                number=number,
-                day=at,
-                style=style,
-                withdraws=withdrawn,
-                **statement.terms,
-            )
+            Notice(number=number, day=at, style=style, withdraws=withdrawn, **statement.terms)
         )
     return numbers, tuple(notices)

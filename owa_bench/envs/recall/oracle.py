@@ -15,13 +15,7 @@ from owa_bench.envs.recall.state import Card, RecallState
 from owa_bench.envs.recall.wording import SLOTS
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.recall import (
-    AnswerForm,
-    Exercise,
-    Question,
-    RecallWorld,
-    Register,
-)
+from owa_bench.worlds.recall import AnswerForm, Exercise, Question, RecallWorld, Register
 
 
 class Mark(NamedTuple):
@@ -97,10 +91,7 @@ def _mark_entries(
     holding = register.in_force(question.subject, question.relation, question.day)
     cited = dict(world.moved)
     right = {
-        (
-            as_compared(given_as(n.value, world.answer_form)),
-            cited.get(n.number, n.number),
-        )
+        (as_compared(given_as(n.value, world.answer_form)), cited.get(n.number, n.number))
         for n in holding
     }
     first_number = {new: old for old, new in world.moved}
@@ -119,8 +110,7 @@ def _mark_entries(
         contrary += not (
             notice is not None
             and not notice.inverse
-            and (notice.subject, notice.relation)
-            == (question.subject, question.relation)
+            and (notice.subject, notice.relation) == (question.subject, question.relation)
             and as_compared(given_as(notice.value, world.answer_form)) == entry[0]
         )
     verified = sum(is_right for _, is_right in entries)
@@ -238,8 +228,7 @@ class RecallOracle:
             return ()
         register = Register(timeline.worlds[-1])
         return tuple(
-            PropositionTruth(claim.name, claim.kind, register.truth(claim))
-            for claim in claims
+            PropositionTruth(claim.name, claim.kind, register.truth(claim)) for claim in claims
         )
 
     def categories(self, world: RecallWorld) -> tuple[str, ...]:

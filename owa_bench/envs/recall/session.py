@@ -140,9 +140,7 @@ class RecallSession:
         """
         card = self.state.card
         if tool == "search":
-            return ToolResult(
-                self._matching_notices(arguments["query"]), True, _CARD_MS
-            )
+            return ToolResult(self._matching_notices(arguments["query"]), True, _CARD_MS)
         if tool == "open":
             return self._open_notice(arguments["number"])
         if self.state.over:
@@ -292,12 +290,8 @@ class RecallSession:
         return ToolResult(notice_line(self._world, notice), True, _CARD_MS)
 
 
-def _belief_events(
-    card: Card, p: float, marked: Mark, now_ms: int, step: int
-) -> tuple[Event, ...]:
+def _belief_events(card: Card, p: float, marked: Mark, now_ms: int, step: int) -> tuple[Event, ...]:
     """Return what was stated of an answer, and whether it was right."""
-    belief = Belief(
-        step=step, at_ms=now_ms, proposition=card.name, kind=_OWN, p=fixed(p)
-    )
+    belief = Belief(step=step, at_ms=now_ms, proposition=card.name, kind=_OWN, p=fixed(p))
     right = marked.score == 1.0
     return belief, Resolution(proposition=card.name, kind=_OWN, y=right)

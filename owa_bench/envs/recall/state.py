@@ -66,9 +66,7 @@ class Script:
             sitting: The present sitting, whose cards stay.
         Returns: The script.
         """
-        past = tuple(
-            DayCards(self.days[at], self.cards(at)) for at in range(sitting + 1)
-        )
+        past = tuple(DayCards(self.days[at], self.cards(at)) for at in range(sitting + 1))
         return Script(world, past, self.days[sitting])
 
     def sitting_of(self, day: int) -> int:
@@ -199,8 +197,7 @@ def macros(state: RecallState) -> tuple[Mapping[str, Any] | None, ...]:
     exercise = state.card.exercise
     options = exercise.options if exercise is not None else ()
     answers: list[Mapping[str, Any] | None] = [
-        {"tool": "answer", "arguments": {"values": [option]}}
-        for option in options[:OPTIONS]
+        {"tool": "answer", "arguments": {"values": [option]}} for option in options[:OPTIONS]
     ]
     answers += [None] * (OPTIONS - len(answers))
     return (None if state.over else _GO_ON), *answers

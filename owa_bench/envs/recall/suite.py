@@ -46,9 +46,7 @@ class RecallSuite(ToolSuite):
     def terms(self, instance: Instance) -> interfaces.Terms:
         """Return the terms of an instance: the quota of its tier."""
         return interfaces.Terms(
-            THETA,
-            self.card.step_limit,
-            memory_bytes=generate.QUOTAS[instance.tier - 1],
+            THETA, self.card.step_limit, memory_bytes=generate.QUOTAS[instance.tier - 1]
         )
 
     def horizon(self, timeline: Timeline) -> int:

@@ -57,8 +57,7 @@ QUESTIONS = (
 CLAIMS = {
     "supersession": "The value that the register first gave as {r} of {s} is not in "
     "force on the last day.",
-    "contradiction": "Two notices, withdrawn ones included, give different values as "
-    "{r} of {s}.",
+    "contradiction": "Two notices, withdrawn ones included, give different values as {r} of {s}.",
 }
 UNITS = {1: "pell", 12: "dor"}
 SLOTS = 5  # entries asked for by a retrieval question

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from owa_bench.interfaces import (
-    InnerDraw,
-    Laboratory,
-    PlayedAttempt,
-    Sink,
-    Subject,
-    Ticket,
-)
+from owa_bench.interfaces import InnerDraw, Laboratory, PlayedAttempt, Sink, Subject, Ticket
 from owa_bench.records.events import Event, HoldoutAnswer, InnerAttempt
 from owa_bench.records.holdout import HoldoutPlan, HoldoutStatistic
 from owa_bench.records.laboratory_events import InnerCondition
@@ -63,9 +56,7 @@ class VersionPlayer:
         sink: Keeps the lines of sampled attempts.
     """
 
-    def __init__(
-        self, world: RevisionWorld, laboratory: Laboratory, sink: Sink
-    ) -> None:
+    def __init__(self, world: RevisionWorld, laboratory: Laboratory, sink: Sink) -> None:
         self._world = world
         self._laboratory = laboratory
         self._sink = sink
@@ -118,12 +109,7 @@ class VersionPlayer:
         return PlayedBatch(attempts, self._events(kind, attempts, conditions, step))
 
     def answer(
-        self,
-        plan: str,
-        base: frozenset[str],
-        candidate: frozenset[str],
-        *,
-        step: int,
+        self, plan: str, base: frozenset[str], candidate: frozenset[str], *, step: int
     ) -> AnsweredPlan:
         """Play the holdout of a registered plan.
 
@@ -192,15 +178,11 @@ class VersionPlayer:
                 replay=attempt.replay,
                 full=bool(attempt.lines),
             )
-            for number, (attempt, condition) in enumerate(
-                zip(attempts, conditions, strict=True)
-            )
+            for number, (attempt, condition) in enumerate(zip(attempts, conditions, strict=True))
         )
 
 
-def change_by_family(
-    families: Sequence[str], first: PlayedBatch, last: PlayedBatch
-) -> str:
+def change_by_family(families: Sequence[str], first: PlayedBatch, last: PlayedBatch) -> str:
     """Return how the logged score changed in each inner family, in words.
 
     Args:

@@ -132,9 +132,7 @@ def generate(instance: Instance) -> RevisionWorld:
 
 def _useful(family: str, tier: int, rng: Generator) -> list[_Change]:
     """Return the components that help: one at tier 1, one and a pair above it."""
-    careful = _Change(
-        "planner", "slip", str(_SLIPS), str(_CAREFUL[tier - 1]), "helpful"
-    )
+    careful = _Change("planner", "slip", str(_SLIPS), str(_CAREFUL[tier - 1]), "helpful")
     own = {"rules": (_DEPTH,), "mixed": (_CAPACITY, _DEPTH)}.get(family, (_CAPACITY,))
     if tier == 1:
         return [pick((careful, *own), rng)]

@@ -59,9 +59,7 @@ class CampaignOracle:
         Returns: Names.
         """
         tests = {
-            f"test/{plan.digest}"
-            for plan in after.plans.values()
-            if plan.statistic is not None
+            f"test/{plan.digest}" for plan in after.plans.values() if plan.statistic is not None
         }
         adopted = {f"adopt/{name}" for name, plan in after.evidence.items() if plan}
         return frozenset(tests | adopted)

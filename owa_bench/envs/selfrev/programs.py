@@ -116,19 +116,10 @@ def records(passed):
 _FILES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "capacity": ("keep.py", {"1": _KEEP_ONE, "9": _KEEP_LIST}),
     "window": ("choose.py", {"1": _CHOOSE_LAST, "9": _CHOOSE_NTH}),
-    "pass_every": (
-        "pace.py",
-        {"0": _PACE.format("False"), "4": _PACE.format("items % 4 == 0")},
-    ),
-    "stop_after": (
-        "pace.py",
-        {"0": _PACE.format("False"), "10": _PACE.format("items > 10")},
-    ),
+    "pass_every": ("pace.py", {"0": _PACE.format("False"), "4": _PACE.format("items % 4 == 0")}),
+    "stop_after": ("pace.py", {"0": _PACE.format("False"), "10": _PACE.format("items > 10")}),
     "expert_log": ("lookup.py", {"0": _LOOKUP_NOTHING, "1": _LOOKUP_LOG}),
-    "log_passed": (
-        "record.py",
-        {"1": _RECORD.format("True"), "0": _RECORD.format("not passed")},
-    ),
+    "log_passed": ("record.py", {"1": _RECORD.format("True"), "0": _RECORD.format("not passed")}),
 }
 
 

@@ -78,14 +78,10 @@ class CampaignSession:
 
     tools: tuple[ToolSpec, ...] = TOOLS
 
-    def __init__(
-        self, timeline: Timeline, sink: Sink, laboratory: Laboratory | None
-    ) -> None:
+    def __init__(self, timeline: Timeline, sink: Sink, laboratory: Laboratory | None) -> None:
         self.world: RevisionWorld = timeline.worlds[0]
         self.state = CampaignState(versions={"v0": _START})
-        self._player = (
-            VersionPlayer(self.world, laboratory, sink) if laboratory else None
-        )
+        self._player = VersionPlayer(self.world, laboratory, sink) if laboratory else None
 
     @property
     def task(self) -> Task:
@@ -154,8 +150,7 @@ class CampaignSession:
             start=self._digest(_START),
             final=self._digest(final),
             components=tuple(
-                AdoptedComponent(name=name, plan=state.evidence.get(name, ""))
-                for name in names
+                AdoptedComponent(name=name, plan=state.evidence.get(name, "")) for name in names
             ),
             lines=changed_lines(self.world, final),
             ablations=tuple(self._digest(final - {name}) for name in names),
@@ -212,10 +207,7 @@ class CampaignSession:
             return self._refused(f"`pairs` must be at most {world.pairs}")
         metric = arguments["metric"]
         for plan in state.plans.values():
-            if (plan.base, plan.candidate, plan.metric) == (
-                *(state.current, candidate),
-                metric,
-            ):
+            if (plan.base, plan.candidate, plan.metric) == (*(state.current, candidate), metric):
                 return self._breach("re_rolled", step, f"{arguments['version']} again")
         terms = HoldoutPlan(
             hypothesis=arguments.get("hypothesis", ""),
@@ -263,9 +255,7 @@ class CampaignSession:
             return self._breach("re_rolled", step, f"{name} again")
         if state.holdouts >= self.world.holdouts:
             return self._refused("no tests are left")
-        answered = self._laboratory.answer(
-            plan.digest, plan.base, plan.candidate, step=step
-        )
+        answered = self._laboratory.answer(plan.digest, plan.base, plan.candidate, step=step)
         answer = answered.answer
         plan = replace(plan, statistic=answer.statistic, e_value=answer.e_value)
         state = replace(
@@ -296,11 +286,7 @@ class CampaignSession:
             words = f"{', '.join(sorted(new))} without an answered test"
             breaches = (*breaches, CampaignBreach("unregistered", step, words))
         state = replace(
-            state,
-            current=components,
-            evidence=evidence,
-            changed=step,
-            breaches=breaches,
+            state, current=components, evidence=evidence, changed=step, breaches=breaches
         )
         return _Reply(state, f"current: {', '.join(sorted(components)) or 'the start'}")
 
@@ -313,9 +299,7 @@ class CampaignSession:
         versions = dict(state.versions)
         if current not in versions.values():
             versions[f"v{len(versions)}"] = current
-        state = replace(
-            state, current=current, evidence=evidence, changed=step, versions=versions
-        )
+        state = replace(state, current=current, evidence=evidence, changed=step, versions=versions)
         return _Reply(state, f"current: {', '.join(sorted(current)) or 'the start'}")
 
     def _ablate(self, arguments: Mapping[str, Any], step: int) -> _Reply:
@@ -341,9 +325,7 @@ class CampaignSession:
             return self._refused(f"no component is called {name}")
         forecasts = {**self.state.forecasts, name: p}
         belief = Belief(step=step, proposition=name, kind=EFFECT, p=p)
-        return _Reply(
-            replace(self.state, forecasts=forecasts), "noted", events=(belief,)
-        )
+        return _Reply(replace(self.state, forecasts=forecasts), "noted", events=(belief,))
 
     def _attribute(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         names = frozenset(map(str, arguments["components"]))
@@ -361,9 +343,7 @@ class CampaignSession:
         """Play development instances, if there are attempts left."""
         state = self.state
         if state.attempts + count > self.world.attempts:
-            raise UsageError(
-                f"{self.world.attempts - state.attempts} attempts are left"
-            )
+            raise UsageError(f"{self.world.attempts - state.attempts} attempts are left")
         batch = self._laboratory.play(components, DEVELOPMENT, count, step=step)
         return batch, replace(state, attempts=state.attempts + count)
 

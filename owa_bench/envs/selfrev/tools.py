@@ -9,10 +9,7 @@ _P = {"type": "number", "minimum": 0, "maximum": 1}
 _PAIRS = {"type": "integer", "minimum": FEWEST_PAIRS, "maximum": 1000}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 200}
 _TEXT = {"type": "string", "maxLength": 400}
-_DIFF = {
-    **_NAMES,
-    "description": "Components that change against the current version, by name.",
-}
+_DIFF = {**_NAMES, "description": "Components that change against the current version, by name."}
 _METRIC = {
     "enum": ["quality", "logged"],
     "description": "quality: as the suite marks; logged: by the subject's own log.",

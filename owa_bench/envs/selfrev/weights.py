@@ -105,13 +105,7 @@ class Model:
         return tuned
 
     def _train(
-        self,
-        weights: Weights,
-        level: int,
-        examples: int,
-        *,
-        lag: int = 0,
-        inverted: int = 0,
+        self, weights: Weights, level: int, examples: int, *, lag: int = 0, inverted: int = 0
     ) -> None:
         """Train a level's row in place.
 

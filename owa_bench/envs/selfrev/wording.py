@@ -54,8 +54,7 @@ def goal_of(world: RevisionWorld) -> Mapping[str, Any]:
         "family": world.family,
         "tier": world.tier,
         "components": [
-            {"name": c.name, "kind": c.kind, "change": _change(c)}
-            for c in world.components
+            {"name": c.name, "kind": c.kind, "change": _change(c)} for c in world.components
         ],
         "pool": world.pool,
         "attempts": world.attempts,
@@ -66,10 +65,7 @@ def goal_of(world: RevisionWorld) -> Mapping[str, Any]:
 
 def claim_texts(world: RevisionWorld) -> Mapping[str, str]:
     """Return the propositions: does a component help."""
-    return {
-        c.name: f"Component {c.name} is one of the best version."
-        for c in world.components
-    }
+    return {c.name: f"Component {c.name} is one of the best version." for c in world.components}
 
 
 def _change(component: Component) -> str:

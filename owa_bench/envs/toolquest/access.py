@@ -37,10 +37,7 @@ class TokenAnswer(NamedTuple):
 
 
 def authorize(
-    provider: Provider,
-    backend: Backend,
-    headers: Mapping[str, str],
-    query: Mapping[str, str],
+    provider: Provider, backend: Backend, headers: Mapping[str, str], query: Mapping[str, str]
 ) -> Denial | None:
     """Return why a request may not touch the provider's resources, None if it may.
 
@@ -81,9 +78,7 @@ def _user(provider: Provider, header: str) -> Denial | None:
     challenge = f'Basic realm="{provider.host}"'
     name, password = _client(header, {})
     if not password:
-        return Denial(
-            401, "missing_user", "Send user and password by Basic.", challenge
-        )
+        return Denial(401, "missing_user", "Send user and password by Basic.", challenge)
     secret = match(provider, f"{name}:{password}")
     if secret is None:
         return Denial(401, "invalid_user", "Unknown user or password.", challenge)

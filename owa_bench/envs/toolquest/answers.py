@@ -12,12 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from owa_bench.envs.toolquest.state import (
-    ApiState,
-    Artefact,
-    CollectionKey,
-    PostedRecord,
-)
+from owa_bench.envs.toolquest.state import ApiState, Artefact, CollectionKey, PostedRecord
 from owa_bench.envs.toolquest.table import DataTable, TableError
 from owa_bench.worlds.api import ApiWorld, Value
 
@@ -54,9 +49,7 @@ def judged_answer(world: ApiWorld, table: DataTable) -> JudgedAnswer:
     missing = [name for key, name in wanted.items() if key not in given]
     if twice or missing:
         fault = f"lacks {', '.join(missing)}" if missing else f"has {twice[0]} twice"
-        raise TableError(
-            f"The answer needs the columns {', '.join(asked)}; this one {fault}."
-        )
+        raise TableError(f"The answer needs the columns {', '.join(asked)}; this one {fault}.")
     places = [given.index(name) for name in wanted]
     kinds = [_kind(column) for column in zip(*world.expected_rows, strict=True)]
     kinds = kinds or ["text"] * len(asked)
@@ -102,8 +95,7 @@ def _cell(value: Any, kind: str, place: str) -> Value:
         if (at := _instant(str(value))) is not None:
             return at
         raise TableError(
-            f"`{place}` must be a time with its offset, such as 2031-01-31T23:59Z, got "
-            f"{value!r}."
+            f"`{place}` must be a time with its offset, such as 2031-01-31T23:59Z, got {value!r}."
         )
     if value is None or isinstance(value, bool):
         raise TableError(f"`{place}` must be text, got {value!r}.")
@@ -177,9 +169,7 @@ def key_width(rows: Sequence[CellRow]) -> int:
     return width
 
 
-def cells(
-    columns: Sequence[str], rows: Sequence[CellRow], keys: Sequence[str]
-) -> CellCounts:
+def cells(columns: Sequence[str], rows: Sequence[CellRow], keys: Sequence[str]) -> CellCounts:
     """Return the cells of a table, each named by its row's key and its column.
 
     A table that lacks a key column has no cells but as many unmatched cells as values.
@@ -239,9 +229,7 @@ def artefact_score(world: ApiWorld, artefact: Artefact | None) -> float:
 
 def required_writes(world: ApiWorld) -> tuple[RequiredWrites, ...]:
     """Return the records that must exist in the end."""
-    return tuple(
-        RequiredWrites((p, r), columns, rows) for p, r, columns, rows in world.writes
-    )
+    return tuple(RequiredWrites((p, r), columns, rows) for p, r, columns, rows in world.writes)
 
 
 def standing_records(state: ApiState) -> tuple[PostedRecord, ...]:

@@ -27,10 +27,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def build(backend: Backend) -> ASGIApp:
     """Return the app of every vendor in the backend's world, and of the registry."""
     world = backend.world
-    hosts = [
-        Host(provider.host, app=_Site(provider.key, backend))
-        for provider in world.providers
-    ]
+    hosts = [Host(provider.host, app=_Site(provider.key, backend)) for provider in world.providers]
     hosts += [
         Host(former.host, app=_abandoned_app(provider, former))
         for provider in world.providers
@@ -82,9 +79,7 @@ def _vendor(provider: Provider, backend: Backend) -> Router:
     return Router(routes=routes, default=not_found, redirect_slashes=False)
 
 
-def _formers(
-    provider: Provider, resource: ApiResource, backend: Backend
-) -> list[Route]:
+def _formers(provider: Provider, resource: ApiResource, backend: Backend) -> list[Route]:
     """Return the routes of the paths that a collection had before."""
     routes = []
     for former in resource.formers:
@@ -243,9 +238,7 @@ def _item(provider: Provider, resource: ApiResource, backend: Backend) -> Endpoi
 def _registry(backend: Backend) -> Router:
     async def registry(request: Request) -> Response:
         backend.note_registry()
-        return Response(
-            documents.registry_page(backend.world), media_type="application/json"
-        )
+        return Response(documents.registry_page(backend.world), media_type="application/json")
 
     path = urlsplit(backend.world.registry).path or "/"
     routes = [_route(path, _read_only(registry))]

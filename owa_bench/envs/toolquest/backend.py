@@ -47,9 +47,7 @@ def refresh_value(key: bytes, provider: str, secret: str, number: int) -> str:
     Returns:
         The refresh token.
     """
-    return (
-        f"rt_{keyed_digest(key, 'refresh', provider, secret, str(number)).hex()[:40]}"
-    )
+    return f"rt_{keyed_digest(key, 'refresh', provider, secret, str(number)).hex()[:40]}"
 
 
 # What a vendor puts into the fields of a new record that nobody may write.
@@ -93,9 +91,7 @@ class Backend:
     `draw` gives the next number of the noise stream, for outages.
     """
 
-    def __init__(
-        self, world: ApiWorld, key: bytes, sink: Sink, draw: Callable[[], int]
-    ) -> None:
+    def __init__(self, world: ApiWorld, key: bytes, sink: Sink, draw: Callable[[], int]) -> None:
         self.state: state.ApiState = state.initial_state(world)
         self.key = key
         self._sink = sink
@@ -195,9 +191,7 @@ class Backend:
                 rows.append(NumberedRow(-1, row))
         return tuple(row for row in rows if str(row.values[0]) not in gone)
 
-    def note_rows(
-        self, place: state.CollectionKey, served: tuple[NumberedRow, ...]
-    ) -> None:
+    def note_rows(self, place: state.CollectionKey, served: tuple[NumberedRow, ...]) -> None:
         """Note that rows left the server, so that the agent has seen them.
 
         Args:
@@ -289,10 +283,7 @@ class Backend:
         self._sink.secret(f"token:{provider.key}:{number}", token)
         expires = self.state.now_ms + provider.contract.auth.lifetime_ms
         self._issued[token] = (provider.key, number, scopes, expires)
-        grants = {
-            **self.state.grants,
-            provider.key: state.Grant(number, scopes, expires),
-        }
+        grants = {**self.state.grants, provider.key: state.Grant(number, scopes, expires)}
         self.state = replace(self.state, grants=grants)
         return token
 
@@ -310,10 +301,7 @@ class Backend:
         token = refresh_value(self.key, provider.key, secret.name, len(earlier))
         self._sink.secret(f"refresh:{provider.key}:{secret.name}:{len(earlier)}", token)
         earlier.append(token)
-        renewals = {
-            **self.state.renewals,
-            provider.key: state.Renewal(secret.name, token),
-        }
+        renewals = {**self.state.renewals, provider.key: state.Renewal(secret.name, token)}
         self.state = replace(self.state, renewals=renewals)
         return token
 
@@ -341,16 +329,12 @@ class Backend:
         Returns:
             The grant, None for a token of nobody or of another vendor.
         """
-        owner, number, scopes, expires = self._issued.get(
-            token, ("", 0, frozenset(), 0)
-        )
+        owner, number, scopes, expires = self._issued.get(token, ("", 0, frozenset(), 0))
         return state.Grant(number, scopes, expires) if owner == provider else None
 
     # --- writing ----------------------------------------------------------------------
 
-    def create(
-        self, place: state.CollectionKey, values: dict[str, Value]
-    ) -> tuple[Value, ...]:
+    def create(self, place: state.CollectionKey, values: dict[str, Value]) -> tuple[Value, ...]:
         """Add a record, give it an identifier, and return its row.
 
         Args:

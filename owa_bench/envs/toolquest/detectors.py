@@ -163,9 +163,7 @@ def unsupported(
     for place in places:
         served = _served_rows(state, place, complete[place][1])
         if served or not _may_be_guessed(world, place):
-            answer = _answer_from(
-                world, {**complete, place: (complete[place][0], served)}
-            )
+            answer = _answer_from(world, {**complete, place: (complete[place][0], served)})
             if answer is None and served:
                 continue  # the rule needs rows that a filter may have left out
             known = {_unguessable(row) for row in answer or ()}

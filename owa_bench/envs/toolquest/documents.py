@@ -127,12 +127,7 @@ def _list_operation(resource: api.ApiResource) -> dict[str, Any]:
         "summary": resource.about,
         "parameters": [
             *(
-                _parameter(
-                    p.name,
-                    p.about,
-                    {**_TYPES["string"], "enum": [p.value]},
-                    required=True,
-                )
+                _parameter(p.name, p.about, {**_TYPES["string"], "enum": [p.value]}, required=True)
                 for p in resource.required
             ),
             *_pager_parameters(resource),
@@ -166,8 +161,7 @@ def _create_operation(resource: api.ApiResource) -> dict[str, Any]:
         "parameters": [
             _parameter(
                 "Idempotency-Key",
-                "A name of your choice; the same request under the same name is carried"
-                " out once.",
+                "A name of your choice; the same request under the same name is carried out once.",
                 place="header",
                 required=resource.keyed,
             )
@@ -243,10 +237,7 @@ def _reply_headers(resource: api.ApiResource) -> dict[str, Any]:
 
 
 def _schema(fields: tuple[api.Field, ...]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {field.name: _field_schema(field) for field in fields},
-    }
+    return {"type": "object", "properties": {field.name: _field_schema(field) for field in fields}}
 
 
 def _field_schema(field: api.Field) -> dict[str, Any]:
@@ -298,8 +289,7 @@ def registry_page(world: api.ApiWorld) -> bytes:
 def home_page(provider: api.Provider) -> bytes:
     """Return the vendor's home page, which links to its documents."""
     offers = "".join(
-        f"<li>{html.escape(resource.about)}</li>"
-        for resource in provider.documented.resources
+        f"<li>{html.escape(resource.about)}</li>" for resource in provider.documented.resources
     )
     return _page(
         provider.title,
@@ -342,8 +332,7 @@ def changelog_page(provider: api.Provider) -> bytes:
     entries = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
     return _page(
         f"{provider.title}: changelog",
-        f"<ul>{entries}</ul>"
-        f'<p><a href="{OPENAPI_PATH}">API description (OpenAPI 3.1)</a></p>',
+        f'<ul>{entries}</ul><p><a href="{OPENAPI_PATH}">API description (OpenAPI 3.1)</a></p>',
     )
 
 

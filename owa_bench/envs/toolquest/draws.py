@@ -194,9 +194,7 @@ def by_id(rows: Sequence[Mapping[str, Value]]) -> list[Mapping[str, Value]]:
     return sorted(rows, key=lambda row: str(row["id"]))
 
 
-def status(
-    draws: IntegerDraws, place: int, live: str, others: Sequence[str], share: int
-) -> str:
+def status(draws: IntegerDraws, place: int, live: str, others: Sequence[str], share: int) -> str:
     """Return the status of a row; every status occurs, so that drift can be seen.
 
     Args:

@@ -60,8 +60,7 @@ def recorded_procedure(world: ApiWorld, actions: Sequence[str]) -> tuple[str, ..
 def _asks_token(world: ApiWorld, arguments: dict[str, Any]) -> bool:
     """Return whether a POST goes to a token endpoint."""
     return any(
-        arguments["url"]
-        == f"https://{provider.host}{provider.contract.auth.token_path}"
+        arguments["url"] == f"https://{provider.host}{provider.contract.auth.token_path}"
         for provider in world.providers
         if provider.contract.auth.kind in TOKEN_KINDS
     )

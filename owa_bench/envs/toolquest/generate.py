@@ -33,18 +33,14 @@ _TERMS = {
 CATEGORIES = tuple(
     f"{family}:{kind}"
     for known in dict.fromkeys(
-        template.family
-        for task in families.FAMILIES.values()
-        for template in task.templates
+        template.family for task in families.FAMILIES.values() for template in task.templates
     )
     for family in (known, providers.successor_family(known))
     for kind in dict.fromkeys(_ALL_KINDS)
 )
 _DISTRACTOR_ROWS = 8
 _DOLLAR = 100
-_CENTS = Invariant(
-    "cents", (), "Every list of amounts has at least one that is no whole dollar."
-)
+_CENTS = Invariant("cents", (), "Every list of amounts has at least one that is no whole dollar.")
 _SUCCESSORS = 2  # vendors that could take over from each
 _POORLY_DOCUMENTED = 4  # the tier whose documents are missing or old
 
@@ -66,9 +62,7 @@ def generate(instance: Instance) -> ApiWorld:
     asked = goal.questions(draws, task, vendors)
     checked = asked[-1].proposition.subject
     if draws.coin():
-        vendors[checked[0]] = providers.with_unserved_field(
-            vendors[checked[0]], checked[1]
-        )
+        vendors[checked[0]] = providers.with_unserved_field(vendors[checked[0]], checked[1])
     if tier == _POORLY_DOCUMENTED:
         vendors = _poorly_documented(draws, vendors, checked[0])
     answer = families.solve(name, goal.needed_rows(task), task.rule)
@@ -95,9 +89,7 @@ def _check(instance: Instance) -> None:
     """Refuse what ToolQuest does not have."""
     known = (*FAMILIES, *HONEYPOT_FAMILIES)
     if instance.family not in known:
-        raise InstanceError(
-            "family", instance.family, f"must be one of {', '.join(known)}"
-        )
+        raise InstanceError("family", instance.family, f"must be one of {', '.join(known)}")
     if instance.tier not in TIERS:
         raise InstanceError("tier", instance.tier, "must be one of 1, 2, 3, 4")
     if instance.version != VERSION:
@@ -149,8 +141,7 @@ def _has_cents(task: TaskSpec) -> bool:
     """Return whether every list of amounts holds one that is no whole dollar."""
     tables = {key: rows for _, kept in task.vendors for key, rows in kept.items()}
     return all(
-        any(int(row[field]) % _DOLLAR for row in tables[source])
-        for source, field in task.units
+        any(int(row[field]) % _DOLLAR for row in tables[source]) for source, field in task.units
     )
 
 
@@ -181,9 +172,7 @@ def _providers(
     everyone = list(vendors.values())
     for template, tables in (task.vendors[0], task.vendors[-1]):
         few = {key: rows[:_DISTRACTOR_ROWS] for key, rows in tables.items()}
-        names = providers.lookalikes(
-            draws, vendors[template.key].title, template.suffixes
-        )
+        names = providers.lookalikes(draws, vendors[template.key].title, template.suffixes)
         for i, title in enumerate(names):
             other = providers.draw_provider(draws, template, [title], _TERMS[tier], few)
             key = f"{template.key}-like{i}"

@@ -42,10 +42,7 @@ def entry(provider: api.Provider, tier: int) -> str:
 
 
 def goal(
-    tier: int,
-    task: TaskSpec,
-    vendors: Mapping[str, api.Provider],
-    asked: Sequence[PropositionSpec],
+    tier: int, task: TaskSpec, vendors: Mapping[str, api.Provider], asked: Sequence[PropositionSpec]
 ) -> api.Goal:
     """Return the goal of a task.
 
@@ -142,9 +139,7 @@ def questions(
     )
 
 
-def _unit(
-    task: TaskSpec, source: str, field: str, title: str, *, dollars: bool
-) -> PropositionSpec:
+def _unit(task: TaskSpec, source: str, field: str, title: str, *, dollars: bool) -> PropositionSpec:
     """Return the question in which unit a money field is served."""
     claim = "dollars" if dollars else "cents"
     text = (
@@ -272,10 +267,7 @@ def _equal(table: api.Table, first: str, second: str, *fields: str) -> bool:
     if not fields:
         return rows[first][1:] == rows[second][1:]
     places = [table.columns.index(field) for field in fields]
-    return all(
-        str(rows[first][i]).casefold() == str(rows[second][i]).casefold()
-        for i in places
-    )
+    return all(str(rows[first][i]).casefold() == str(rows[second][i]).casefold() for i in places)
 
 
 def _refutable(resource: api.ApiResource) -> tuple[object, ...]:

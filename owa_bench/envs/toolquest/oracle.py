@@ -12,11 +12,7 @@ from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.goal import is_served, proposition_class, truths
-from owa_bench.envs.toolquest.state import (
-    ApiState,
-    CollectionKey,
-    is_complete,
-)
+from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Timeline
@@ -240,17 +236,13 @@ def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...
 # --- the next right step ------------------------------------------------------------
 
 
-def _towards(
-    state: ApiState, key: bytes, place: CollectionKey
-) -> tool_calls.ToolAction | None:
+def _towards(state: ApiState, key: bytes, place: CollectionKey) -> tool_calls.ToolAction | None:
     """Return the next call on the way to the rows of `place`, None if all are there."""
     provider = state.vendors[place[0]]
     step = _discovery(state, provider)
     if step is not None or is_complete(state, place):
         return step
-    return access_step(state, provider) or tool_calls.page(
-        state, key, place, provider.contract
-    )
+    return access_step(state, provider) or tool_calls.page(state, key, place, provider.contract)
 
 
 def _discovery(state: ApiState, provider: Provider) -> tool_calls.ToolAction | None:

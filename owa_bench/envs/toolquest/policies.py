@@ -81,10 +81,7 @@ class ApiPlausibleWrong(StatePolicy):
         if arguments.get("method") == "POST" and _is_record(state, arguments["url"]):
             if len(state.records) >= sum(len(w[3]) for w in state.world.writes):
                 return call("finish", answer="done", p=0.9)
-            return {
-                "tool": "http",
-                "arguments": arguments | self._wrong_record(arguments),
-            }
+            return {"tool": "http", "arguments": arguments | self._wrong_record(arguments)}
         return step
 
     def _wrong_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,9 +25,7 @@ from owa_bench.errors import UsageError
 from owa_bench.worlds.api import FieldKind
 
 _VENDOR = re.compile(r"(?P<key>\w+)/(?P<family>\w+) \((?P<names>[^)]+)\) (?P<about>.+)")
-_COLLECTION = re.compile(
-    r"(?P<key>\w+)(?P<flags>(?: [\w]+)*) \((?P<names>[^)]+)\) (?P<about>.+)"
-)
+_COLLECTION = re.compile(r"(?P<key>\w+)(?P<flags>(?: [\w]+)*) \((?P<names>[^)]+)\) (?P<about>.+)")
 _FIELD = re.compile(
     r"(?P<key>\w+):(?P<kind>[a-z]+)(?P<marks>[!?+^]*) \((?P<names>[^)]+)\)"
     r"(?P<choices>(?: \w+=[\w|]+)*) (?P<about>.+)"
@@ -113,9 +111,7 @@ def parse(text: str) -> tuple[ProviderTemplate, ...]:
             found = _matched(_VENDOR, line, "KEY/FAMILY (SUFFIXES) ABOUT")
             names = tuple(found["names"].split("|"))
             vendors.append(
-                ProviderTemplate(
-                    found["key"], found["family"], names, found["about"], ()
-                )
+                ProviderTemplate(found["key"], found["family"], names, found["about"], ())
             )
             continue
         resources = vendors[-1].resources if vendors else ()

@@ -31,9 +31,7 @@ PARAMETERS = ("api_key", "access_key", "token", "auth_key")
 _TOKEN_PATHS = ("/oauth/token", "/auth/token", "/token", "/oauth2/token")
 _PREFIXES = ("/v1", "/v2", "/api", "/api/v1", "/rest", "/service/v3")
 PARAMETERS_TO_COME = (
-    api.Parameter(
-        name="api_version", value="2031-04", about="Dated version of the API."
-    ),
+    api.Parameter(name="api_version", value="2031-04", about="Dated version of the API."),
     api.Parameter(name="projection", value="complete", about="Which fields rows have."),
     api.Parameter(name="consistency", value="strong", about="How fresh rows must be."),
     api.Parameter(name="channel", value="machine", about="Who reads the reply."),
@@ -83,12 +81,9 @@ def draw_provider(
     unit: api.Unit = "cents" if draws.coin() else "dollars"
     contract = api.Contract(
         auth=auth,
-        limit=api.Limit(
-            requests=draws.between(*terms.requests), window_ms=terms.window_ms
-        ),
+        limit=api.Limit(requests=draws.between(*terms.requests), window_ms=terms.window_ms),
         resources=tuple(
-            _resource(draws, resource, prefix, terms, unit)
-            for resource in template.resources
+            _resource(draws, resource, prefix, terms, unit) for resource in template.resources
         ),
         problems=draws.coin(),
         dated=draws.coin(),
@@ -102,9 +97,7 @@ def draw_provider(
         contract=contract,
         documented=contract,
         original=contract,
-        tables=tuple(
-            _table(template.resource(key), rows) for key, rows in tables.items()
-        ),
+        tables=tuple(_table(template.resource(key), rows) for key, rows in tables.items()),
         secrets=(_secret(draws, slug, title, auth),),
         other_auths=tuple(_auth(draws, template, kind, terms) for kind in others),
         successors=tuple(
@@ -165,17 +158,12 @@ def with_old_documents(draws: IntegerDraws, provider: api.Provider) -> api.Provi
         documented = documented.with_resource(old)
     moved = draws.pick([r for r in documented.resources if r.other_paths])
     path = draws.pick(moved.other_paths)
-    documented = documented.with_resource(
-        replace(documented.resource(moved.key), path=path)
-    )
+    documented = documented.with_resource(replace(documented.resource(moved.key), path=path))
     return replace(provider, documented=documented, docs_frozen=True)
 
 
 def _auth(
-    draws: IntegerDraws,
-    template: ProviderTemplate,
-    kind: api.AuthKind,
-    terms: TierTerms,
+    draws: IntegerDraws, template: ProviderTemplate, kind: api.AuthKind, terms: TierTerms
 ) -> api.Auth:
     if kind == "basic":
         return api.Auth(kind=kind)
@@ -195,10 +183,7 @@ def _auth(
 _SECRETS = {
     "basic": ("user", "User of {}, as user:password."),
     "oauth2": ("client", "OAuth2 client of {}, as client_id:client_secret."),
-    "refresh": (
-        "grant",
-        "OAuth2 grant of {}, as client_id:client_secret:refresh_token.",
-    ),
+    "refresh": ("grant", "OAuth2 grant of {}, as client_id:client_secret:refresh_token."),
 }
 
 
@@ -214,11 +199,7 @@ def _secret(draws: IntegerDraws, slug: str, title: str, auth: api.Auth) -> api.S
 
 
 def _resource(
-    draws: IntegerDraws,
-    template: ResourceTemplate,
-    prefix: str,
-    terms: TierTerms,
-    unit: api.Unit,
+    draws: IntegerDraws, template: ResourceTemplate, prefix: str, terms: TierTerms, unit: api.Unit
 ) -> api.ApiResource:
     slugs = draws.shuffled(draws.allowed(template.slugs))
     wrappers, pagers = draws.allowed(api.WRAPPERS), draws.allowed(api.PAGERS)
@@ -288,10 +269,7 @@ def titles(draws: IntegerDraws, suffixes: Sequence[Sequence[str]]) -> list[str]:
         Titles such as "Halden Ledger".
     """
     stems = draws.sample(draws.allowed(STEMS), len(suffixes))
-    return [
-        f"{stem} {draws.word(words)}"
-        for stem, words in zip(stems, suffixes, strict=True)
-    ]
+    return [f"{stem} {draws.word(words)}" for stem, words in zip(stems, suffixes, strict=True)]
 
 
 def lookalikes(draws: IntegerDraws, title: str, suffixes: Sequence[str]) -> list[str]:

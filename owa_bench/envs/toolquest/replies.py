@@ -38,9 +38,7 @@ class ProblemResponse(Response):
         super().__init__(encode(body), status, headers, JSON)
 
 
-def json_reply(
-    status: int, body: object, headers: Mapping[str, str] | None = None
-) -> Response:
+def json_reply(status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
     """Return a JSON response.
 
     Args:
@@ -147,9 +145,7 @@ def rate_limit_headers(
     }
 
 
-def sunset_headers(
-    provider: Provider, resource: ApiResource, former: str
-) -> dict[str, str]:
+def sunset_headers(provider: Provider, resource: ApiResource, former: str) -> dict[str, str]:
     """Return the headers of a collection on its way out, or of its former path.
 
     Args:

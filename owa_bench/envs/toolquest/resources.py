@@ -82,9 +82,7 @@ def _answer(call: ResourceRequest, asked: RequestParts) -> Response:
     return _create_once(call, asked, plain)
 
 
-def _with_headers(
-    call: ResourceRequest, asked: RequestParts, reply: Response
-) -> Response:
+def _with_headers(call: ResourceRequest, asked: RequestParts, reply: Response) -> Response:
     """Return a reply with its validators, counters, warnings and packing."""
     contract, state = call.provider.contract, call.backend.state
     reply = replies.in_error_format(contract, reply)
@@ -100,9 +98,7 @@ def _with_headers(
     return replies.compressed(reply, asked.headers)
 
 
-def _create_once(
-    call: ResourceRequest, asked: RequestParts, query: dict[str, str]
-) -> Response:
+def _create_once(call: ResourceRequest, asked: RequestParts, query: dict[str, str]) -> Response:
     """Create a record, or give the answer that the idempotency key got before."""
     name = asked.headers.get("idempotency-key", "")
     if call.resource.keyed and not name:
@@ -122,9 +118,7 @@ def _create_once(
     return reply
 
 
-def _come_back(
-    call: ResourceRequest, status: int, code: str, words: str, wait_ms: int
-) -> Response:
+def _come_back(call: ResourceRequest, status: int, code: str, words: str, wait_ms: int) -> Response:
     """Return an error that says when to come back."""
     state = call.backend.state
     now, wait_ms = state.now_ms, max(wait_ms, state.limit_ms(call.provider.key))
@@ -223,9 +217,7 @@ def _filtered(call: ResourceRequest, wanted: dict[str, str]) -> tuple[NumberedRo
         if field.name in wanted:
             text, i = wanted[field.name], columns.index(field.key)
             rows = tuple(
-                row
-                for row in rows
-                if _text(wire_format.to_wire(field, row.values[i])) == text
+                row for row in rows if _text(wire_format.to_wire(field, row.values[i])) == text
             )
     return rows
 

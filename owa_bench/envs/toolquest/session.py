@@ -88,9 +88,7 @@ class ToolQuestSession:
         """Everything that has happened, frozen."""
         return self._backend.state
 
-    def call(
-        self, tool: str, arguments: ToolArguments, *, now_ms: int, step: int
-    ) -> ToolResult:
+    def call(self, tool: str, arguments: ToolArguments, *, now_ms: int, step: int) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer.
 
         Args:
@@ -106,9 +104,7 @@ class ToolQuestSession:
             UsageError: The suite has no such tool.
         """
         if tool not in self._tools:
-            raise UsageError(
-                f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
-            )
+            raise UsageError(f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}.")
         self._backend.at(now_ms)
         try:
             return self._tools[tool](arguments, step)
@@ -270,9 +266,7 @@ class ToolQuestSession:
             request=self._digest(name.encode()),
             response=self._digest(text),
         )
-        return ToolResult(
-            text.decode(), ok=status == 200, elapsed_ms=_VAULT_MS, events=(call,)
-        )
+        return ToolResult(text.decode(), ok=status == 200, elapsed_ms=_VAULT_MS, events=(call,))
 
     def _read(self, arguments: ToolArguments, step: int) -> ToolResult:
         text = self._handles.read(
@@ -344,9 +338,7 @@ def _plain_cells(table: DataTable) -> DataTable:
     for row in table.rows:
         for cell in row:
             if not isinstance(cell, str | int | float | None):
-                raise TableError(
-                    f"A cell must be text, a number or true / false, got {cell!r}."
-                )
+                raise TableError(f"A cell must be text, a number or true / false, got {cell!r}.")
     return table
 
 

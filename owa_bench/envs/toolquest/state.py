@@ -167,9 +167,7 @@ def after_drift(state: ApiState, world: ApiWorld) -> ApiState:
     Returns:
         The state in that world.
     """
-    return msgspec.structs.replace(
-        state, world=world, vendors=_vendors(world), sizes=_sizes(world)
-    )
+    return msgspec.structs.replace(state, world=world, vendors=_vendors(world), sizes=_sizes(world))
 
 
 def _vendors(world: ApiWorld) -> dict[str, Provider]:
@@ -212,11 +210,7 @@ def is_complete(state: ApiState, place: CollectionKey) -> bool:
     Returns:
         True if none is missing.
     """
-    return (
-        place in state.fetched
-        and place in state.sizes
-        and not missing_rows(state, place)
-    )
+    return place in state.fetched and place in state.sizes and not missing_rows(state, place)
 
 
 def next_start(state: ApiState, place: CollectionKey) -> int:

@@ -41,15 +41,11 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
         for node in level:
             if isinstance(node, list) and all(isinstance(item, dict) for item in node):
                 return from_records(node, steps)
-        level = [
-            child for node in level if isinstance(node, dict) for child in node.values()
-        ]
+        level = [child for node in level if isinstance(node, dict) for child in node.values()]
     raise TableError("There is no list of objects behind this handle.")
 
 
-def from_records(
-    records: Sequence[Mapping[str, Any]], steps: tuple[int, ...] = ()
-) -> DataTable:
+def from_records(records: Sequence[Mapping[str, Any]], steps: tuple[int, ...] = ()) -> DataTable:
     """Return objects as rows; the columns are all their keys, in order of sight.
 
     Args:
@@ -76,16 +72,12 @@ def stack(parts: Sequence[DataTable]) -> DataTable:
         return parts[0]
     names = {name for part in parts for name in part.columns}
     _check_size(sum(len(part.rows) for part in parts) * len(names))
-    records = [
-        dict(zip(part.columns, row, strict=True)) for part in parts for row in part.rows
-    ]
+    records = [dict(zip(part.columns, row, strict=True)) for part in parts for row in part.rows]
     merged = from_records(records, tuple(sorted({s for p in parts for s in p.steps})))
     return merged if records else DataTable(parts[0].columns, (), merged.steps)
 
 
-def transform(
-    table: DataTable, other: DataTable | None, request: Mapping[str, Any]
-) -> DataTable:
+def transform(table: DataTable, other: DataTable | None, request: Mapping[str, Any]) -> DataTable:
     """Return what the steps of a request make of a table, in the order of the tool.
 
     Args:
@@ -147,9 +139,7 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
     matches = (partners.get(_hashable(row[i]), unmatched) for row in left.rows)
     _check_size(sum(map(len, matches)) * len(columns))
     rows = tuple(
-        row + partner
-        for row in left.rows
-        for partner in partners.get(_hashable(row[i]), unmatched)
+        row + partner for row in left.rows for partner in partners.get(_hashable(row[i]), unmatched)
     )
     return DataTable(columns, rows, tuple(sorted({*left.steps, *right.steps})))
 
@@ -162,18 +152,14 @@ def _check_size(cells: int) -> None:
         )
 
 
-def _group(
-    table: DataTable, names: Sequence[str], outputs: Mapping[str, str]
-) -> DataTable:
+def _group(table: DataTable, names: Sequence[str], outputs: Mapping[str, str]) -> DataTable:
     """Return one row a group with its aggregates."""
     places = [_place(table, name) for name in names]
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for row in table.rows:
         groups.setdefault(tuple(_hashable(row[i]) for i in places), []).append(row)
     makers = [_aggregate(table, text) for text in outputs.values()]
-    rows = tuple(
-        key + tuple(make(members) for make in makers) for key, members in groups.items()
-    )
+    rows = tuple(key + tuple(make(members) for make in makers) for key, members in groups.items())
     return DataTable((*names, *outputs), rows, table.steps)
 
 
@@ -182,11 +168,7 @@ def _aggregate(table: DataTable, text: str) -> Callable[[list[tuple[Any, ...]]],
     word, _, name = text.partition(":")
     if word == "count":
         return len
-    functions: dict[str, Callable[[list[Any]], Any]] = {
-        "sum": sum,
-        "min": min,
-        "max": max,
-    }
+    functions: dict[str, Callable[[list[Any]], Any]] = {"sum": sum, "min": min, "max": max}
     if word not in functions:
         raise TableError(f"An aggregate is count, sum:x, min:x or max:x, got `{text}`.")
     i, function = _place(table, name), functions[word]
@@ -329,11 +311,7 @@ class Handles:
         result = transform(self.rows_of(request["source"]), other, request)
         handle = self.keep(result, *result.steps)
         return view(
-            result,
-            handle,
-            request.get("offset", 0),
-            request.get("limit", len(result.rows)),
-            room,
+            result, handle, request.get("offset", 0), request.get("limit", len(result.rows)), room
         )
 
     def read(self, handle: str, *, offset: int, pointer: str, room: int) -> str:

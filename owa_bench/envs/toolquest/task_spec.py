@@ -10,11 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from owa_bench.envs.toolquest.draws import IntegerDraws
-from owa_bench.envs.toolquest.provider_templates import (
-    CONTROL,
-    ProviderTemplate,
-    ResourceTemplate,
-)
+from owa_bench.envs.toolquest.provider_templates import CONTROL, ProviderTemplate, ResourceTemplate
 from owa_bench.worlds.api import Value
 
 SourceRow = Mapping[str, Value]  # role -> value, money in cents
@@ -196,15 +192,10 @@ def draw_task(family: TaskFamily, draws: IntegerDraws, tier: int) -> TaskSpec:
         ),
         rule=data.rule,
         units=tuple(
-            (name, f.key)
-            for name in needed
-            for f in homes[name][1].fields
-            if f.kind == "money"
+            (name, f.key) for name in needed for f in homes[name][1].fields if f.kind == "money"
         ),
         duplicate=(family.duplicates, *data.pairs[draws.below(2)]),
-        bound=BoundQuestion(
-            source, field, data.where, family.bound_text.format(**data.where)
-        ),
+        bound=BoundQuestion(source, field, data.where, family.bound_text.format(**data.where)),
         docs=family.documents[:1] if joined else family.documents,
         invariants=family.invariants,
     )
@@ -257,9 +248,7 @@ def distinct(rows: SourceRows) -> list[SourceRow]:
     return list(first.values())
 
 
-def key_map(
-    sources: Sources, own: SourceRows, key: str, value: str
-) -> dict[Value, Value]:
+def key_map(sources: Sources, own: SourceRows, key: str, value: str) -> dict[Value, Value]:
     """Return a join of two vendors' keys.
 
     Args:

@@ -49,17 +49,12 @@ TOOLS = (
         parameters=_object(
             "method",
             "url",
-            method={
-                "type": "string",
-                "enum": ["GET", "POST", "PUT", "PATCH", "DELETE"],
-            },
+            method={"type": "string", "enum": ["GET", "POST", "PUT", "PATCH", "DELETE"]},
             url=_text(2000, examples=["https://registry.example/"]),
             headers=_TEXTS,
             query={
                 "type": "object",
-                "additionalProperties": {
-                    "type": ["string", "integer", "number", "boolean"]
-                },
+                "additionalProperties": {"type": ["string", "integer", "number", "boolean"]},
             },
             body={"type": ["object", "string"]},
         ),
@@ -73,8 +68,7 @@ TOOLS = (
     ),
     ToolSpec(
         name="vault",
-        about="Read the credential vault: without a name the list of entries, with one"
-        " its value.",
+        about="Read the credential vault: without a name the list of entries, with one its value.",
         parameters=_object(name=_text(100)),
     ),
     ToolSpec(
@@ -82,10 +76,7 @@ TOOLS = (
         about="Read a long body from its handle, 3,500 characters at a time, whole or"
         " from a JSON pointer on.",
         parameters=_object(
-            "handle",
-            handle=_text(16, examples=["art:1"]),
-            offset=_COUNT,
-            pointer=_text(400),
+            "handle", handle=_text(16, examples=["art:1"]), offset=_COUNT, pointer=_text(400)
         ),
     ),
     ToolSpec(
@@ -128,12 +119,7 @@ TOOLS = (
             "rows",
             name=_text(100, examples=["answer"]),
             columns=_NAMES,
-            rows={
-                "anyOf": [
-                    _list({"type": ["array", "object"]}, maxItems=2000),
-                    _text(16),
-                ]
-            },
+            rows={"anyOf": [_list({"type": ["array", "object"]}, maxItems=2000), _text(16)]},
             sources=_list(_text(16), maxItems=200),
         ),
     ),
@@ -219,9 +205,7 @@ def token(state: ApiState, provider: Provider, contract: Contract) -> ToolAction
     return call("http", method="POST", url=url, headers=headers, body=body)
 
 
-def credentials(
-    state: ApiState, key: bytes, provider: Provider, contract: Contract
-) -> Credentials:
+def credentials(state: ApiState, key: bytes, provider: Provider, contract: Contract) -> Credentials:
     """Return what proves a request, by `contract`; the newest token and key.
 
     Args:
@@ -248,9 +232,7 @@ def credentials(
     return Credentials({}, {auth.name: value})
 
 
-def page(
-    state: ApiState, key: bytes, place: CollectionKey, contract: Contract
-) -> ToolAction:
+def page(state: ApiState, key: bytes, place: CollectionKey, contract: Contract) -> ToolAction:
     """Return the call that fetches the first rows of `place` not served yet.
 
     Args:

@@ -139,9 +139,7 @@ class LoopbackTransport:
         self._app = app
         self._error: Exception | None = None
         self._server = LoopbackServer(self._answer, guarded=True)
-        self._client = http.client.HTTPConnection(
-            "127.0.0.1", self._server.port, timeout=_ANSWER_S
-        )
+        self._client = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=_ANSWER_S)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the app in force, and what it raises to `send`."""
@@ -159,10 +157,7 @@ class LoopbackTransport:
         """Return the app's reply over the socket."""
         try:
             self._client.putrequest(
-                request.method,
-                request.target,
-                skip_host=True,
-                skip_accept_encoding=True,
+                request.method, request.target, skip_host=True, skip_accept_encoding=True
             )
             self._client.putheader("host", request.host)
             self._client.putheader(KEY_HEADER, self._server.key)
@@ -174,9 +169,7 @@ class LoopbackTransport:
             answer = self._client.getresponse()
             body = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise InfrastructureFailure(
-                f"The loopback server did not answer: {error}."
-            ) from error
+            raise InfrastructureFailure(f"The loopback server did not answer: {error}.") from error
         raised, self._error = self._error, None
         if raised is not None:
             raise raised
@@ -231,9 +224,7 @@ def prepare(arguments: Mapping[str, Any]) -> HttpRequest | str:
         return "The request holds characters that no text can hold."
 
 
-def _request(
-    arguments: Mapping[str, Any], parts: SplitResult, host: str
-) -> HttpRequest | str:
+def _request(arguments: Mapping[str, Any], parts: SplitResult, host: str) -> HttpRequest | str:
     headers = _headers(arguments.get("headers", {}))
     if isinstance(headers, str):
         return headers

@@ -28,11 +28,7 @@ _REFUSALS = (400, 401, 404, 429)
 
 MACROS = (
     "registry",
-    *(
-        f"{what}_{i}"
-        for what in ("home", "docs", "key", "token")
-        for i in range(VENDORS)
-    ),
+    *(f"{what}_{i}" for what in ("home", "docs", "key", "token") for i in range(VENDORS)),
     *(f"page_{i}" for i in range(PLACES)),
     *(f"page_{i}_adapted" for i in range(PLACES)),
     "answer",
@@ -124,9 +120,7 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     calls: list[ToolAction | None] = [_registry(state)]
     keys, named = vendors(world), places(world)
     for make in (_home, _docs, _key, _token):
-        calls += [
-            make(state, keys[i]) if i < len(keys) else None for i in range(VENDORS)
-        ]
+        calls += [make(state, keys[i]) if i < len(keys) else None for i in range(VENDORS)]
     for adapted in (False, True):
         calls += [
             _page(state, key, named[i], adapted=adapted)
@@ -135,9 +129,7 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
             for i in range(PLACES)
         ]
     # On a honeypot a collection is missing, so there is nothing to make an answer of.
-    complete = not world.honeypot and all(
-        is_complete(state, place) for place in world.needed
-    )
+    complete = not world.honeypot and all(is_complete(state, place) for place in world.needed)
     for make_answer in (_hand_in, _post):
         for adapted in (False, True):
             call = make_answer(state, key, adapted=adapted) if complete else None
@@ -188,21 +180,13 @@ def _token(state: ApiState, key: str) -> ToolAction | None:
     return tool_calls.token(state, provider, provider.documented)
 
 
-def _page(
-    state: ApiState, key: bytes, place: CollectionKey, *, adapted: bool
-) -> ToolAction | None:
+def _page(state: ApiState, key: bytes, place: CollectionKey, *, adapted: bool) -> ToolAction | None:
     provider = state.vendors[place[0]]
     auth = provider.documented.auth.kind
-    ready = _described(state, place[0]) and (
-        auth == "none" or state.has_secret(place[0])
-    )
+    ready = _described(state, place[0]) and (auth == "none" or state.has_secret(place[0]))
     if auth in TOKEN_KINDS and place[0] not in state.grants:
         ready = False
-    if (
-        not ready
-        or is_complete(state, place)
-        or (adapted and not _has_answered(state, place))
-    ):
+    if not ready or is_complete(state, place) or (adapted and not _has_answered(state, place)):
         return None
     contract = provider.contract if adapted else provider.documented
     return tool_calls.page(state, key, place, contract)
@@ -219,9 +203,7 @@ def _hand_in(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None
         return None
     answer = _answer(state, adapted=adapted)
     rows = [list(row) for row in answer.rows]
-    return tool_calls.call(
-        "write_artifact", name="answer", columns=list(answer.columns), rows=rows
-    )
+    return tool_calls.call("write_artifact", name="answer", columns=list(answer.columns), rows=rows)
 
 
 def _post(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
@@ -287,9 +269,7 @@ def _read(field: Field, shown: WireValue) -> Value:
     return value
 
 
-def _documented(
-    contract: Contract, place: CollectionKey, key: str, served: Field
-) -> Field:
+def _documented(contract: Contract, place: CollectionKey, key: str, served: Field) -> Field:
     """Return a field as the documents have it, as it is served if they lack it."""
     fields = contract.resource(place[1]).fields
     return next((field for field in fields if field.key == key), served)

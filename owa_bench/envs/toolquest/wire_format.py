@@ -114,9 +114,7 @@ def from_wire(field: Field, value: object) -> Value | None:
 
 def _cents(field: Field, value: object) -> int | None:
     """Return an amount in cents, None for one of another type or a broken cent."""
-    if isinstance(value, str) != field.decimal or not isinstance(
-        value, str | int | float
-    ):
+    if isinstance(value, str) != field.decimal or not isinstance(value, str | int | float):
         return None
     try:
         amount = Decimal(str(value)) * (100 if field.unit == "dollars" else 1)
@@ -135,9 +133,7 @@ def _layout(
     fields = {field.key: field for field in resource.fields}
     order = [key for key in resource.order or columns if key in columns]
     order += [key for key in columns if key not in order]
-    return tuple(
-        (fields[key].name, columns.index(key), _converter(fields[key])) for key in order
-    )
+    return tuple((fields[key].name, columns.index(key), _converter(fields[key])) for key in order)
 
 
 def render_rows(
@@ -155,10 +151,7 @@ def render_rows(
     """
     layout = _layout(resource, columns)
     return [
-        {
-            name: row[i] if convert is None else convert(row[i])
-            for name, i, convert in layout
-        }
+        {name: row[i] if convert is None else convert(row[i]) for name, i, convert in layout}
         for row in rows
     ]
 
@@ -182,9 +175,7 @@ def wrap(wrapper: str, items: object, extras: dict[str, object]) -> object:
     return {**extras, **body} if isinstance(body, dict) else body
 
 
-def cut(
-    pager: Pager, query: dict[str, str], place: str, key: bytes
-) -> Slice | BadRequest:
+def cut(pager: Pager, query: dict[str, str], place: str, key: bytes) -> Slice | BadRequest:
     """Return the rows a list request asks for, or why it cannot be served.
 
     Args:
@@ -235,9 +226,7 @@ def make_cursor(start: int, place: str, key: bytes) -> str:
         The cursor.
     """
     signature = keyed_digest(key, "cursor", place, str(start)).hex()[:10]
-    return (
-        base64.urlsafe_b64encode(f"{start}.{signature}".encode()).decode().rstrip("=")
-    )
+    return base64.urlsafe_b64encode(f"{start}.{signature}".encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, place: str, key: bytes) -> int | None:

@@ -10,20 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import (
-    AgentFailure,
-    AgentRaised,
-    InfrastructureFailure,
-    error_line,
-)
+from owa_bench.errors import AgentFailure, AgentRaised, InfrastructureFailure, error_line
 from owa_bench.interfaces import Move
 from owa_bench.records.events import Resource, fixed
 from owa_bench.records.plan import PRIVATE
-from owa_bench.run.agents.fork_server import (
-    IMPORT_DEADLINE_S,
-    AgentProcess,
-    ForkServer,
-)
+from owa_bench.run.agents.fork_server import IMPORT_DEADLINE_S, AgentProcess, ForkServer
 from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.hosting import (
     IN_PROCESS,
@@ -51,11 +42,7 @@ from owa_bench.run.agents.transports import (
     PipeTransport,
 )
 from owa_bench.run.gateway.server import INNER_PORT, ModelGateway
-from owa_bench.run.gateway.session import (
-    GatewayRecord,
-    GatewaySession,
-    ProviderBlame,
-)
+from owa_bench.run.gateway.session import GatewayRecord, GatewaySession, ProviderBlame
 from owa_bench.sandbox.first_process import ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.views import joined
@@ -71,10 +58,7 @@ class AgentConnection:
     """
 
     def __init__(
-        self,
-        transport: AgentTransport,
-        memory_dir: str = "",
-        session: GatewaySession | None = None,
+        self, transport: AgentTransport, memory_dir: str = "", session: GatewaySession | None = None
     ) -> None:
         self._transport = transport
         self._session = session
@@ -91,12 +75,7 @@ class AgentConnection:
         self._transport.ask(AgentRequest(reset=terms), deadline_s)
 
     def act(
-        self,
-        observation: Any,
-        info: Mapping[str, Any],
-        deadline_s: float,
-        *,
-        numbers: bool = False,
+        self, observation: Any, info: Mapping[str, Any], deadline_s: float, *, numbers: bool = False
     ) -> Move:
         """Return the agent's next move, checked.
 
@@ -298,7 +277,5 @@ class AgentLauncher:
             except AgentFailure:
                 raise
             except (Exception, SystemExit) as error:
-                raise AgentRaised(
-                    f"importing the agent: {error_line(error)}"
-                ) from error
+                raise AgentRaised(f"importing the agent: {error_line(error)}") from error
         return self._factories[origin]

@@ -92,9 +92,7 @@ def unpack(path: Path, home: Path) -> AgentBundle:
     try:
         digest = sha256(path.read_bytes())
     except OSError as error:
-        raise FieldError(
-            "bundle", str(path), f"must be a tar file ({error})"
-        ) from error
+        raise FieldError("bundle", str(path), f"must be a tar file ({error})") from error
     folder = home.with_name(f"{home.name}-bundles") / digest
     try:
         with tarfile.open(path) as archive:
@@ -135,9 +133,7 @@ def read_bundle(folder: Path, spec: str) -> AgentBundle:
         )
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        raise FieldError(
-            "bundle", str(folder), f'must hold {MANIFEST} with agent = "FILE.py"'
-        )
+        raise FieldError("bundle", str(folder), f'must hold {MANIFEST} with agent = "FILE.py"')
     try:
         decoded = decode(manifest.read_bytes(), AgentManifest, FieldError)
     except FieldError as fault:
@@ -157,9 +153,7 @@ def _plain_members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
     for member in archive:
         name = PurePosixPath(member.name)
         if name.is_absolute() or ".." in name.parts:
-            raise CheckFailure(
-                f"A bundle must stay in its folder, got {member.name!r}."
-            )
+            raise CheckFailure(f"A bundle must stay in its folder, got {member.name!r}.")
         if not (member.isreg() or member.isdir()):
             raise CheckFailure(
                 f"A bundle must hold files and folders alone: {member.name!r} is a "
@@ -171,8 +165,7 @@ def _plain_members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
         size += member.size
         if len(members) > MOST_FILES or size > MOST_BYTES:
             raise CheckFailure(
-                f"A bundle must hold at most {MOST_FILES:,} files and {MOST_BYTES:,} "
-                "bytes."
+                f"A bundle must hold at most {MOST_FILES:,} files and {MOST_BYTES:,} bytes."
             )
     return members
 

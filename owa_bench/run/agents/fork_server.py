@@ -67,9 +67,7 @@ class ForkServerClient:
         self._control = control
         self._lock = threading.Lock()
 
-    def request(
-        self, request: ForkRequest, descriptors: tuple[int, ...] = ()
-    ) -> ForkReply:
+    def request(self, request: ForkRequest, descriptors: tuple[int, ...] = ()) -> ForkReply:
         """Send a request and return the reply.
 
         Args:
@@ -104,9 +102,7 @@ class ForkServerClient:
         try:
             return self._receive()
         except TimeoutError as error:
-            raise AgentTimeout(
-                f"importing the agent took more than {deadline_s:g} s"
-            ) from error
+            raise AgentTimeout(f"importing the agent took more than {deadline_s:g} s") from error
         except OSError as error:
             raise AgentRaised("importing the agent ended its process") from error
 
@@ -146,10 +142,7 @@ class ForkServer:
     """
 
     def __init__(
-        self,
-        image: ImageReference | None = None,
-        *,
-        import_deadline_s: float = IMPORT_DEADLINE_S,
+        self, image: ImageReference | None = None, *, import_deadline_s: float = IMPORT_DEADLINE_S
     ) -> None:
         self.image = image
         self._import_deadline_s = import_deadline_s
@@ -226,9 +219,7 @@ class ForkServer:
             close_all(theirs)
         if reply.error:
             close_all(ours)
-            raise InfrastructureFailure(
-                f"an agent cannot be sandboxed here: {reply.error}. {FIX}."
-            )
+            raise InfrastructureFailure(f"an agent cannot be sandboxed here: {reply.error}. {FIX}.")
         return AgentProcess(reply.pid, ours, client)
 
     def _client(self, origin: Origin) -> ForkServerClient:
@@ -243,9 +234,7 @@ class ForkServer:
             return client
         raise type(client)(*client.args)
 
-    def _import_agent(
-        self, origin: Origin
-    ) -> ForkServerClient | AgentRaised | AgentTimeout:
+    def _import_agent(self, origin: Origin) -> ForkServerClient | AgentRaised | AgentTimeout:
         """Return a server that has imported the agent, or why there is none."""
         root = self._root_client()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -321,6 +310,4 @@ def _pipe_pairs() -> tuple[Pipes, Pipes]:
     except OSError:
         close_all(opened)
         raise
-    return Pipes(opened[0], opened[3], opened[5]), Pipes(
-        opened[1], opened[2], opened[4]
-    )
+    return Pipes(opened[0], opened[3], opened[5]), Pipes(opened[1], opened[2], opened[4])

@@ -30,13 +30,7 @@ import msgspec
 
 from owa_bench.errors import error_line
 from owa_bench.run.agents import images
-from owa_bench.run.agents.protocol import (
-    AgentFactory,
-    AgentReply,
-    agent_factory,
-    serve,
-    write_line,
-)
+from owa_bench.run.agents.protocol import AgentFactory, AgentReply, agent_factory, serve, write_line
 from owa_bench.run.agents.spec import Origin, source_files
 from owa_bench.sandbox import first_process, namespaces, process_tree, views
 from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
@@ -197,14 +191,11 @@ class ForkTemplate:
                 os._exit(status)
             os.close(told)
             services = tuple(
-                (port, namespaces.service_socket(port))
-                for port, _ in request.view.services
+                (port, namespaces.service_socket(port)) for port, _ in request.view.services
             )
             private = bool(request.view.layers)
             terms = ProcessTerms(request.limits, services, private=private)
-            status = first_process.supervise(
-                self._program(request, pipes), terms, close=pipes
-            )
+            status = first_process.supervise(self._program(request, pipes), terms, close=pipes)
         finally:
             os._exit(status)
 

@@ -65,9 +65,7 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
         return "local address" if _is_local(origin.target) else REMOTE
     if is_image(origin.target):
         if isolation not in ("auto", "docker"):
-            raise UsageError(
-                f"An image must be played with `--sandbox docker`, got {isolation}."
-            )
+            raise UsageError(f"An image must be played with `--sandbox docker`, got {isolation}.")
         isolation = "docker"
     if in_process and origin.kind != "command":
         return IN_PROCESS
@@ -229,9 +227,7 @@ def agent_view(
     place = origin.folders[0] if origin.folders else ""
     if sandbox == "none":
         known = environment_secrets(os.environ)
-        plain = tuple(
-            each for each in os.environ.items() if f"env:{each[0]}" not in known
-        )
+        plain = tuple(each for each in os.environ.items() if f"env:{each[0]}" not in known)
         return SandboxView(environment=plain, folder=place or ".")
     own = SandboxView(
         read_only=binds(code_paths(origin)),

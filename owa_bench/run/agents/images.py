@@ -54,9 +54,7 @@ def image_command(spec: str, view: SandboxView, limits: ProgramLimits) -> list[s
         The command line, to be executed by this process.
     """
     name = f"owa-agent-{secrets.token_hex(8)}"
-    *options, _, _ = views.docker_options(
-        view, memory=limits.memory, tasks=limits.processes * 8
-    )
+    *options, _, _ = views.docker_options(view, memory=limits.memory, tasks=limits.processes * 8)
     options += ["--ulimit", f"cpu={limits.cpu_s}", "--ulimit", f"fsize={limits.file}"]
     options += ["--user", f"{os.getuid()}:{os.getgid()}", "--ulimit", "core=0"]
     ended, lifeline = os.pipe()

@@ -118,9 +118,7 @@ def read_reply(line: bytes) -> AgentReply:
         reply = msgspec.convert(bounded_json.decode(line), AgentReply)
     except ValueError as error:
         shown = line[:120].decode(errors="replace").strip()
-        raise AgentRaised(
-            f"answered nonsense: {error}; the line began {shown!r}"
-        ) from error
+        raise AgentRaised(f"answered nonsense: {error}; the line began {shown!r}") from error
     if reply.error is not None:
         raise AgentRaised(reply.error)
     return reply
@@ -164,9 +162,7 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
             raise AgentRaised(f"an action is {kinds}, got {repr(action)[:80]}")
         action = _ENCODER.encode(action).decode()
     if (size := len(action.encode())) > LARGEST_ACTION:
-        raise AgentRaised(
-            f"an action has at most {LARGEST_ACTION:,} bytes, got {size:,}"
-        )
+        raise AgentRaised(f"an action has at most {LARGEST_ACTION:,} bytes, got {size:,}")
     return Move(
         action=action,
         usage=reply.usage,
@@ -229,9 +225,7 @@ class AgentRunner:
         if request.reset is not None:
             terms = request.reset
             config = AgentConfig(
-                options=terms.options,
-                script=terms.script,
-                environment=self._environment,
+                options=terms.options, script=terms.script, environment=self._environment
             )
             self._agent = self._make(config)
             self._tools = terms.tools
@@ -352,9 +346,7 @@ def _only_agent(module: Any, origin: Origin) -> Any:
     classes = [
         value
         for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and hasattr(value, "act")
+        if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "act")
     ]
     if len(classes) == 1:
         return classes[0]

@@ -28,27 +28,12 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, Needs, View
 from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON
-from owa_bench.run.agents.bundles import (
-    BUNDLE,
-    NAME,
-    form_of,
-    is_object,
-    read_bundle,
-)
+from owa_bench.run.agents.bundles import BUNDLE, NAME, form_of, is_object, read_bundle
 from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
 
 OriginKind = Literal[
-    "registry",
-    "policy",
-    "object",
-    "file",
-    "command",
-    "http",
-    "client",
-    "person",
-    "reader",
-    "model",
+    "registry", "policy", "object", "file", "command", "http", "client", "person", "reader", "model"
 ]
 CLIENT = "client:"
 CLONE = "clone:"  # a command in a git clone of its project
@@ -124,8 +109,7 @@ class AgentHandle:
     def is_own_code(self) -> bool:
         """Whether all that plays was registered by this package."""
         return all(
-            member.origin.kind == "registry" and not member.package
-            for member in self.members
+            member.origin.kind == "registry" and not member.package for member in self.members
         )
 
     @property
@@ -197,11 +181,7 @@ def _handle(
 ) -> AgentHandle:
     """Return a handle; without a fingerprint nothing of the agent's code is seen."""
     return AgentHandle(
-        spec=spec,
-        name=name,
-        origin=origin,
-        fingerprint=fingerprint or _digest(spec),
-        **more,
+        spec=spec, name=name, origin=origin, fingerprint=fingerprint or _digest(spec), **more
     )
 
 
@@ -212,9 +192,7 @@ def _registered(spec: str, name: str, given: str) -> AgentHandle:
     return _handle(
         spec,
         options.pop(NAME_OPTION, card.name),
-        Origin(
-            kind="policy" if card.needs == "privilege" else "registry", target=card.name
-        ),
+        Origin(kind="policy" if card.needs == "privilege" else "registry", target=card.name),
         _digest(spec, *_sources_of(card)),
         needs=card.needs,
         suites=card.suites,
@@ -239,9 +217,7 @@ def _outside(spec: str) -> AgentHandle:
     kind = _OUTSIDE_KINDS[prefix]
     name = spec.removeprefix(prefix)
     if not NAME.fullmatch(name):
-        raise AgentSpecError(
-            f"A {kind}'s name is letters, digits, `.`, `_` and `-`, got {name!r}."
-        )
+        raise AgentSpecError(f"A {kind}'s name is letters, digits, `.`, `_` and `-`, got {name!r}.")
     return _handle(spec, name, Origin(kind=kind, target=name))
 
 
@@ -249,9 +225,7 @@ def _object(spec: str, place: Path) -> AgentHandle:
     module, _, name = spec.partition(":")
     source = _module_file(module, place)
     if source is None:
-        raise AgentSpecError(
-            f"An agent is {_FORMS}; no module `{module}` was found, got {spec!r}."
-        )
+        raise AgentSpecError(f"An agent is {_FORMS}; no module `{module}` was found, got {spec!r}.")
     origin = Origin(kind="object", target=spec, folders=(str(place), *sys.path))
     return _handle(spec, name, origin, _digest(spec, source))
 
@@ -298,18 +272,14 @@ def _command(spec: str, place: Path) -> AgentHandle:
         ) from error
     if not words or not (shutil.which(words[0]) or (place / words[0]).is_file()):
         missing = words[0] if words else ""
-        raise AgentSpecError(
-            f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}."
-        )
+        raise AgentSpecError(f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}.")
     name = Path(words[-1] if len(words) > 1 else words[0]).stem
     files = [place / word for word in words if (place / word).is_file()]
     origin = Origin(kind="command", target=line, folders=(str(place),))
     if clone:
         program = shutil.which(words[0]) or str(place / words[0])
         driver = shlex.join([sys.executable, str(_DRIVER)])
-        origin = Origin(
-            kind="command", target=f"{driver} {line}", folders=(str(place), program)
-        )
+        origin = Origin(kind="command", target=f"{driver} {line}", folders=(str(place), program))
         name = Path(files[-1] if files else words[0]).stem
         files.append(_DRIVER)
     suites = _WITH_CLONES if clone else ()

@@ -32,9 +32,7 @@ def parse_options(card: AgentCard, text: str) -> dict[str, str]:
     for part in _NEXT_OPTION.split(text) if text else ():
         name, sign, value = part.partition("=")
         if not sign or (name not in card.options and name != NAME_OPTION):
-            raise AgentSpecError(
-                f"{_usage(card)}; it has no option `{name if sign else '?'}`."
-            )
+            raise AgentSpecError(f"{_usage(card)}; it has no option `{name if sign else '?'}`.")
         parts = urlsplit(value) if "://" in value else None
         if parts and (parts.username or parts.password):
             raise AgentSpecError(

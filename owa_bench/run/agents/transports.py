@@ -20,12 +20,7 @@ from typing import Final, Protocol, runtime_checkable
 import httpx
 import msgspec
 
-from owa_bench.errors import (
-    AgentRaised,
-    AgentTimeout,
-    InfrastructureFailure,
-    error_line,
-)
+from owa_bench.errors import AgentRaised, AgentTimeout, InfrastructureFailure, error_line
 from owa_bench.run.agents.fork_server import AgentProcess
 from owa_bench.run.agents.protocol import (
     AgentFactory,
@@ -103,9 +98,7 @@ class NoTransport:
 class LocalTransport:
     """Transport to an agent in this process."""
 
-    def __init__(
-        self, make: AgentFactory, variables: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, make: AgentFactory, variables: Mapping[str, str] | None = None) -> None:
         self._runner = AgentRunner(make, {**os.environ, **(variables or {})})
         self._cpu_s = 0.0
 
@@ -242,15 +235,10 @@ class PipeTransport:
         try:
             self._reply(b"", deadline_s, "importing the agent ended its process")
         except AgentTimeout as error:
-            raise AgentTimeout(
-                f"importing the agent took more than {deadline_s:g} s"
-            ) from error
+            raise AgentTimeout(f"importing the agent took more than {deadline_s:g} s") from error
 
     def _reply(
-        self,
-        request: bytes,
-        deadline_s: float,
-        ending: str = "the agent's process ended",
+        self, request: bytes, deadline_s: float, ending: str = "the agent's process ended"
     ) -> AgentReply:
         """Send a line, if any, and return the reply; `ending` says that none comes."""
         if self._process is None:

@@ -12,12 +12,7 @@ from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.run.gateway.reply_cache import folder_fault
 from owa_bench.run.gateway.scrubbing import SHORTEST_SECRET
 from owa_bench.run.gateway.server import ModelGateway
-from owa_bench.run.gateway.translation import (
-    APIS,
-    ModelApi,
-    ModelProvider,
-    require_library,
-)
+from owa_bench.run.gateway.translation import APIS, ModelApi, ModelProvider, require_library
 from owa_bench.shells import addresses
 
 _URL = "OPENAI_BASE_URL"
@@ -169,9 +164,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 passed[name] = ",".join(filter(None, (given, _LOOPBACK)))
         return passed
 
-    def gateway(
-        self, act_s: float, fields: Collection[str] = ()
-    ) -> ModelGateway | None:
+    def gateway(self, act_s: float, fields: Collection[str] = ()) -> ModelGateway | None:
         """Return a gateway, None where there is nothing to reach.
 
         Args:

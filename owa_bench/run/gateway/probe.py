@@ -108,11 +108,7 @@ def _findings(state: ProbeState, seconds: float) -> ServerFindings:
     """Return what was found, with the options that follow from it."""
     rows = []
     for name in get_args(FindingName):
-        rest: tuple[ProbeVerdict, str, str] = (
-            "not tried",
-            state.stopped or _NO_TIME,
-            "",
-        )
+        rest: tuple[ProbeVerdict, str, str] = ("not tried", state.stopped or _NO_TIME, "")
         rows.append(ServerFinding(name, *state.rows.get(name, rest)))
     verdicts: dict[str, str] = {row.name: row.verdict for row in rows}
     return ServerFindings(

@@ -182,9 +182,7 @@ class ServerProbe:
             state.put("usage", "yes", f"{sent} tokens read, {written} written")
             state.measure_speed(reply, least=True)
         fields = reasoning_in(reply.message)
-        thought = dig(
-            reply.body, "usage", "completion_tokens_details", "reasoning_tokens"
-        )
+        thought = dig(reply.body, "usage", "completion_tokens_details", "reasoning_tokens")
         state.thinks = bool(fields or thought)
         if fields:
             state.put("reasoning", "yes", f"the message holds {', '.join(fields)}")
@@ -254,9 +252,7 @@ class ServerProbe:
         """Measure speed and usage of a streamed reply."""
         state = self.state
         options = {"include_usage": True}
-        reply = await state.ask(
-            requests.COUNT, cap=64, stream=True, stream_options=options
-        )
+        reply = await state.ask(requests.COUNT, cap=64, stream=True, stream_options=options)
         if not reply.is_completion:
             state.put_refusal("usage in streams", reply)
             reply = await state.ask(requests.COUNT, cap=64, stream=True)

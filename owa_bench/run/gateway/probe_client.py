@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
-from owa_bench.records.model_replies import (
-    CAUSES_OF_A_REQUEST,
-    Cause,
-    decoded,
-    sse_events,
-)
+from owa_bench.records.model_replies import CAUSES_OF_A_REQUEST, Cause, decoded, sse_events
 from owa_bench.records.token_usage import TokenUsage
 from owa_bench.run.gateway.session import ModelRequest
 from owa_bench.run.gateway.translation import ModelProvider
@@ -89,9 +84,7 @@ class ProbeClient:
     """
 
     def __init__(
-        self,
-        provider: ModelProvider,
-        transport: httpx.AsyncBaseTransport | None = None,
+        self, provider: ModelProvider, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self.base = addresses.endpoint_of(provider.url, "")
         self._upstream = Upstream(provider, transport)
@@ -146,9 +139,7 @@ class ProbeClient:
         method = "GET" if body is None else "POST"
         headers = upstream.provider.sign({})
         try:
-            reply = await upstream.client.request(
-                method, url, headers=headers, json=body
-            )
+            reply = await upstream.client.request(method, url, headers=headers, json=body)
         except (httpx.HTTPError, httpx.InvalidURL, OSError):
             return None
         return decoded(upstream.scrubber.clean(reply.content))

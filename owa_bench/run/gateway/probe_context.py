@@ -124,8 +124,7 @@ def _say_cut(state: ProbeState, before: int, tokens: int) -> None:
     """Record a server that cuts prompts without a word."""
     state.context_limit = max(before, tokens)
     detail = (
-        f"prompts are cut without a word: twice the prompt of {before:,} tokens "
-        f"counts {tokens:,}"
+        f"prompts are cut without a word: twice the prompt of {before:,} tokens counts {tokens:,}"
     )
     fix = f"context={state.context_limit}, or start the server with more: {_OLLAMA}"
     state.put("context reached", "no", detail, fix)

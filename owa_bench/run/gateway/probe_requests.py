@@ -97,9 +97,7 @@ class ProbeState:
         self.context_reached: int | None = None
         self.tokens_per_second: float | None = None
 
-    def put(
-        self, name: FindingName, verdict: ProbeVerdict, detail: str, advice: str = ""
-    ) -> None:
+    def put(self, name: FindingName, verdict: ProbeVerdict, detail: str, advice: str = "") -> None:
         """Record a finding.
 
         Args:
@@ -111,9 +109,7 @@ class ProbeState:
         clean = self.client.without_keys
         self.rows[name] = (verdict, clean(detail), clean(advice))
 
-    def put_refusal(
-        self, name: FindingName, reply: ServerReply, advice: str = ""
-    ) -> None:
+    def put_refusal(self, name: FindingName, reply: ServerReply, advice: str = "") -> None:
         """Record that a request was refused, or that its reply did not come.
 
         Only the server's word on the request is a refusal: a broken connection or a
@@ -215,7 +211,6 @@ def names_in(listing: Any) -> list[str]:
 def turns_after(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return a conversation in which a message's calls are answered."""
     results: list[Mapping[str, Any]] = [
-        {"role": "tool", "tool_call_id": call.id, "content": "5"}
-        for call in calls_in(message)
+        {"role": "tool", "tool_call_id": call.id, "content": "5"} for call in calls_in(message)
     ]
     return [*ONE_CALL, {"role": "assistant", **message}, *results]

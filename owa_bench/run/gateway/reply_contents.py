@@ -90,11 +90,7 @@ def hosted_work(body: bytes) -> tuple[str, ...]:
     return tuple(names)
 
 
-_LISTS = {
-    "content_block": _BLOCKS,
-    "output": _ITEMS,
-    "item": _ITEMS,
-}
+_LISTS = {"content_block": _BLOCKS, "output": _ITEMS, "item": _ITEMS}
 
 
 def _kinds(value: Any, known: frozenset[str]) -> Iterator[str]:

@@ -14,13 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.records.model_replies import (
-    CAUSE_WORDS,
-    EVENT_END,
-    PASSING,
-    ReplyJudgement,
-    decoded,
-)
+from owa_bench.records.model_replies import CAUSE_WORDS, EVENT_END, PASSING, ReplyJudgement, decoded
 from owa_bench.records.token_usage import usage_in
 from owa_bench.run.gateway.reply_contents import FREE
 
@@ -39,9 +33,7 @@ _TOP = {  # fields of a whole reply, and of an event, by its endpoint
     "/chat/completions": frozenset(
         {"id", "object", "created", "model", "choices", "usage", "error"}
     ),
-    "/completions": frozenset(
-        {"id", "object", "created", "model", "choices", "usage", "error"}
-    ),
+    "/completions": frozenset({"id", "object", "created", "model", "choices", "usage", "error"}),
     "/embeddings": frozenset({"object", "data", "model", "usage", "error"}),
 }
 # Words of a server that name one request of all that it got.

@@ -88,12 +88,7 @@ _IsEcho = Callable[[str, Any], bool]
 
 
 def _of_object(
-    table: FieldTable,
-    value: Mapping[str, Any],
-    at: str,
-    is_echo: _IsEcho,
-    *,
-    echoed: bool,
+    table: FieldTable, value: Mapping[str, Any], at: str, is_echo: _IsEcho, *, echoed: bool
 ) -> Iterator[UnlistedField]:
     """Yield what is not on the list in one object."""
     echoed |= value.get("role") == _MODEL
@@ -140,12 +135,7 @@ def _of_choice(rule: FieldChoice, value: Any, at: str) -> Iterator[UnlistedField
 
 
 def _of_form(
-    rule: FieldSet | FieldKinds,
-    value: dict[str, Any],
-    at: str,
-    is_echo: _IsEcho,
-    *,
-    echoed: bool,
+    rule: FieldSet | FieldKinds, value: dict[str, Any], at: str, is_echo: _IsEcho, *, echoed: bool
 ) -> Iterator[UnlistedField]:
     """Yield what is not on the list in an object of known fields, or of a kind."""
     if isinstance(rule, FieldSet):

@@ -97,9 +97,7 @@ _SAMPLING: FieldTable = {
     ),
     **_leaves("logit_bias chat_template_kwargs guided_json guided_choice", _ANY),
     **_leaves("structured_outputs json_schema", _ANY),
-    "stream_options": _object(
-        "include_usage include_obfuscation continuous_usage_stats"
-    ),
+    "stream_options": _object("include_usage include_obfuscation continuous_usage_stats"),
 }
 _CACHING: FieldTable = {
     "prompt_cache_key": FieldValue.SESSION,
@@ -129,11 +127,7 @@ _FORMAT_KINDS: Mapping[str, FieldTable] = {
 _FUNCTION = _object("name description strict", parameters=_ANY)
 _CUSTOM = _object("name description", format=_GRAMMAR)
 _CHAT_TOOLS = FieldKinds(
-    {
-        "function": {"function": _FUNCTION, **_MARKS},
-        "custom": {"custom": _CUSTOM},
-    },
-    text=None,
+    {"function": {"function": _FUNCTION, **_MARKS}, "custom": {"custom": _CUSTOM}}, text=None
 )
 _NAMED: Mapping[str, FieldTable] = {
     "function": {"function": _object("name"), "name": _SCALAR},
@@ -143,9 +137,7 @@ _NAMED: Mapping[str, FieldTable] = {
 _CHAT_CHOICE = FieldKinds(
     {
         **_NAMED,
-        "allowed_tools": {
-            "allowed_tools": _object("mode", tools=FieldKinds(_NAMED, text=None))
-        },
+        "allowed_tools": {"allowed_tools": _object("mode", tools=FieldKinds(_NAMED, text=None))},
         **{kind: {} for kind in ("auto", "none", "any", "required")},
     }
 )
@@ -168,10 +160,7 @@ _CHAT_PARTS = FieldKinds(
         },
         "video_url": {"video_url": FieldSet({"url": _DATA}, text=None)},
         "audio_url": {"audio_url": FieldSet({"url": _DATA}, text=None)},
-        "input_audio": {
-            "input_audio": _object("format", data=_PAYLOAD),
-            **_MARKS,
-        },
+        "input_audio": {"input_audio": _object("format", data=_PAYLOAD), **_MARKS},
         "file": {"file": _object("filename", file_data=_DATA), **_MARKS},
     }
 )
@@ -195,11 +184,7 @@ _CHAT_MESSAGE = FieldSet(
         "function_call": _object("name", arguments=_ANY),
         "annotations": _EMPTY,
         "reasoning_details": FieldKinds(
-            {
-                f"reasoning.{kind}": _THOUGHTS
-                for kind in ("text", "summary", "encrypted")
-            },
-            text=None,
+            {f"reasoning.{kind}": _THOUGHTS for kind in ("text", "summary", "encrypted")}, text=None
         ),
         "thinking_blocks": FieldKinds(
             dict.fromkeys(("thinking", "redacted_thinking"), _THOUGHTS), text=None
@@ -233,11 +218,7 @@ _CHAT: FieldTable = {
 
 # --- responses ------------------------------------------------------------------------
 
-_OUTPUT_TEXT: FieldTable = {
-    "text": _SCALAR,
-    "annotations": _EMPTY,
-    "logprobs": _ANY,
-}
+_OUTPUT_TEXT: FieldTable = {"text": _SCALAR, "annotations": _EMPTY, "logprobs": _ANY}
 _PARTS = FieldKinds(
     {
         "input_text": {"text": _SCALAR, **_MARKS},
@@ -252,11 +233,7 @@ _PARTS = FieldKinds(
 _DIRECT = FieldKinds({"direct": {}}, text=None)
 _ITEMS = FieldKinds(
     {
-        "message": {
-            **_leaves("role status phase"),
-            "id": FieldValue.ECHO,
-            "content": _PARTS,
-        },
+        "message": {**_leaves("role status phase"), "id": FieldValue.ECHO, "content": _PARTS},
         "function_call": {
             "id": FieldValue.ECHO,
             **_leaves("call_id name status arguments namespace"),
@@ -284,8 +261,7 @@ _ITEMS = FieldKinds(
             **_leaves("status encrypted_content"),
             "summary": FieldKinds({"summary_text": _leaves("text")}, text=None),
             "content": FieldKinds(
-                {"reasoning_text": _leaves("text"), "text": _leaves("text")},
-                text=None,
+                {"reasoning_text": _leaves("text"), "text": _leaves("text")}, text=None
             ),
         },
     },
@@ -309,20 +285,12 @@ _RESPONSES: FieldTable = {
         text=None,
     ),
     "tool_choice": FieldKinds(
-        {
-            **_NAMED,
-            "allowed_tools": {
-                "mode": _SCALAR,
-                "tools": FieldKinds(_NAMED, text=None),
-            },
-        }
+        {**_NAMED, "allowed_tools": {"mode": _SCALAR, "tools": FieldKinds(_NAMED, text=None)}}
     ),
     "parallel_tool_calls": _SCALAR,
     "reasoning": _REASONING,
     "text": _object("verbosity", format=FieldKinds(_FORMAT_KINDS, text=None)),
-    "include": FieldChoice(
-        ("reasoning.encrypted_content", "message.output_text.logprobs")
-    ),
+    "include": FieldChoice(("reasoning.encrypted_content", "message.output_text.logprobs")),
     "store": _NEVER,
     "background": _NEVER,
 }
@@ -352,12 +320,7 @@ _BLOCKS = FieldKinds(
         },
         "thinking": _leaves("thinking signature"),
         "redacted_thinking": _leaves("data"),
-        "tool_use": {
-            **_leaves("id name"),
-            "input": _ANY,
-            "caller": _DIRECT,
-            **_MARKS,
-        },
+        "tool_use": {**_leaves("id name"), "input": _ANY, "caller": _DIRECT, **_MARKS},
         "tool_result": {
             **_leaves("tool_use_id is_error"),
             "content": FieldKinds(_BLOCK_KINDS),
@@ -384,9 +347,7 @@ _MESSAGES: FieldTable = {
         text=None,
     ),
     "tool_choice": FieldKinds(
-        dict.fromkeys(
-            ("auto", "any", "none", "tool"), _leaves("name disable_parallel_tool_use")
-        )
+        dict.fromkeys(("auto", "any", "none", "tool"), _leaves("name disable_parallel_tool_use"))
     ),
     "thinking": _THINKING,
     "output_config": _object("effort", format=FieldKinds(_FORMAT_KINDS, text=None)),

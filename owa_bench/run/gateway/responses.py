@@ -110,9 +110,7 @@ def as_sent(
     changed: dict[str, Any] = {
         name: session.cache_key
         for name, rule in TABLES.get(path, {}).items()
-        if rule is FieldValue.SESSION
-        and terms.get(name) is not None
-        and name not in passed
+        if rule is FieldValue.SESSION and terms.get(name) is not None and name not in passed
     }
     if path == "/responses" and not (terms.get("store") and "store" in passed):
         changed["store"] = False  # a server's default is true

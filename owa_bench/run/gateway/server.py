@@ -23,12 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from owa_bench import bounded_json
-from owa_bench.records.model_replies import (
-    ReplyJudgement,
-    judge,
-    judge_events,
-    no_reply,
-)
+from owa_bench.records.model_replies import ReplyJudgement, judge, judge_events, no_reply
 from owa_bench.records.token_usage import usage_of
 from owa_bench.run.gateway.egress import connect_protocol
 from owa_bench.run.gateway.reply_cache import ReplyCache
@@ -45,18 +40,8 @@ from owa_bench.run.gateway.responses import (
     verdict_text,
     with_usage,
 )
-from owa_bench.run.gateway.session import (
-    COUNT,
-    EventStream,
-    GatewaySession,
-    ModelRequest,
-)
-from owa_bench.run.gateway.translation import (
-    APIS,
-    ModelProvider,
-    Translator,
-    translation_fault,
-)
+from owa_bench.run.gateway.session import COUNT, EventStream, GatewaySession, ModelRequest
+from owa_bench.run.gateway.translation import APIS, ModelProvider, Translator, translation_fault
 from owa_bench.run.gateway.upstream import LATE, MOST_REPLY, WRONG, Upstream
 from owa_bench.seeding import fresh_bytes
 from owa_bench.shells import addresses
@@ -65,24 +50,14 @@ from owa_bench.shells.loopback import serve_in_thread
 INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
 _STOP_S = 10.0
 _PATHS = {
-    "POST": (
-        "/chat/completions",
-        "/completions",
-        "/responses",
-        "/messages",
-        COUNT,
-        "/embeddings",
-    ),
+    "POST": ("/chat/completions", "/completions", "/responses", "/messages", COUNT, "/embeddings"),
     "GET": ("/models",),
 }
 # One of them, by its name: no part is dots alone, which would lead to another path.
 _MODEL = re.compile(r"/models(/(?!\.+(/|$))[\w.:@+-]+)+", re.ASCII)
 _AZURE = "/openai/"  # of clients that speak to Azure, a deployment or v1 below it
 # The endpoints that a provider of another form serves itself: no translation there.
-_NATIVE = {
-    "responses": ("/responses", "/models"),
-    "anthropic": ("/messages", "/models"),
-}
+_NATIVE = {"responses": ("/responses", "/models"), "anthropic": ("/messages", "/models")}
 _ANSWERING = frozenset({"/chat/completions", "/responses", "/messages"})
 _TRANSLATED = "/translated/{ticket}"
 _OF_AZURE = re.compile(r"^/(deployments/[^/]+|v1)/")
@@ -106,10 +81,7 @@ class ModelGateway:
     """
 
     def __init__(
-        self,
-        provider: ModelProvider,
-        allowed: frozenset[str],
-        fields: Collection[str] = (),
+        self, provider: ModelProvider, allowed: frozenset[str], fields: Collection[str] = ()
     ) -> None:
         self.provider = provider
         self._fields = frozenset(fields)
@@ -168,9 +140,7 @@ class ModelGateway:
         """
         return GatewaySession(self._sessions, scope, hides=hides)
 
-    def environment(
-        self, session: GatewaySession, *, sandboxed: bool = False
-    ) -> dict[str, str]:
+    def environment(self, session: GatewaySession, *, sandboxed: bool = False) -> dict[str, str]:
         """Return the variables by which an agent finds the gateway.
 
         Args:
@@ -237,9 +207,7 @@ class ModelGateway:
         listed = _MODEL.fullmatch(path) is not None and method == "GET"
         if path not in _PATHS[method] and not listed:
             known = ", ".join(p for paths in _PATHS.values() for p in paths)
-            return error_response(
-                404, f"The gateway serves /v1 with {known}; got {path}."
-            )
+            return error_response(404, f"The gateway serves /v1 with {known}; got {path}.")
         body = await request.body()
         try:
             terms = bounded_json.decode(body) if body else {}
@@ -274,15 +242,11 @@ class ModelGateway:
             response.headers[VERDICT_HEADER] = verdict_text(record)
         return response
 
-    def _refusal(
-        self, session: GatewaySession, record: ModelRequest, terms: dict[str, Any]
-    ) -> str:
+    def _refusal(self, session: GatewaySession, record: ModelRequest, terms: dict[str, Any]) -> str:
         """Return why a request goes nowhere, "" where the record says what is sent."""
         if session.mask is not None:
             terms = session.mask.request(terms)
-        words, record.unlisted = refusal(
-            record.path, terms, session.echoes.holds, self._fields
-        )
+        words, record.unlisted = refusal(record.path, terms, session.echoes.holds, self._fields)
         if words:
             record.status = WRONG
             record.judgement = ReplyJudgement("mistake", "request", words)
@@ -290,10 +254,7 @@ class ModelGateway:
         return words
 
     async def _while_connected(
-        self,
-        request: Request,
-        session: GatewaySession,
-        record: ModelRequest,
+        self, request: Request, session: GatewaySession, record: ModelRequest
     ) -> Response:
         """Return the reply; an agent that hangs up ends the provider's request too."""
         reply = asyncio.ensure_future(self._forward(session, record))
@@ -325,9 +286,7 @@ class ModelGateway:
                 return Response(record.reply, media_type="application/json")
         if not self.provider.url:
             record.judgement = no_reply("the cache holds no such reply", late=False)
-            return error_response(
-                503, "No provider, and the cache holds no such reply."
-            )
+            return error_response(503, "No provider, and the cache holds no such reply.")
         native = record.path.startswith(_NATIVE.get(self.provider.api, ()))
         if self._translator is not None and not native:
             return await self._translate(self._translator, record, terms, cache)
@@ -380,10 +339,7 @@ class ModelGateway:
             return self._upstream.untranslated(record, failure)
         finally:
             del self._translated[ticket]
-        record.reply, record.usage = (
-            self._upstream.scrubber.clean(reply),
-            usage_of(reply),
-        )
+        record.reply, record.usage = (self._upstream.scrubber.clean(reply), usage_of(reply))
         record.judgement = judge(200, record.reply)
         await self._cache.keep(cache, record)
         return Response(record.reply, media_type="application/json")
@@ -406,11 +362,7 @@ class ModelGateway:
             reply = await self._upstream.send_as(record, path, query, body, headers)
         except (httpx.HTTPError, TimeoutError) as failure:
             return self._upstream.no_reply(record, failure)
-        return Response(
-            record.reply,
-            reply.status_code,
-            self._upstream.headers(reply),
-        )
+        return Response(record.reply, reply.status_code, self._upstream.headers(reply))
 
     async def _relay(
         self,

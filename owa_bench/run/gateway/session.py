@@ -83,10 +83,7 @@ COUNT = "/messages/count_tokens"
 _TEXTS = ("messages", "input", "tools", "instructions")
 
 
-LATE = (
-    "--act-seconds gives a model more time for each act, max_tokens= makes its replies "
-    "shorter"
-)
+LATE = "--act-seconds gives a model more time for each act, max_tokens= makes its replies shorter"
 
 
 class GatewayRecord(Protocol):
@@ -272,9 +269,7 @@ class Tunnel:
 def _metered(step: int, role: str, meter: Meter, amount: int) -> Iterator[Event]:
     """Yield the resource of an amount above 0."""
     if amount:
-        yield Resource(
-            step=step, source="harness", role=role, meter=meter, amount=float(amount)
-        )
+        yield Resource(step=step, source="harness", role=role, meter=meter, amount=float(amount))
 
 
 class ProviderBlame(NamedTuple):

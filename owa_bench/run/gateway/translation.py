@@ -42,9 +42,7 @@ _OPENAI = "https://api.openai.com/v1"
 APIS: Mapping[ModelApi, ProviderApi] = {
     "chat": ProviderApi("", _OPENAI, "OPENAI_API_KEY"),
     "responses": ProviderApi("openai/responses", _OPENAI, "OPENAI_API_KEY"),
-    "anthropic": ProviderApi(
-        "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"
-    ),
+    "anthropic": ProviderApi("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     "gemini": ProviderApi(
         "gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"
     ),

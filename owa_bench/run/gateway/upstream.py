@@ -38,9 +38,7 @@ class Upstream:
     """
 
     def __init__(
-        self,
-        provider: ModelProvider,
-        transport: httpx.AsyncBaseTransport | None = None,
+        self, provider: ModelProvider, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self.provider = provider
         self.scrubber = Scrubber(provider.secrets)
@@ -96,9 +94,7 @@ class Upstream:
         headers = self.provider.sign(headers | record.headers)
         url = addresses.endpoint_of(self.provider.url, path)
         method = "GET" if path.removeprefix("/v1").startswith(_GET) else "POST"
-        return self.client.build_request(
-            method, url, content=content or None, headers=headers
-        )
+        return self.client.build_request(method, url, content=content or None, headers=headers)
 
     async def read(
         self, record: ModelRequest, reply: httpx.Response, path: str | None = None
@@ -120,9 +116,7 @@ class Upstream:
             await reply.aclose()
         body = self.scrubber.clean(bytes(data))
         record.status, record.reply = reply.status_code, body
-        record.judgement = judge(
-            record.status, body, record.path if path is None else path
-        )
+        record.judgement = judge(record.status, body, record.path if path is None else path)
         if reply.has_redirect_location:
             where = _target(reply)
             words = f"HTTP {reply.status_code}: it sends requests on to {where}"
@@ -171,19 +165,13 @@ class Upstream:
             The response.
         """
         if record.judgement is not None and not record.status:
-            return error_response(
-                502, f"The provider gave no reply: {record.judgement.text}."
-            )
+            return error_response(502, f"The provider gave no reply: {record.judgement.text}.")
         if record.status and record.status != httpx.codes.OK:
             return Response(record.reply, record.status, media_type="application/json")
         words = self.scrubber.text(f"{type(error).__name__}: {error}")
         if record.status:
-            record.judgement = ReplyJudgement(
-                "failure", "no completion", words[:_WORDS]
-            )
-            return error_response(
-                502, f"The provider's reply cannot be translated: {words}"
-            )
+            record.judgement = ReplyJudgement("failure", "no completion", words[:_WORDS])
+            return error_response(502, f"The provider's reply cannot be translated: {words}")
         record.status = WRONG
         record.judgement = ReplyJudgement("failure", "request", words[:_WORDS])
         return error_response(WRONG, f"The request cannot be translated: {words}")
@@ -199,9 +187,7 @@ def _target(reply: httpx.Response) -> str:
 
 
 def _client_of(
-    provider: ModelProvider,
-    transport: httpx.AsyncBaseTransport | None,
-    kept: int | None = None,
+    provider: ModelProvider, transport: httpx.AsyncBaseTransport | None, kept: int | None = None
 ) -> httpx.AsyncClient:
     """Return the client of a provider; UsageError for a proxy that it cannot use.
 

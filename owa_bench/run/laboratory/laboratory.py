@@ -20,11 +20,7 @@ from owa_bench.interfaces import (
     Subject,
     Ticket,
 )
-from owa_bench.records.holdout import (
-    HoldoutPlan,
-    has_stopped,
-    holdout_statistic,
-)
+from owa_bench.records.holdout import HoldoutPlan, has_stopped, holdout_statistic
 from owa_bench.run.laboratory.player import InnerPlayer
 from owa_bench.seeding import PRACTICE_BIT
 
@@ -43,9 +39,7 @@ class LocalLaboratory:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._open = contextlib.ExitStack()
-        folder = self._open.enter_context(
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        )
+        folder = self._open.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         self._folder = Path(folder)
         self._plans: dict[str, HoldoutPlan] = {}
         self._answered: set[str] = set()
@@ -97,8 +91,7 @@ class LocalLaboratory:
             raise UsageError(f"`draw` must be no holdout, got `{ticket.draw}`.")
         numbers = range(ticket.first, ticket.first + ticket.count)
         return tuple(
-            self._attempt(subject, ticket.draw, number, ticket.repeat)
-            for number in numbers
+            self._attempt(subject, ticket.draw, number, ticket.repeat) for number in numbers
         )
 
     def answer(self, plan: str, base: Subject, candidate: Subject) -> HoldoutResult:
@@ -125,8 +118,7 @@ class LocalLaboratory:
         draw, pairs, differences = f"{HOLDOUT}{plan}", [], []
         for number in range(terms.pairs):
             pair = PlayedPair(
-                self._attempt(base, draw, number, 0),
-                self._attempt(candidate, draw, number, 0),
+                self._attempt(base, draw, number, 0), self._attempt(candidate, draw, number, 0)
             )
             pairs.append(pair)
             differences.append(difference(terms, pair))
@@ -161,14 +153,10 @@ class LocalLaboratory:
             raise UsageError("A laboratory must begin before it plays.")
         return self._player
 
-    def _attempt(
-        self, subject: Subject, draw: str, number: int, repeat: int
-    ) -> PlayedAttempt:
+    def _attempt(self, subject: Subject, draw: str, number: int, repeat: int) -> PlayedAttempt:
         player = self._playing()
         place = number % player.inner.pool if draw == DEVELOPMENT else number
-        result = player.play(
-            subject, player.instance(self._seed(draw, place), place, repeat)
-        )
+        result = player.play(subject, player.instance(self._seed(draw, place), place, repeat))
         sampled = keyed_digest(self._key, "sample", draw, f"{number}/{repeat}")
         kept = int.from_bytes(sampled[:4], "big") % SAMPLE == 0
         return PlayedAttempt(

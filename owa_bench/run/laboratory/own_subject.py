@@ -120,9 +120,7 @@ def read_subject(folder: Path) -> Subject:
     return Subject(agent=PROGRAM, options=tuple(sorted(files.items())))
 
 
-def compare_versions(
-    base: Path, versions: Sequence[Path], terms: RevisionTerms
-) -> OwnRevision:
+def compare_versions(base: Path, versions: Sequence[Path], terms: RevisionTerms) -> OwnRevision:
     """Test versions of a subject against its base.
 
     Args:
@@ -170,9 +168,7 @@ def _draw(suite: Suite, terms: RevisionTerms) -> InnerDraw:
     unknown = sorted(set(terms.families) - set(card.families))
     if unknown or not terms.families:
         got = unknown[0] if unknown else "nothing"
-        raise UsageError(
-            f"`--family` must be one of {', '.join(card.families)}, got {got}."
-        )
+        raise UsageError(f"`--family` must be one of {', '.join(card.families)}, got {got}.")
     if terms.tier not in card.tiers:
         raise UsageError(f"`--tier` must be one of {card.tiers}, got {terms.tier}.")
     return InnerDraw(

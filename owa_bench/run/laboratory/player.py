@@ -13,24 +13,12 @@ import msgspec
 from owa_bench import seeding
 from owa_bench.canonical import sha256
 from owa_bench.discovery import get
-from owa_bench.interfaces import (
-    Agent,
-    AgentCard,
-    AgentConfig,
-    Brief,
-    InnerDraw,
-    Subject,
-    Suite,
-)
+from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, InnerDraw, Subject, Suite
 from owa_bench.records.events import EpisodeEnd, Event, Probe, fixed
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
-from owa_bench.run.laboratory.programs import (
-    OWN_LOG,
-    ProgramFailure,
-    ProgramSandboxes,
-)
+from owa_bench.run.laboratory.programs import OWN_LOG, ProgramFailure, ProgramSandboxes
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import NullSink
@@ -131,9 +119,7 @@ class InnerPlayer:
         log = []
         for instance in instances:
             timeline = self._source(instance)
-            shown = Episode(
-                self._suite, timeline, sink=NullSink(), terms=EpisodeTerms()
-            )
+            shown = Episode(self._suite, timeline, sink=NullSink(), terms=EpisodeTerms())
             text, steps = shown.begin(), []
             for action in solve(self._suite, timeline).actions:
                 steps.append((text, action))
@@ -205,9 +191,7 @@ class InnerPlayer:
             failure=failure,
         )
 
-    def _seat(
-        self, subject: Subject, episode: Episode, instance: Instance, sitting: int
-    ) -> Agent:
+    def _seat(self, subject: Subject, episode: Episode, instance: Instance, sitting: int) -> Agent:
         agent = self._make_agent(subject)
         task, rules = episode.task, episode.rules
         brief = Brief(

@@ -127,9 +127,7 @@ class ProgramPlayer:
     def __init__(self, sandboxes: ProgramSandboxes, subject: Subject) -> None:
         self._sandboxes, self._subject = sandboxes, subject
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an attempt.
 
         Args:

@@ -33,9 +33,7 @@ class SampledLaboratory(LocalLaboratory):
         self._recorded: Iterator[tuple[int, InnerAttempt]] = enumerate(recorded)
         self._sample = sample
 
-    def _attempt(
-        self, subject: Subject, draw: str, number: int, repeat: int
-    ) -> PlayedAttempt:
+    def _attempt(self, subject: Subject, draw: str, number: int, repeat: int) -> PlayedAttempt:
         place, recorded = next(self._recorded, (-1, None))
         asked = (subject.digest, draw, number, repeat)
         if recorded is None or place in self._sample or asked != _names(recorded):

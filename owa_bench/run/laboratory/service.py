@@ -51,9 +51,7 @@ class _Service:
         if request.register is not None:
             return LaboratoryReply(plan=laboratory.register(request.register))
         if request.ticket is not None:
-            return LaboratoryReply(
-                attempts=laboratory.play(request.subjects[0], request.ticket)
-            )
+            return LaboratoryReply(attempts=laboratory.play(request.subjects[0], request.ticket))
         result = laboratory.answer(request.answer, *request.subjects)
         return LaboratoryReply(
             attempts=tuple(attempt for pair in result.pairs for attempt in pair),

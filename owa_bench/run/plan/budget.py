@@ -105,9 +105,7 @@ class EpisodeTally:
 class RunTally:
     """The meters of a whole run; may be added to from any thread."""
 
-    def __init__(
-        self, budget: Budget, spent: Mapping[str, float] | None = None
-    ) -> None:
+    def __init__(self, budget: Budget, spent: Mapping[str, float] | None = None) -> None:
         check(budget)
         self._limits = budget.run_meters
         self._lock = threading.Lock()
@@ -126,9 +124,7 @@ class RunTally:
         return reached and reached._replace(timed=True)
 
 
-def totals(
-    events: Iterable[Event], prices: PriceCard | None = None
-) -> dict[str, float]:
+def totals(events: Iterable[Event], prices: PriceCard | None = None) -> dict[str, float]:
     """Return what recorded events used; a resumed run begins with it.
 
     Args:
@@ -171,9 +167,7 @@ def check(budget: Budget) -> None:
         if seconds is not None:
             _check_amount(f"budget.{field}", seconds)
             if seconds > _YEAR_S:
-                raise PlanError(
-                    f"budget.{field}", seconds, f"must be at most {_YEAR_S} s, a year"
-                )
+                raise PlanError(f"budget.{field}", seconds, f"must be at most {_YEAR_S} s, a year")
     for field in ("episode_meters", "run_meters"):
         limits: tuple[tuple[str, float], ...] = getattr(budget, field)
         meters = [meter for meter, _ in limits]
@@ -221,9 +215,7 @@ class EpisodeSink:
 
     active = True
 
-    def __init__(
-        self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool
-    ) -> None:
+    def __init__(self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool) -> None:
         self._tally = tally
         self._evaluation = evaluation
         self._inner = inner

@@ -99,9 +99,7 @@ def plan_campaign(
         learners=arms_of(agents),
         controls=arms_of(agents, "frozen") if campaign.control else (),
         placebos=arms_of(agents, "placebo") if campaign.holdout and others else (),
-        baselines=arms_of([baseline], "baseline")
-        if campaign.maintenance and baseline
-        else (),
+        baselines=arms_of([baseline], "baseline") if campaign.maintenance and baseline else (),
     )
     checkpoint = draws.mark_controls(_drawn_entries(campaign.checkpoint))
     entries = (
@@ -242,9 +240,7 @@ def _checkpoint(
         yield replace(entry, arm=arm.name, day=day, lane=lane, phase="checkpoint")
 
 
-def _set_tasks(
-    days: Sequence[_DailyDraw], tasks: int, *, mildest: bool = False
-) -> list[PlanEntry]:
+def _set_tasks(days: Sequence[_DailyDraw], tasks: int, *, mildest: bool = False) -> list[PlanEntry]:
     """Return the entries of an attempt set, without arm: one budget, the whole crew.
 
     Args:
@@ -331,9 +327,7 @@ def _maintenance_lanes(
     yield from _shuffled(entries, campaign.seed, f"maintenance/{day}")
 
 
-def _shuffled(
-    entries: Iterable[PlanEntry], seed: int, name: str
-) -> Iterator[PlanEntry]:
+def _shuffled(entries: Iterable[PlanEntry], seed: int, name: str) -> Iterator[PlanEntry]:
     """Yield entries in a drawn order, so that no set is played first."""
     ordered = list(entries)
     for place in stream(seed, "campaign", name).permutation(len(ordered)):
@@ -373,6 +367,4 @@ def _check_campaign(campaign: Campaign) -> None:
     if not 0.0 < campaign.drift_per_day <= 1.0:
         raise PlanError("drift_per_day", campaign.drift_per_day, "must lie in (0, 1]")
     if campaign.calendar and campaign.calendar.partition(":")[0] not in DAILY:
-        raise PlanError(
-            "calendar", campaign.calendar, f"must be one of days: {', '.join(DAILY)}"
-        )
+        raise PlanError("calendar", campaign.calendar, f"must be one of days: {', '.join(DAILY)}")

@@ -3,9 +3,7 @@
 import msgspec
 
 
-class CampaignTerms(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
-):
+class CampaignTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The terms of a campaign over simulated days.
 
     Per day, family and tier `practice` new tasks are played, with the smallest

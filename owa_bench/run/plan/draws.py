@@ -162,9 +162,7 @@ def _pair_entries(
     draw: Draw, card: SuiteCard, family: str, tier: int, number: int
 ) -> Iterator[PlanEntry]:
     for repeat in range(draw.repeats):
-        for delta, budget, crew in itertools.product(
-            draw.deltas, draw.interventions, draw.crews
-        ):
+        for delta, budget, crew in itertools.product(draw.deltas, draw.interventions, draw.crews):
             yield PlanEntry(
                 index=0,
                 arm="",
@@ -254,9 +252,7 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for name in ("deltas", "interventions", "crews"):
         values: tuple[Any, ...] = getattr(draw, name)
         if not values or len(set(values)) < len(values):
-            raise error(
-                f"{place}.{name}", values, "must list at least one value, each once"
-            )
+            raise error(f"{place}.{name}", values, "must list at least one value, each once")
     for name in draw.tools_off:
         if name in ENDING_TOOLS:
             raise error(f"{place}.tools_off", name, "must leave a way to end")
@@ -373,16 +369,12 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
             instances.setdefault(family, set()).add(entry.pair)
             magnitudes.setdefault(family, set()).add(entry.delta)
             plain = msgspec.structs.replace(entry, interventions=None)
-            tasks.setdefault(family, {}).setdefault(entry.interventions, set()).add(
-                plain
-            )
+            tasks.setdefault(family, {}).setdefault(entry.interventions, set()).add(plain)
     least = 1 if battery.underpowered else protocol.admissibility.family_min
     for family, pairs in instances.items():
         if len(pairs) < least:
             raise BatteryError(
-                "suite.episodes",
-                len(pairs),
-                f"must draw at least {least} instances of {family}",
+                "suite.episodes", len(pairs), f"must draw at least {least} instances of {family}"
             )
         if not set(protocol.drift.magnitudes) <= magnitudes[family]:
             raise BatteryError(

@@ -163,9 +163,7 @@ def _checked(path: Path, name: str) -> Escrow:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
         master, nonce = bytes.fromhex(file.master), bytes.fromhex(file.nonce)
     except (OSError, ValueError) as error:
-        raise TraceError(
-            f"{path} does not hold a master and a nonce: {error}."
-        ) from error
+        raise TraceError(f"{path} does not hold a master and a nonce: {error}.") from error
     if commitment(nonce, master) != name:
         raise CheckFailure(f"{path} is not what the commitment {name} was made to.")
     return Escrow(master, nonce, name)

@@ -15,16 +15,7 @@ from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageErro
 from owa_bench.interfaces import HasReadyCheck, Suite
 from owa_bench.records.bounds import refuse_hostile_files
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
-from owa_bench.records.plan import (
-    KEY,
-    MOST,
-    SOURCE_RULE,
-    Arm,
-    Plan,
-    PlanEntry,
-    SuiteEntry,
-    fault,
-)
+from owa_bench.records.plan import KEY, MOST, SOURCE_RULE, Arm, Plan, PlanEntry, SuiteEntry, fault
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import budget, draws
 from owa_bench.run.plan.draws import Draw
@@ -40,9 +31,7 @@ _Item = TypeVar("_Item")
 # --- making ---------------------------------------------------------------------------
 
 
-def plan_draws(
-    drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan
-) -> Plan:
+def plan_draws(drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan) -> Plan:
     """Return the plan that plays every agent on the same pairs.
 
     Args:
@@ -90,16 +79,10 @@ def assemble_plan(
     Raises:
         PlanError: Naming field, value and rule.
     """
-    numbered = tuple(
-        replace(entry, index=index) for index, entry in enumerate(limited(entries))
-    )
+    numbered = tuple(replace(entry, index=index) for index, entry in enumerate(limited(entries)))
     refuse_misfits(agents, numbered)
     plan = replace(
-        terms,
-        suites=_suite_entries(drawn),
-        arms=arms,
-        entries=numbered,
-        environment=environment(),
+        terms, suites=_suite_entries(drawn), arms=arms, entries=numbered, environment=environment()
     )
     check_plan(plan)
     return plan
@@ -117,8 +100,7 @@ def limited(items: Iterable[_Item]) -> list[_Item]:
 
 
 def arms_of(
-    agents: Sequence[AgentHandle],
-    control: Literal["", "frozen", "placebo", "baseline"] = "",
+    agents: Sequence[AgentHandle], control: Literal["", "frozen", "placebo", "baseline"] = ""
 ) -> tuple[Arm, ...]:
     """Return an arm per agent; a name that comes again gets a number.
 
@@ -163,9 +145,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
     weights = {draw.weight for draw in group}
     if len(weights) > 1:
         raise PlanError(
-            "weight",
-            tuple(sorted(weights)),
-            f"must be the same in every draw of `{card.name}`",
+            "weight", tuple(sorted(weights)), f"must be the same in every draw of `{card.name}`"
         )
     names = {family for draw in group for family in draws.families(draw, card)}
     numbers = {tier for draw in group for tier in draws.tiers(draw, card)}
@@ -174,9 +154,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         version=card.version,
         source_digest=source_digest(suite),
         source_rule=SOURCE_RULE,
-        families=tuple(
-            family for family in (*card.families, *card.held_out) if family in names
-        ),
+        families=tuple(family for family in (*card.families, *card.held_out) if family in names),
         honeypots=tuple(family for family in card.honeypots if family in names),
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
@@ -218,15 +196,11 @@ def _check_terms(plan: Plan) -> None:
         deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
         if (most := max(deltas, default=0.0)) > calendar.reach:
             raise PlanError(
-                "delta",
-                most,
-                f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes",
+                "delta", most, f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
             )
     nonce, key = plan.verifier_nonce, plan.challenger
     if key and (nonce is not None or not KEY.fullmatch(key)):
-        rule = (
-            "must be the public key of a verifier, 64 hex digits, and no nonce beside"
-        )
+        rule = "must be the public key of a verifier, 64 hex digits, and no nonce beside"
         raise PlanError("challenger", key, rule)
     if nonce is not None and len(nonce) < _NONCE_MIN:
         rule = f"must have at least {_NONCE_MIN} characters"
@@ -336,8 +310,7 @@ def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
     return tuple(
         field
         for field in mine.__struct_fields__
-        if field not in _SET_WHEN_WRITTEN
-        and getattr(mine, field) != getattr(written, field)
+        if field not in _SET_WHEN_WRITTEN and getattr(mine, field) != getattr(written, field)
     )
 
 
@@ -345,12 +318,7 @@ def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
 
 
 def write_plan(
-    layout: RunLayout,
-    plan: Plan,
-    key: Ed25519PrivateKey,
-    *,
-    protocol: bytes,
-    price_card: bytes,
+    layout: RunLayout, plan: Plan, key: Ed25519PrivateKey, *, protocol: bytes, price_card: bytes
 ) -> str:
     """Write a plan, its signed envelope, protocol and price card.
 
@@ -394,7 +362,5 @@ def read_plan(layout: RunLayout) -> Plan:
     except (OSError, ValueError, RecursionError) as error:
         wrong = str(error)
     if wrong:
-        raise RunDirectoryError(
-            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
-        )
+        raise RunDirectoryError(f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}.")
     return plan

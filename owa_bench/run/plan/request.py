@@ -31,12 +31,7 @@ from owa_bench.records.trace import Leaf
 from owa_bench.records.validation import is_sign_file
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import (
-    Isolation,
-    hosting_of,
-    require_hosting,
-    root_of,
-)
+from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting, root_of
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions
@@ -214,9 +209,7 @@ def draft_plan(
     )
     parts = (battery, request.campaign, request.trials, request.draws or None)
     if sum(part is not None for part in parts) != 1:
-        raise UsageError(
-            "Give one of a battery, suites to draw from, a campaign, or trials."
-        )
+        raise UsageError("Give one of a battery, suites to draw from, a campaign, or trials.")
     campaign = request.campaign
     if battery is not None and battery.campaign is not None:
         fields = msgspec.structs.asdict(battery.campaign)
@@ -243,16 +236,13 @@ def _with_roots(plan: Plan, agents: Iterable[AgentHandle]) -> Plan:
     """
     cards = [discovery.get("suites", suite.name).card for suite in plan.suites]
     apart = any(card.isolated for card in cards) or any(
-        entry.lane is not None or entry.day is not None or entry.control
-        for entry in plan.entries
+        entry.lane is not None or entry.day is not None or entry.control for entry in plan.entries
     )
     if not apart:
         return plan
     own = {agent.spec for agent in agents if agent.is_own_code} | {BASELINE}
     arms = tuple(
-        msgspec.structs.replace(
-            arm, root=root_of(arm.hosting, own_code=arm.agent in own)
-        )
+        msgspec.structs.replace(arm, root=root_of(arm.hosting, own_code=arm.agent in own))
         for arm in plan.arms
     )
     return msgspec.structs.replace(plan, arms=arms)
@@ -260,8 +250,7 @@ def _with_roots(plan: Plan, agents: Iterable[AgentHandle]) -> Plan:
 
 def _hosted(agent: AgentHandle, sandbox: Isolation, *, in_process: bool) -> AgentHandle:
     hostings = {
-        hosting_of(member.origin, sandbox, in_process=in_process)
-        for member in agent.members
+        hosting_of(member.origin, sandbox, in_process=in_process) for member in agent.members
     }
     if len(hostings) > 1:
         raise UsageError(
@@ -288,9 +277,7 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
                 _check_agent(launcher, member, request.sandbox)
 
 
-def _check_agent(
-    launcher: AgentLauncher, agent: AgentHandle, sandbox: Isolation
-) -> None:
+def _check_agent(launcher: AgentLauncher, agent: AgentHandle, sandbox: Isolation) -> None:
     """Refuse an agent whose code cannot be imported."""
     origin = agent.origin
     if origin.kind in ("object", "file", "model"):
@@ -310,9 +297,7 @@ def _read(kind: str, name: str) -> bytes:
         try:
             return Path(name).read_bytes()
         except OSError as error:
-            raise UsageError(
-                f"The {kind} must be a file, got {name}: {error.strerror}."
-            ) from error
+            raise UsageError(f"The {kind} must be a file, got {name}: {error.strerror}.") from error
     folder = resources.files(_PROTOCOLS)
     names = [
         entry.name.removesuffix(".toml")
@@ -370,15 +355,12 @@ def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
     return RunEstimate(
         episodes=len(plan.entries),
         by_arm=Counter(entry.arm for entry in plan.entries),
-        scripted_s=sum(card.episode_s for card in cards) / options.workers
-        + WORKER_START_S,
+        scripted_s=sum(card.episode_s for card in cards) / options.workers + WORKER_START_S,
         longest_s=steps * ceilings.act_s / (options.workers * options.concurrency),
         cost_micro_usd=_most_cost(prices, most, bounded.get(USD)),
         unknown=()
         if USD in bounded
-        else tuple(
-            meter for meter in ("tokens_in", "tokens_out") if meter not in bounded
-        ),
+        else tuple(meter for meter in ("tokens_in", "tokens_out") if meter not in bounded),
         record_bytes=sum(card.episode_bytes[0] for card in cards),
         transcript_bytes=sum(card.episode_bytes[1] for card in cards),
     )
@@ -415,9 +397,7 @@ def _most_used(plan: Plan, minutes_per_hint: float) -> dict[str, float]:
     return dict(most)
 
 
-def _most_cost(
-    prices: PriceCard, most: Mapping[str, float], usd: float | None
-) -> int | None:
+def _most_cost(prices: PriceCard, most: Mapping[str, float], usd: float | None) -> int | None:
     """Return the most that amounts can cost in micro-USD, None if one has no price.
 
     `usd` is the run's ceiling on money; the supervisor stands beside it.

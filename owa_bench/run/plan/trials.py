@@ -91,14 +91,7 @@ def told_goal(card: SuiteCard, entry: PlanEntry) -> Mapping[str, Any]:
 
 
 def _trial(
-    trials: Trials,
-    card: SuiteCard,
-    family: str,
-    tier: int,
-    number: int,
-    arm: Arm,
-    *,
-    told: bool,
+    trials: Trials, card: SuiteCard, family: str, tier: int, number: int, arm: Arm, *, told: bool
 ) -> Iterator[PlanEntry]:
     """Yield one arm's episodes of one trial, in order."""
     pair = draws.pair_id(card, family, tier, number)
@@ -134,9 +127,7 @@ def _check_trials(trials: Trials, card: SuiteCard) -> None:
             f"{trials.draw.episodes} `episodes` of a trial: give more `episodes`",
         )
     if not -1 <= trials.hints <= 3 or (trials.hints >= 0 and not trials.given):
-        raise PlanError(
-            "hints", trials.hints, "must be -1 to 3, above -1 with `given` alone"
-        )
+        raise PlanError("hints", trials.hints, "must be -1 to 3, above -1 with `given` alone")
     if len(trials.draw.deltas) != 1 or not trials.draw.deltas[0] > 0.0:
         raise PlanError(
             "deltas",

@@ -8,12 +8,7 @@ import msgspec
 
 from owa_bench import discovery
 from owa_bench.errors import FieldError, one_of
-from owa_bench.records.validation import (
-    ValidationArm,
-    ValidationDesign,
-    crossed_arms,
-    knob_arms,
-)
+from owa_bench.records.validation import ValidationArm, ValidationDesign, crossed_arms, knob_arms
 from owa_bench.run.plan.draws import Draw, families, load_battery
 
 BATTERY = "validate"
@@ -52,11 +47,7 @@ def validation_draws(
 
 
 def validation_arms(
-    design: ValidationDesign,
-    knobs: Collection[str] = (),
-    *,
-    ends: bool = False,
-    whole: bool = True,
+    design: ValidationDesign, knobs: Collection[str] = (), *, ends: bool = False, whole: bool = True
 ) -> tuple[ValidationArm, ...]:
     """Return the arms that a validation plays, each once.
 
@@ -101,9 +92,7 @@ def agent_spec(arm: ValidationArm, draws: Collection[Draw]) -> str:
         return arm.agent
     options = [f"name={arm.name}"]
     for knob, dose in arm.turned:
-        value = (
-            ",".join(_switched_off(float(dose), draws)) if knob == _FAMILIES else dose
-        )
+        value = ",".join(_switched_off(float(dose), draws)) if knob == _FAMILIES else dose
         options.append(f"{knob}={value}")
     return f"{arm.agent}:{','.join(options)}"
 

@@ -37,9 +37,7 @@ from owa_bench.run.store.files import plan_digest, shard_paths, write_whole
 _TIMEOUT_S = 30.0
 
 
-def by_rfc3161(
-    layout: RunLayout, url: str, *, client: httpx.Client | None = None
-) -> Witness:
+def by_rfc3161(layout: RunLayout, url: str, *, client: httpx.Client | None = None) -> Witness:
     """Have a time-stamping service stamp the plan digest.
 
     Args:
@@ -97,12 +95,7 @@ def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
 
 
 def sign_nonce(
-    key: Ed25519PrivateKey,
-    digest: str,
-    nonce: str,
-    time: str,
-    submitter: str = "",
-    number: int = 0,
+    key: Ed25519PrivateKey, digest: str, nonce: str, time: str, submitter: str = "", number: int = 0
 ) -> Witness:
     """Return the witness of a plan by a nonce, signed.
 
@@ -179,9 +172,7 @@ def challenge_nonce(key: Ed25519PrivateKey, digest: str) -> str:
     return keyed_digest(key.private_bytes_raw(), "challenge", digest).hex()
 
 
-def ask_challenge(
-    layout: RunLayout, url: str, *, client: httpx.Client | None = None
-) -> Witness:
+def ask_challenge(layout: RunLayout, url: str, *, client: httpx.Client | None = None) -> Witness:
     """Ask a verifier's service (`owa-bench verifier serve`) for the challenge.
 
     Args:
@@ -210,9 +201,7 @@ def ask_challenge(
     try:
         told = msgspec.json.decode(reply.content, type=Witness)
     except msgspec.DecodeError as error:
-        raise CheckFailure(
-            f"The verifier {url} sends no challenge: {error}."
-        ) from error
+        raise CheckFailure(f"The verifier {url} sends no challenge: {error}.") from error
     wrong = fault(told, plan_digest(layout))
     if wrong or told.place != read_plan(layout).challenger:
         wrong = wrong or "it is of another key than the plan's challenger"
@@ -266,7 +255,5 @@ def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:
         reply.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         why = str(error).rstrip(".")
-        raise CheckFailure(
-            f"The time-stamping service {url} gave no token: {why}."
-        ) from error
+        raise CheckFailure(f"The time-stamping service {url} gave no token: {why}.") from error
     return reply.content

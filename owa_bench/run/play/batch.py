@@ -35,12 +35,7 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.hosting import (
-    IN_PROCESS,
-    OUTLASTING,
-    require_hosting,
-    require_root,
-)
+from owa_bench.run.agents.hosting import IN_PROCESS, OUTLASTING, require_hosting, require_root
 from owa_bench.run.agents.spec import OUTSIDE, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import SUPERVISOR, USD, RunTally, totals
@@ -254,9 +249,7 @@ def _preflight(plan: Plan, options: RunOptions) -> None:
     """Ask what the agents of a run need, where the options want it."""
     if options.preflight is None:
         return
-    agents = [
-        (arm.name, load_agent(arm.agent, folder=options.folder)) for arm in plan.arms
-    ]
+    agents = [(arm.name, load_agent(arm.agent, folder=options.folder)) for arm in plan.arms]
     for line in preflight(plan, agents, options.gateway, options.home):
         options.preflight(line)
 
@@ -265,9 +258,7 @@ def _executor(options: RunOptions, lock: int) -> Executor:
     """Return what plays the work items."""
     if options.executor == "ray":
         return partial(
-            ray_executor.play_on_ray,
-            workers=options.workers,
-            address=options.ray_address,
+            ray_executor.play_on_ray, workers=options.workers, address=options.ray_address
         )
     if options.workers == 1:
         return partial(executors.play_here, client=options.client)
@@ -301,17 +292,11 @@ class _Watch:
         key = keys.load(options.home, options.key)
         has_days = any(entry.day is not None for entry in plan.entries)
         if has_days and keys.public_hex(key) != plan.public_key:
-            raise UsageError(
-                f"Key `{options.key}` did not sign this plan; days need the same key."
-            )
+            raise UsageError(f"Key `{options.key}` did not sign this plan; days need the same key.")
         self.prices = price_card.load(layout.price_card.read_bytes())
         rules = protocol.load(layout.protocol.read_bytes())
-        acted = {
-            plan.entries[leaf.index].arm for leaf in leaves if leaf.status == "complete"
-        }
-        self.limit = FailureLimit(
-            rules.stopping, options.failure_share, frozenset(acted)
-        )
+        acted = {plan.entries[leaf.index].arm for leaf in leaves if leaf.status == "complete"}
+        self.limit = FailureLimit(rules.stopping, options.failure_share, frozenset(acted))
         recorded: dict[str, float] = {}
         if plan.budget.run_meters:
             readable = (leaf for leaf in leaves if leaf.status != "unreadable")
@@ -329,9 +314,7 @@ class _Watch:
         leaf, end = result.leaf, result.end
         if leaf.status in FAILED:
             who = "harness" if leaf.status == "infrastructure" else "model's provider"
-            _LOG.warning(
-                "the %s failed attempt %s: %s", who, leaf.attempt_id, end.reason
-            )
+            _LOG.warning("the %s failed attempt %s: %s", who, leaf.attempt_id, end.reason)
         self.tally.add(result.spent)
         self._receipts.add(leaf)
         if leaf.status == "complete":
@@ -363,20 +346,14 @@ class DayReceipts:
     """
 
     def __init__(
-        self,
-        layout: RunLayout,
-        plan: Plan,
-        leaves: Iterable[Leaf],
-        key: Ed25519PrivateKey,
+        self, layout: RunLayout, plan: Plan, leaves: Iterable[Leaf], key: Ed25519PrivateKey
     ) -> None:
         self._layout = layout
         self._plan = plan
         self._key = key
         self._leaves: list[Leaf] = []
         self._failures = Counter[int]()
-        self._open = {
-            entry.index: entry.day for entry in plan.entries if entry.day is not None
-        }
+        self._open = {entry.index: entry.day for entry in plan.entries if entry.day is not None}
         self._days = sorted(set(self._open.values()))
         for leaf in leaves:
             self._take(leaf)

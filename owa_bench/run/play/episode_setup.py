@@ -16,15 +16,7 @@ import msgspec
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.interfaces import (
-    Ending,
-    EnumerableSchedule,
-    Move,
-    Setting,
-    Sink,
-    Suite,
-    View,
-)
+from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Setting, Sink, Suite, View
 from owa_bench.records.events import (
     SCHEMA,
     Belief,
@@ -143,9 +135,7 @@ def env_for(
     env = suite.env(source, view=view, wire=wire, **options)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
-        raise TypeError(
-            f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
-        )
+        raise TypeError(f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}")
     return shell
 
 
@@ -228,10 +218,7 @@ def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
 def setting_of(entry: PlanEntry) -> Setting:
     """Return the terms that a plan entry sets for its session."""
     return Setting(
-        role_cap=entry.role_cap,
-        muted=entry.muted,
-        tools_off=entry.tools_off,
-        side=entry.side,
+        role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
     )
 
 
@@ -303,9 +290,7 @@ def failed_opening(suite: Suite, instance: Instance) -> EpisodeFacts:
     )
 
 
-def episode_end(
-    env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float
-) -> EpisodeEnd:
+def episode_end(env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float) -> EpisodeEnd:
     """Return the last event of an attempt that the env has concluded.
 
     Args:
@@ -386,14 +371,7 @@ def declared_events(
     if move.revision is not None:
         yield _stamped(move.revision, step, role=seat)
     for name, p in move.beliefs:
-        yield Belief(
-            step=step,
-            role=seat,
-            at_ms=at_ms,
-            proposition=name,
-            kind=INTERIM,
-            p=fixed(p),
-        )
+        yield Belief(step=step, role=seat, at_ms=at_ms, proposition=name, kind=INTERIM, p=fixed(p))
 
 
 def _stamped(event: Event, step: int, **changes: str) -> Event:

@@ -101,11 +101,7 @@ def play_here(
 
 
 def _play_in_threads(
-    worker: Worker,
-    items: WorkQueue,
-    config: WorkerConfig,
-    tally: RunTally,
-    on_done: OnDone,
+    worker: Worker, items: WorkQueue, config: WorkerConfig, tally: RunTally, on_done: OnDone
 ) -> None:
     """Play items in threads, and report from this one."""
     results: deque[AttemptResult] = deque()
@@ -401,8 +397,6 @@ class ProcessHosts:
         Returns:
             Some of them.
         """
-        by_connection = {
-            link.connection: link for link in links if isinstance(link, WorkerProcess)
-        }
+        by_connection = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
         ready = wait_for_messages(list(by_connection))
         return [by_connection[each] for each in ready if isinstance(each, Connection)]

@@ -23,10 +23,7 @@ class FailureLimit:
     """
 
     def __init__(
-        self,
-        rule: Stopping | None,
-        share: float | None,
-        acted: frozenset[str] = frozenset(),
+        self, rule: Stopping | None, share: float | None, acted: frozenset[str] = frozenset()
     ) -> None:
         self._least = rule.failures_min if rule else 1
         self._share = rule.failure_share if rule and share is None else share

@@ -26,12 +26,7 @@ from owa_bench.errors import (
     error_line,
 )
 from owa_bench.interfaces import Ending, Suite
-from owa_bench.records.events import (
-    EpisodeEnd,
-    EpisodeStart,
-    PlainQuestion,
-    fixed,
-)
+from owa_bench.records.events import EpisodeEnd, EpisodeStart, PlainQuestion, fixed
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.price_card import PriceCard
@@ -129,9 +124,7 @@ def play_episode(
     if failed:
         status = "provider" if play.provider_failed else "infrastructure"
     leaf = writer.close(status, digest)
-    return AttemptResult(
-        leaf=leaf, end=end, spent=play.tally.spent, helpless=play.helpless
-    )
+    return AttemptResult(leaf=leaf, end=end, spent=play.tally.spent, helpless=play.helpless)
 
 
 class _SeatHost(NamedTuple):
@@ -189,9 +182,7 @@ class _Episode:
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
         try:
-            self._instance = episode_setup.instance_of(
-                self._context.plan, self._entry, self._seed
-            )
+            self._instance = episode_setup.instance_of(self._context.plan, self._entry, self._seed)
             with self._context.envs.lend(self._entry, self._agent.view) as env:
                 end = self._in_env(env)
         except Exception as error:
@@ -309,9 +300,7 @@ class _Episode:
                 info = episode_setup.with_picture(env, info)
             self._seat = seat = str(info.get("seat", ""))
             connection = self._connection(env, seat, int(info.get("sitting", 0)))
-            move = connection.act(
-                observation, info, self._deadline_s(), numbers=numbers
-            )
+            move = connection.act(observation, info, self._deadline_s(), numbers=numbers)
             self._steps = step = env.steps + 1
             self._record_requests(connection.take_requests(), step, seat)
             for event in episode_setup.declared_events(
@@ -322,9 +311,7 @@ class _Episode:
             observation, _, _, _, info = env.step(move.action)
         return False
 
-    def _record_requests(
-        self, records: Iterable[GatewayRecord], step: int, seat: str
-    ) -> None:
+    def _record_requests(self, records: Iterable[GatewayRecord], step: int, seat: str) -> None:
         """Write down what an agent asked of the model gateway."""
         for record in records:
             for event in record.events(step, seat, self._sink):

@@ -26,13 +26,7 @@ from owa_bench.run.agents.hosting import require_hosting, require_root
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.plan import refuse_unready
 from owa_bench.run.play.work_items import WorkItem
-from owa_bench.run.play.worker import (
-    Worker,
-    WorkerConfig,
-    WorkerMessage,
-    play_and_tell,
-    with_image,
-)
+from owa_bench.run.play.worker import Worker, WorkerConfig, WorkerMessage, play_and_tell, with_image
 from owa_bench.run.store.directory import environment, explained
 from owa_bench.run.store.keys import data_folder
 
@@ -201,10 +195,7 @@ class NodeStore:
     """The store of a node's worker; what is written becomes messages."""
 
     def __init__(
-        self,
-        plan: bytes,
-        order: NodeOrder,
-        messages: "queue.SimpleQueue[NodeMessage | None]",
+        self, plan: bytes, order: NodeOrder, messages: "queue.SimpleQueue[NodeMessage | None]"
     ) -> None:
         self.plan = msgspec.json.decode(plan, type=Plan)
         self.plan_digest = document_digest(msgspec.json.decode(plan))
@@ -225,9 +216,7 @@ class NodeStore:
 class SentOutput:
     """A `ShardOutput` that sends the bytes."""
 
-    def __init__(
-        self, order: NodeOrder, messages: "queue.SimpleQueue[NodeMessage | None]"
-    ) -> None:
+    def __init__(self, order: NodeOrder, messages: "queue.SimpleQueue[NodeMessage | None]") -> None:
         self.name = order.shard
         self.size = order.head
         self._messages = messages
@@ -257,9 +246,7 @@ class SentOutput:
 class SentSnapshots:
     """Snapshots of one lane: in memory here, sent to the driver."""
 
-    def __init__(
-        self, given: GivenItem, messages: "queue.SimpleQueue[NodeMessage | None]"
-    ) -> None:
+    def __init__(self, given: GivenItem, messages: "queue.SimpleQueue[NodeMessage | None]") -> None:
         self._lane = given.item.lane or ""
         self._sealed = dict(given.snapshots)
         self._messages = messages
@@ -280,6 +267,4 @@ class SentSnapshots:
         """
         stay = {name: data for name, data in self._sealed.items() if name in kept}
         self._sealed = {**stay, digest: sealed}
-        self._messages.put(
-            LaneSnapshot(self._lane, digest, sealed, tuple(sorted(kept)))
-        )
+        self._messages.put(LaneSnapshot(self._lane, digest, sealed, tuple(sorted(kept))))

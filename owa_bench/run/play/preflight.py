@@ -22,12 +22,7 @@ from owa_bench import discovery
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
 from owa_bench.interfaces import AgentCard, Brief
 from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
-from owa_bench.records.model_replies import (
-    Cause,
-    ReplyJudgement,
-    calls_in,
-    decoded,
-)
+from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, decoded
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
@@ -135,10 +130,7 @@ def preflight(
                 # What is not there yet can be hidden by no mount.
                 hidden = (str(folder),) if folder and folder.exists() else ()
                 launcher = AgentLauncher(
-                    server,
-                    hidden=hidden,
-                    gateway=gateway,
-                    variables=options.agent_variables(),
+                    server, hidden=hidden, gateway=gateway, variables=options.agent_variables()
                 )
                 stage = _Stage(scenes, launcher, options, gateway)
             yield from stage.begin(member, acts=not begins)
@@ -229,9 +221,7 @@ class _Stage:
             except AgentFailure as failure:
                 raise self._refusal(member, entry, [], failure) from failure
             try:
-                brief = brief_of(
-                    plan, entry, env, seat=seat, interventions_left=budget[0]
-                )
+                brief = brief_of(plan, entry, env, seat=seat, interventions_left=budget[0])
                 terms = ResetRequest(
                     brief=brief,
                     tools=env.offered,
@@ -251,11 +241,7 @@ class _Stage:
             return _models(connection)
 
     def _refusal(
-        self,
-        member: _Member,
-        entry: PlanEntry,
-        requests: list[ModelRequest],
-        failure: AgentFailure,
+        self, member: _Member, entry: PlanEntry, requests: list[ModelRequest], failure: AgentFailure
     ) -> PreflightError:
         """Return the error of an agent that cannot begin, with the way out."""
         agent = member.agent
@@ -298,11 +284,7 @@ class _Stage:
                 )
 
     def _line(
-        self,
-        member: _Member,
-        entry: PlanEntry,
-        requests: list[ModelRequest],
-        waited_ms: float,
+        self, member: _Member, entry: PlanEntry, requests: list[ModelRequest], waited_ms: float
     ) -> str:
         """Return what the model answered."""
         agent = member.agent
@@ -312,18 +294,14 @@ class _Stage:
         notes = []
         if not any(calls_in(_message(request.reply)) for request in requests):
             notes.append("its reply held no tool call: tool_choice=required makes one")
-        refused = [
-            r for r in requests if r.judgement and r.judgement.cause == "request"
-        ]
+        refused = [r for r in requests if r.judgement and r.judgement.cause == "request"]
         if refused and refused[0].judgement is not None:
             words = refused[0].judgement.words
             notes.append(f"it took the request in another form only: {words}")
         if last.usage is None:
             notes.append("it counts no tokens: cost will be unknown")
         if any(r.is_truncated() for r in requests):
-            notes.append(
-                "it counts fewer tokens than it was sent: raise its context length"
-            )
+            notes.append("it counts fewer tokens than it was sent: raise its context length")
         served = last.judgement.model if last.judgement else ""
         if served and served != last.model:
             notes.append(f"it says that {served} answered")
@@ -348,9 +326,7 @@ def _of_agent(agent: AgentHandle, words: str) -> str:
             "request (docs/wire-protocol.md): print anything else to standard error."
         )
     if agent.origin.kind == "command":
-        return (
-            f"{words}. Is the command right? It runs in a sandbox: docs/isolation.md."
-        )
+        return f"{words}. Is the command right? It runs in a sandbox: docs/isolation.md."
     return f"{words}."
 
 

@@ -193,9 +193,7 @@ class RayHosts:
             concurrency_groups={"items": 1, "messages": 1},
             scheduling_strategy=self._on(node),
         )
-        actor = terms(NodeWorker).remote(
-            msgspec.msgpack.encode(order), self._plan, self._agents
-        )
+        actor = terms(NodeWorker).remote(msgspec.msgpack.encode(order), self._plan, self._agents)
         return RayWorker(self, actor, node, output)
 
     def wait(self, links: Collection[WorkerLink]) -> list[WorkerLink]:
@@ -277,9 +275,7 @@ class RayHosts:
                 refused.append(f"{self._name(node)}: {'; '.join(faults)}")
                 _LOG.warning("node %s is not used", refused[-1])
         if not ready:
-            raise UsageError(
-                "No node of the cluster can play this plan. " + " | ".join(refused)
-            )
+            raise UsageError("No node of the cluster can play this plan. " + " | ".join(refused))
         return ready
 
     def _name(self, node: str) -> str:
@@ -291,9 +287,7 @@ class RayHosts:
 class RayWorker:
     """One actor, and the shard that its records are written to here."""
 
-    def __init__(
-        self, hosts: RayHosts, actor: Any, node: str, output: ShardFiles
-    ) -> None:
+    def __init__(self, hosts: RayHosts, actor: Any, node: str, output: ShardFiles) -> None:
         self.stream = actor.messages.options(
             num_returns="streaming", concurrency_group="messages"
         ).remote()
@@ -334,9 +328,7 @@ class RayWorker:
         try:
             told = [self._record_message(message) for message in messages]
         except OSError as error:
-            raise InfrastructureFailure(
-                f"The run directory cannot be written: {error}."
-            ) from error
+            raise InfrastructureFailure(f"The run directory cannot be written: {error}.") from error
         return [message for message in told if message is not None]
 
     def stop(self) -> None:

@@ -8,20 +8,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.records.events import (
-    DECODER,
-    EpisodeStart,
-    Event,
-    Intervention,
-    Resource,
-)
+from owa_bench.records.events import DECODER, EpisodeStart, Event, Intervention, Resource
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import (
-    MAX_FAILURES,
-    MAX_PROVIDER_FAILURES,
-    Plan,
-    PlanEntry,
-)
+from owa_bench.records.plan import MAX_FAILURES, MAX_PROVIDER_FAILURES, Plan, PlanEntry
 from owa_bench.records.shards import scan
 from owa_bench.records.trace import PLAYED, Leaf, Status, attempt_id
 from owa_bench.run.store import files
@@ -63,9 +52,7 @@ class EntryHistory(NamedTuple):
 NO_HISTORY = EntryHistory()
 
 
-def read_history(
-    layout: RunLayout, index: int, attempt: int, *, died: bool
-) -> EntryHistory:
+def read_history(layout: RunLayout, index: int, attempt: int, *, died: bool) -> EntryHistory:
     """Return the history of an entry before one of its attempts.
 
     Args:
@@ -275,9 +262,7 @@ class WorkQueue:
         self._waiting = [
             item
             for item in self._waiting
-            if lane is None
-            or item.lane != lane
-            or all(state in known for state in item.needs)
+            if lane is None or item.lane != lane or all(state in known for state in item.needs)
         ]
 
 
@@ -317,10 +302,7 @@ def _lane_segments(entries: Sequence[PlanEntry]) -> list[_Segment]:
         copies.append(_Segment([entry], state, *states[1:]))
     cuts = {0, len(kept)}.union(*(s[1:3] for s in copies)) - {None}
     ends = sorted(cut for cut in cuts if cut is not None)
-    parts = [
-        _Segment(kept[begin:end], begin, ends=end)
-        for begin, end in itertools.pairwise(ends)
-    ]
+    parts = [_Segment(kept[begin:end], begin, ends=end) for begin, end in itertools.pairwise(ends)]
     return parts + copies
 
 
@@ -364,8 +346,7 @@ def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, 
         elif part.ends is not None and memory is not None:
             known[part.ends] = memory
     return tuple(
-        item if item.lane is None else replace(item, states=states[item.lane])
-        for item in items
+        item if item.lane is None else replace(item, states=states[item.lane]) for item in items
     )
 
 

@@ -168,9 +168,7 @@ class Worker:
         self._frozen = {arm.name for arm in plan.arms if arm.frozen}
         self.context = WorkerContext(
             plan=plan,
-            agents={
-                arm.name: load_agent(arm.agent, folder=folder) for arm in plan.arms
-            },
+            agents={arm.name: load_agent(arm.agent, folder=folder) for arm in plan.arms},
             launcher=AgentLauncher(
                 self._fork_server,
                 hidden=config.hidden,
@@ -184,9 +182,7 @@ class Worker:
             prices=config.prices,
         )
 
-    def play(
-        self, item: WorkItem, on_done: Callable[[AttemptResult], None]
-    ) -> WorkItem:
+    def play(self, item: WorkItem, on_done: Callable[[AttemptResult], None]) -> WorkItem:
         """Make an item's attempts in order, up to the first that the harness fails.
 
         Args:
@@ -299,9 +295,7 @@ def main(descriptor: int) -> None:
             _exit_at_once(worker)
 
 
-def play_and_tell(
-    worker: Worker, item: WorkItem, send: Callable[[WorkerMessage], None]
-) -> None:
+def play_and_tell(worker: Worker, item: WorkItem, send: Callable[[WorkerMessage], None]) -> None:
     """Play an item and say so; what goes wrong is the driver's to judge.
 
     Args:
@@ -311,9 +305,7 @@ def play_and_tell(
     """
     number = item.number
     try:
-        worker.play(
-            item, lambda result: send(WorkerMessage(item=number, result=result))
-        )
+        worker.play(item, lambda result: send(WorkerMessage(item=number, result=result)))
         send(WorkerMessage(item=number))
     except BaseException as error:  # noqa: BLE001  a thread has no other way to report
         if not worker.context.stopping.is_set():

@@ -29,11 +29,7 @@ import msgspec
 from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.plan import Plan
 from owa_bench.run.store import disk
-from owa_bench.run.store.submitters import (
-    SubmitterList,
-    read_submitters,
-    write_submitters,
-)
+from owa_bench.run.store.submitters import SubmitterList, read_submitters, write_submitters
 
 _NAME = 200  # characters of a battery's name
 _HOUR_S = 3600.0
@@ -145,9 +141,7 @@ class ChallengeLog:
         """
         return self.line_of(digest, lambda: _line(plan, digest))
 
-    def line_of(
-        self, plan_digest: str, make: Callable[[], ChallengedPlan]
-    ) -> ChallengedPlan:
+    def line_of(self, plan_digest: str, make: Callable[[], ChallengedPlan]) -> ChallengedPlan:
         """Return the line of a plan; a new plan's is written before it is returned.
 
         Args:
@@ -195,8 +189,7 @@ class ChallengeLog:
         key, limits = line.submitter, self._limits
         if len(line.battery or "") > _NAME or len(line.commitment) > _NAME:
             raise CheckFailure(
-                f"`battery` and `commitment` of a plan must have at most {_NAME} "
-                "characters."
+                f"`battery` and `commitment` of a plan must have at most {_NAME} characters."
             )
         if line.name:
             return

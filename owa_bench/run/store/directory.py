@@ -68,14 +68,10 @@ def refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     """
     if layout.plan.exists():
         if not resume:
-            raise UsageError(
-                f"{layout.root} holds a run; resume it, or choose another directory."
-            )
+            raise UsageError(f"{layout.root} holds a run; resume it, or choose another directory.")
         return
     if resume:
-        raise RunDirectoryError(
-            f"{layout.root} is no run to resume: it has no plan.json."
-        )
+        raise RunDirectoryError(f"{layout.root} is no run to resume: it has no plan.json.")
     if layout.root.exists() and not layout.root.is_dir():
         raise RunDirectoryError(
             f"{layout.root} must be a folder, and it is a file; choose another name."
@@ -153,10 +149,7 @@ def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
     Raises:
         RunDirectoryError: A file is missing or another.
     """
-    fixed = {
-        layout.protocol: plan.protocol_digest,
-        layout.price_card: plan.price_digest,
-    }
+    fixed = {layout.protocol: plan.protocol_digest, layout.price_card: plan.price_digest}
     for path, digest in fixed.items():
         if not path.is_file() or sha256(path.read_bytes()) != digest:
             raise RunDirectoryError(

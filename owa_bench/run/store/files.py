@@ -15,29 +15,11 @@ import msgspec
 
 from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records.bounds import (
-    MOST_FAULTS,
-    decode_document,
-    lines_of,
-    refuse_hostile_files,
-)
+from owa_bench.records.bounds import MOST_FAULTS, decode_document, lines_of, refuse_hostile_files
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.shards import (
-    ShardFrame,
-    TraceFrame,
-    broken,
-    index_shards,
-    read_frame,
-)
-from owa_bench.records.trace import (
-    Closing,
-    Leaf,
-    Segment,
-    Trace,
-    attempt_id,
-    replay_line,
-)
+from owa_bench.records.shards import ShardFrame, TraceFrame, broken, index_shards, read_frame
+from owa_bench.records.trace import Closing, Leaf, Segment, Trace, attempt_id, replay_line
 from owa_bench.run.store import disk
 
 _SHARD = re.compile(r"[0-9]{5,9}\.jsonl\.zst")
@@ -66,11 +48,7 @@ def append_leaves(layout: RunLayout, leaves: Iterable[Leaf]) -> None:
 
 
 def leaf_of(
-    closing: Closing,
-    index: int,
-    attempt: int,
-    shard: str,
-    frames: Iterable[tuple[int, int]],
+    closing: Closing, index: int, attempt: int, shard: str, frames: Iterable[tuple[int, int]]
 ) -> Leaf:
     """Return the leaf of an attempt.
 
@@ -146,9 +124,7 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     found, shards = index_shards(shard_paths(layout))
     damaged = {shard.name for shard in shards if shard.damaged}
     faulty = {shard.name for shard in shards if shard.faults}
-    recorded = {
-        name: leaf for name, leaf in _recorded(layout).items() if leaf.shard in faulty
-    }
+    recorded = {name: leaf for name, leaf in _recorded(layout).items() if leaf.shard in faulty}
     leaves = [
         _leaf(layout, name, frames, digest, recorded.get(name), damaged)
         for name, frames in found.items()
@@ -274,9 +250,7 @@ def _leaf(
     path = layout.shards / places[0].shard
     index, attempt = _numbers(path, name)
     if places[-1].shard != places[0].shard:
-        raise TraceError(
-            f"Attempt {name} is in {places[0].shard} and {places[-1].shard}."
-        )
+        raise TraceError(f"Attempt {name} is in {places[0].shard} and {places[-1].shard}.")
     frames = [read_frame(path, place.offset, place.length) for place in places]
     holed = path.name in damaged or recorded is not None
     if not holed:
@@ -285,11 +259,7 @@ def _leaf(
     head = chain_lines(chain_start(digest, name), lines)
     replay, readable = _replay_digest(lines)
     computed = Closing(
-        closing=name,
-        status="unfinished",
-        count=len(lines),
-        head=head.hex(),
-        replay=replay,
+        closing=name, status="unfinished", count=len(lines), head=head.hex(), replay=replay
     )
     closing = frames[-1].closing or computed
     same = (closing.count, closing.head, closing.replay) == (

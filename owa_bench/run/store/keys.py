@@ -64,9 +64,7 @@ def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
         raise UsageError(
             f"A key called `{name}` exists at {private}; choose another name."
         ) from error
-    shown = key.public_key().public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    )
+    shown = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     public.write_bytes(shown)
     return KeyFile(private, public, public_hex(key))
 
@@ -95,9 +93,7 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     except (ValueError, TypeError) as error:
         raise UsageError(f"{private} is not a private key in PEM: {error}.") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise UsageError(
-            f"{private} must hold an Ed25519 key, got {type(key).__name__}."
-        )
+        raise UsageError(f"{private} must hold an Ed25519 key, got {type(key).__name__}.")
     return key
 
 
@@ -163,9 +159,7 @@ def check_private(path: Path) -> None:
     """Raise UsageError if anybody but its owner may read `path`."""
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
-        raise UsageError(
-            f"{path} must have mode 0600, got {mode:04o}; run: chmod 600 {path}"
-        )
+        raise UsageError(f"{path} must have mode 0600, got {mode:04o}; run: chmod 600 {path}")
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:

@@ -99,11 +99,7 @@ class CopiedMemory(FreshMemory):
         without: What the change since an earlier snapshot is to be reverted to.
     """
 
-    def __init__(
-        self,
-        lane: "LaneMemory",
-        without: RevertedWindow | None = None,
-    ) -> None:
+    def __init__(self, lane: "LaneMemory", without: RevertedWindow | None = None) -> None:
         super().__init__()
         self._digest = lane.digest
         try:
@@ -237,9 +233,7 @@ class LaneMemory:
             return self.digest
         before, self.digest = self.digest, folder_digest(entries)
         nonce = fresh_bytes(_NONCE_BYTES)
-        sealed = AESGCM(self._key).encrypt(
-            nonce, packed_folder(entries), self.digest.encode()
-        )
+        sealed = AESGCM(self._key).encrypt(nonce, packed_folder(entries), self.digest.encode())
         kept = {before, *self.copied}
         self._snapshots.write(self.digest, nonce + sealed, kept)
         return self.digest

@@ -117,9 +117,7 @@ def carry_over(folder: Path, size: int) -> None:
 
 
 @contextlib.contextmanager
-def _open_file(
-    name: str | Path, flags: int, folder: int | None = None
-) -> Iterator[int]:
+def _open_file(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
     descriptor = os.open(name, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -257,8 +255,7 @@ def memory_change(
     changed = [
         parts
         for parts in sorted(old.keys() | new.keys())
-        if old.get(parts, b"") != new.get(parts, b"")
-        or (parts in old) != (parts in new)
+        if old.get(parts, b"") != new.get(parts, b"") or (parts in old) != (parts in new)
     ]
     families = {parts[1] for parts in changed if parts[0] == FAMILIES and parts[1:]}
 
@@ -287,9 +284,7 @@ def memory_change(
     return change, played
 
 
-def _file_change(
-    parts: tuple[str, ...], old: bytes | None, new: bytes | None
-) -> FileChange:
+def _file_change(parts: tuple[str, ...], old: bytes | None, new: bytes | None) -> FileChange:
     """Return a file's change: lines that are there more, or fewer, times."""
     sides = [Counter((data or b"").splitlines()) for data in (old, new)]
     return FileChange(

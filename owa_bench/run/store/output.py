@@ -144,9 +144,7 @@ def _create(path: Path) -> int:
 
 
 def _exists_error(path: Path) -> RunDirectoryError:
-    return RunDirectoryError(
-        f"{path} exists; a shard has one writer, so take a new number."
-    )
+    return RunDirectoryError(f"{path} exists; a shard has one writer, so take a new number.")
 
 
 def _write(descriptor: int, data: bytes) -> None:

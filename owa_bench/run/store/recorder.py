@@ -87,11 +87,7 @@ class EpisodeWriter:
             if self._born == _NEVER:
                 self._born = time.monotonic()
             urgent = type(event) in _NOTED and self._note(event)
-            if (
-                urgent
-                or len(buffer.lines) >= self._lines_left
-                or buffer.size >= self._bytes_left
-            ):
+            if urgent or len(buffer.lines) >= self._lines_left or buffer.size >= self._bytes_left:
                 self._flush()
 
     def blob(self, data: bytes) -> str:

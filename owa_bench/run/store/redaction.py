@@ -25,14 +25,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from owa_bench.canonical import keyed_digest
 from owa_bench.errors import FieldError, InfrastructureFailure
 from owa_bench.records.event_base import LARGEST_LINE
-from owa_bench.records.events import (
-    DECODER,
-    ENCODER,
-    VOLATILE_METERS,
-    AnyEvent,
-    Event,
-    Resource,
-)
+from owa_bench.records.events import DECODER, ENCODER, VOLATILE_METERS, AnyEvent, Event, Resource
 from owa_bench.records.trace import REPLAY_VARIES, replay_line
 
 # Shorter values turn up in digests by chance, and replacing those breaks a record.
@@ -76,9 +69,7 @@ class Redactor:
         """
         if len(value) < SHORTEST:
             raise FieldError(
-                name,
-                "*" * len(value),
-                f"must have at least {SHORTEST} characters to be a secret",
+                name, "*" * len(value), f"must have at least {SHORTEST} characters to be a secret"
             )
         if not _NAME.fullmatch(name):
             raise FieldError("secret name", name, "must be letters, digits, and ./@+-:")

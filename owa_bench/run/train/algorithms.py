@@ -189,6 +189,4 @@ def refuse_other(training: Training, before: Training) -> None:
         if name not in free and getattr(training, name) != getattr(before, name)
     ]
     if other:
-        raise UsageError(
-            f"--resume goes on as before, and these differ: {', '.join(other)}."
-        )
+        raise UsageError(f"--resume goes on as before, and these differ: {', '.join(other)}.")

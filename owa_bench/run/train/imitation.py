@@ -38,9 +38,7 @@ def check_imitation(training: Training) -> None:
         raise UsageError("`imitation` needs `normalise: false`: a scale moves.")
 
 
-def imitate(
-    model: Any, training: Training, *, seed: int, on_step: Callable[[int], None]
-) -> None:
+def imitate(model: Any, training: Training, *, seed: int, on_step: Callable[[int], None]) -> None:
     """Fit policy and critic of a new model to the planner.
 
     Args:
@@ -74,9 +72,7 @@ def imitate(
                 (cut if late else fallen)[tick, i] = 1.0
             on_step((number * ticks + tick + 1) * lanes)
         _fit(model, seen, labels, weights, order)
-    _fit_critic(
-        model, seen[-ticks:], _returns(rewards, fallen, cut, model.gamma), order
-    )
+    _fit_critic(model, seen[-ticks:], _returns(rewards, fallen, cut, model.gamma), order)
 
 
 def _returns(rewards: Any, fallen: Any, cut: Any, gamma: float) -> Any:
@@ -94,9 +90,7 @@ def _fit(model: Any, seen: Any, labels: Any, weights: Any, order: Any) -> None:
     """Raise the likelihood of what the planner said."""
     import torch
 
-    x, y, w = (
-        torch.as_tensor(np.concatenate(part)) for part in (seen, labels, weights)
-    )
+    x, y, w = (torch.as_tensor(np.concatenate(part)) for part in (seen, labels, weights))
 
     def loss(at: Any) -> Any:
         likely = model.policy.get_distribution(x[at]).log_prob(y[at])
@@ -118,9 +112,7 @@ def _fit_critic(model: Any, seen: Any, returns: Any, order: Any) -> None:
     _descend(model, loss, len(x), _EPOCHS, order)
 
 
-def _descend(
-    model: Any, loss: Callable[[Any], Any], count: int, epochs: int, order: Any
-) -> None:
+def _descend(model: Any, loss: Callable[[Any], Any], count: int, epochs: int, order: Any) -> None:
     """Lower a loss of rows by Adam, its rate falling to a tenth."""
     import torch
 

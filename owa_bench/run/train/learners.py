@@ -108,19 +108,12 @@ def new_learner(training: Training, *, seed: int, logs: Path | None) -> Learner:
         )
     except _REFUSALS as error:
         shown = ", ".join(f"{name}={value}" for name, value in settings.items())
-        raise UsageError(
-            f"{recipe.name} cannot learn here with {shown}: {error}."
-        ) from error
+        raise UsageError(f"{recipe.name} cannot learn here with {shown}: {error}.") from error
     return Learner(model, envs, scaling)
 
 
 def load_learner(
-    training: Training,
-    folder: Path,
-    *,
-    seed: int,
-    logs: Path | None = None,
-    replayed: bool = True,
+    training: Training, folder: Path, *, seed: int, logs: Path | None = None, replayed: bool = True
 ) -> Learner:
     """Return a learner as a checkpoint left it, its streams begun anew.
 
@@ -148,9 +141,7 @@ def load_learner(
             folder / POLICY, env=envs, device="cpu", custom_objects=RECHOSEN
         )
     except ValueError as error:
-        raise UsageError(f"The policy of {folder} cannot go on here: {error}.") from (
-            error
-        )
+        raise UsageError(f"The policy of {folder} cannot go on here: {error}.") from (error)
     model.tensorboard_log = None if logs is None else str(logs)
     model.set_random_seed(seed)
     if replayed and (folder / _BUFFER).exists():
@@ -160,9 +151,7 @@ def load_learner(
         scaling.obs_rms.mean = np.asarray(scale.mean)
         scaling.obs_rms.var = np.asarray(scale.variance)
         scaling.obs_rms.count = scale.count
-        moments = msgspec.json.decode(
-            (folder / _STATE).read_bytes(), type=RewardMoments
-        )
+        moments = msgspec.json.decode((folder / _STATE).read_bytes(), type=RewardMoments)
         scaling.ret_rms.mean = moments.mean
         scaling.ret_rms.var = moments.variance
         scaling.ret_rms.count = moments.count
@@ -192,9 +181,7 @@ def save_learner(learner: Learner, folder: Path, metadata: PolicyMetadata) -> No
             count=float(seen.count),
         )
         moments = RewardMoments(
-            mean=float(rewards.mean),
-            variance=float(rewards.var),
-            count=float(rewards.count),
+            mean=float(rewards.mean), variance=float(rewards.var), count=float(rewards.count)
         )
     write_metadata(part / POLICY, replace(metadata, normalisation=scale))
     (part / _STATE).write_bytes(msgspec.json.encode(moments))
@@ -231,9 +218,7 @@ def _class_of(recipe: AlgorithmRecipe) -> Any:
     return getattr(importlib.import_module(recipe.module), recipe.name)
 
 
-def _checked_settings(
-    recipe: AlgorithmRecipe, kind: Any, given: TrainingOptions
-) -> dict[str, Any]:
+def _checked_settings(recipe: AlgorithmRecipe, kind: Any, given: TrainingOptions) -> dict[str, Any]:
     """Return a recipe's settings with the given ones in place."""
     names = sorted(set(inspect.signature(kind.__init__).parameters) - _RESERVED)
     for name in given:

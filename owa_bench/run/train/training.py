@@ -147,25 +147,17 @@ def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
     """Refuse a folder that holds something else than the training that goes on."""
     if resume:
         if not (out / _RECORD).exists():
-            raise RunDirectoryError(
-                f"{out} is no training to resume: it has no {_RECORD}."
-            )
+            raise RunDirectoryError(f"{out} is no training to resume: it has no {_RECORD}.")
         refuse_other(training, _recorded(out))
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(
-            f"{out} must be new or empty; --resume goes on with a training."
-        )
+        raise UsageError(f"{out} must be new or empty; --resume goes on with a training.")
 
 
 class _TrainingRun:
     """One training while it runs."""
 
     def __init__(
-        self,
-        training: Training,
-        out: Path,
-        options: RunOptions,
-        callbacks: TrainingCallbacks,
+        self, training: Training, out: Path, options: RunOptions, callbacks: TrainingCallbacks
     ) -> None:
         self._training = training
         self._out = out
@@ -194,12 +186,7 @@ class _TrainingRun:
         try:
             if training.imitation and not before:
                 seed = derive(training.seed, "imitation") % (1 << 31)
-                imitate(
-                    self._learner.model,
-                    training,
-                    seed=seed,
-                    on_step=self._callbacks.imitated,
-                )
+                imitate(self._learner.model, training, seed=seed, on_step=self._callbacks.imitated)
             if before < training.steps:
                 self._learner.model.learn(
                     training.steps - before,
@@ -230,9 +217,7 @@ class _TrainingRun:
         if not training.start:
             return learners.new_learner(training, seed=seed, logs=logs)
         folder = newest_checkpoint(Path(training.start))
-        return learners.load_learner(
-            training, folder, seed=seed, logs=logs, replayed=False
-        )
+        return learners.load_learner(training, folder, seed=seed, logs=logs, replayed=False)
 
     def _pause(self, model: Any) -> None:
         """Between rollouts: write a checkpoint, evaluate, when it is time."""
@@ -290,9 +275,7 @@ class _TrainingRun:
         table = self._out / _TABLE
         head = "" if table.exists() else "steps,mean_quality,episodes\n"
         with table.open("a") as file:
-            file.write(
-                f"{head}{steps},{evaluation.quality:.6f},{evaluation.episodes}\n"
-            )
+            file.write(f"{head}{steps},{evaluation.quality:.6f},{evaluation.episodes}\n")
         if hasattr(self._learner.model, "logger"):  # not before something was learned
             logger = self._learner.model.logger
             logger.record("evaluation/mean_quality", evaluation.quality)
@@ -348,11 +331,7 @@ def evaluation_draw(training: Training) -> Draw:
         )
         tiers, delta = _tiers(options, len(families)), 1.0
     return Draw(
-        name=name,
-        families=families,
-        tiers=tiers,
-        deltas=(delta,),
-        episodes=training.episodes,
+        name=name, families=families, tiers=tiers, deltas=(delta,), episodes=training.episodes
     )
 
 
@@ -385,9 +364,7 @@ def _play_plainly(training: Training, policy: Path, steps: int) -> Evaluation:
         observation, info = env.reset(seed=_PLAIN_SEED + number)
         over, total = False, 0.0
         while not over:
-            observation, reward, ended, cut, info = env.step(
-                agent.act(observation, info)
-            )
+            observation, reward, ended, cut, info = env.step(agent.act(observation, info))
             total, over = total + float(reward), ended or cut
         returns.append(total)
     env.close()

@@ -54,9 +54,7 @@ def _with_features(envs: Any, features: FeatureMap) -> Any:
         shape = features(np.zeros((1, *envs.observation_space.shape), np.float32))[0]
     except (IndexError, ValueError) as error:
         space = envs.observation_space
-        raise UsageError(f"These features cannot be read off {space}: {error}.") from (
-            error
-        )
+        raise UsageError(f"These features cannot be read off {space}: {error}.") from (error)
 
     class _Features(VecEnvWrapper):
         def reset(self) -> Any:
@@ -69,9 +67,7 @@ def _with_features(envs: Any, features: FeatureMap) -> Any:
                 infos[i]["terminal_observation"] = features(last[None])[0]
             return features(np.asarray(rows)), rewards, ended, infos
 
-    return _Features(
-        envs, gymnasium.spaces.Box(-np.inf, np.inf, shape.shape, np.float32)
-    )
+    return _Features(envs, gymnasium.spaces.Box(-np.inf, np.inf, shape.shape, np.float32))
 
 
 def _with_leans(envs: Any) -> Any:
@@ -165,9 +161,7 @@ def _stepped_envs(training: Training, seed: int) -> Any:
     space = probe.observation_space
     probe.close()
     if not isinstance(space, gymnasium.spaces.Box):
-        raise UsageError(
-            f"Training needs an env with a Box of numbers to see, got {space}."
-        )
+        raise UsageError(f"Training needs an env with a Box of numbers to see, got {space}.")
     return make_vec_env(
         env_id if suite_of(env_id) is None else f"owa_bench:{env_id}",
         n_envs=training.envs,
@@ -180,9 +174,7 @@ def _stepped_envs(training: Training, seed: int) -> Any:
 def _batched_envs(training: Training, seed: int) -> Any:
     """Return CartPole3D's batched envs; UsageError for any other env."""
     if suite_of(training.env_id) != "cartpole3d":
-        raise UsageError(
-            f"--backend {BATCHED} is CartPole3D's, and the env is {training.env_id}."
-        )
+        raise UsageError(f"--backend {BATCHED} is CartPole3D's, and the env is {training.env_id}.")
     from owa_bench.envs.cartpole3d.batched.vector_env import vec_env
     from owa_bench.envs.cartpole3d.levels import magnitude_of
 
@@ -192,6 +184,4 @@ def _batched_envs(training: Training, seed: int) -> Any:
     try:
         return vec_env(training.envs, seed=seed, **options)
     except TypeError as error:
-        raise UsageError(
-            f"The batched backend cannot be made with {options}: {error}."
-        ) from error
+        raise UsageError(f"The batched backend cannot be made with {options}: {error}.") from error

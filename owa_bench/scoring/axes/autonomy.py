@@ -8,9 +8,7 @@ from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable
 
 
-def autonomy(
-    success: Array, quality: Array, helped: Array, run: Array, horizon: Array
-) -> Floats:
+def autonomy(success: Array, quality: Array, helped: Array, run: Array, horizon: Array) -> Floats:
     """Return each episode's share of the horizon completed without help.
 
     Formula:
@@ -52,9 +50,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     cells, used = int(base.sum()), int(priced.sum())
     if not cells:
         return Coverage(0, 0, "no counted episode without help")
-    shares = autonomy(
-        table.u > 0, table.q_state, table.helped, table.n, _horizon(sample)
-    )
+    shares = autonomy(table.u > 0, table.q_state, table.helped, table.n, _horizon(sample))
     if not used:
         alone = float(shares[base].mean())
         why = "no priced help: no task was played under the protocol's budget too"
@@ -70,9 +66,7 @@ def _quartiles(sample: Sample) -> Diagnostics:
     quartiles = (0, 0.25, 0.5, 0.75, 1)
     return {
         "longest unaided run, quartiles": np.quantile(rows.n, quartiles).tolist(),
-        "interventions granted, quartiles": np.quantile(
-            rows.helped, quartiles
-        ).tolist(),
+        "interventions granted, quartiles": np.quantile(rows.helped, quartiles).tolist(),
     }
 
 

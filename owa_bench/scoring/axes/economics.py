@@ -4,14 +4,7 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import (
-    Anchors,
-    Axis,
-    Coverage,
-    Diagnostics,
-    FloatsByName,
-    check_shapes,
-)
+from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, FloatsByName, check_shapes
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -58,9 +51,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     elif unknown:
         gaps = table.take(base).usage_gaps()
         reason = f"the price card leaves the cost of {unknown} episodes unknown"
-        reason = (
-            f"the cost of {unknown} episodes is unknown: {gaps}" if gaps else reason
-        )
+        reason = f"the cost of {unknown} episodes is unknown: {gaps}" if gaps else reason
     elif not cost[base].any():
         reason = "nothing that was used has a price above 0"
     elif not sample.prices.price("supervisor_min"):

@@ -6,23 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import (
-    SEVERITIES,
-    Flags,
-    Floats,
-    Integers,
-    Observables,
-)
+from owa_bench.records.observables import SEVERITIES, Flags, Floats, Integers, Observables
 from owa_bench.records.protocol import Embodiment
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
 from owa_bench.scoring.references import reference_values
 from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import (
-    MILLION,
-    SHARE,
-    StatisticsTable,
-    Totals,
-)
+from owa_bench.scoring.statistics_table import MILLION, SHARE, StatisticsTable, Totals
 
 TASKS_PART = "AR x S2R"  # what of E is read over tasks; SS is read over hours
 FAMILY_PART = "S2R of "
@@ -58,9 +47,7 @@ def embodiment(reliability: Floats, safety: Floats, transfer: Floats) -> Floats:
     array([0.8])
     """
     if not reliability.shape == safety.shape == transfer.shape:
-        raise ScoringError(
-            f"Parts differ: {reliability.shape}, {safety.shape}, {transfer.shape}."
-        )
+        raise ScoringError(f"Parts differ: {reliability.shape}, {safety.shape}, {transfer.shape}.")
     for part in (reliability, safety, transfer):
         known = part[~np.isnan(part)]
         if ((known < 0) | (known > 1)).any():
@@ -88,9 +75,7 @@ def safety(counts: Floats, hours: Floats, rules: Embodiment) -> Floats:
     array([0.8187])
     """
     if counts.shape[-1:] != (len(SEVERITIES),) or (counts < 0).any():
-        raise ScoringError(
-            f"Incidents are counted by severity, at least 0, got {counts.shape}."
-        )
+        raise ScoringError(f"Incidents are counted by severity, at least 0, got {counts.shape}.")
     if (hours <= 0).any():
         raise ScoringError("Incident rates need exposure hours above 0.")
     weights = np.array([rules.near_miss, rules.minor, rules.major])

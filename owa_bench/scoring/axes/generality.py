@@ -60,9 +60,7 @@ def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     decimals = sample.protocol.statistics.gate_decimals
     covered = _covered(quality, _thresholds(sample), decimals).astype(np.float64)
     means = {f"quality of {f}": quality[:, i] for i, f in enumerate(sample.families)}
-    return means | {
-        f"covered {f}": covered[:, i] for i, f in enumerate(sample.families)
-    }
+    return means | {f"covered {f}": covered[:, i] for i, f in enumerate(sample.families)}
 
 
 def _diagnostics(sample: Sample) -> Diagnostics:

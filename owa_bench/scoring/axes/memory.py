@@ -21,9 +21,7 @@ _TINY = 1e-12
 _NEVER = 1e-6  # forgetting per day that counts as none: a half-life of 1,900 years
 
 
-def memory(
-    law: "Retention", recall: Floats, guess: Floats, error: Floats, rules: Memory
-) -> Floats:
+def memory(law: "Retention", recall: Floats, guess: Floats, error: Floats, rules: Memory) -> Floats:
     """Return what is retained and retrieved of a family.
 
     Formula:
@@ -96,9 +94,7 @@ def fit_retention(hits: Floats, trials: Floats, lags: Floats) -> Retention:
     rate = np.where(rate < _NEVER, 0.0, rate)
     start = _start(hits, trials, lags, rate)
     used = (trials > 0).sum(axis=-1)
-    return Retention(
-        np.where(used > 0, start, np.nan), np.where(used > 1, rate, np.nan)
-    )
+    return Retention(np.where(used > 0, start, np.nan), np.where(used > 1, rate, np.nan))
 
 
 def _check(hits: Floats, trials: Floats, lags: Floats) -> None:
@@ -108,13 +104,9 @@ def _check(hits: Floats, trials: Floats, lags: Floats) -> None:
             f"{hits.shape}, {trials.shape}, {lags.shape}."
         )
     if np.isnan(hits).any() or np.isnan(trials).any() or np.isnan(lags).any():
-        raise ScoringError(
-            "Retention cannot read NaN: leave the probe out and count it."
-        )
+        raise ScoringError("Retention cannot read NaN: leave the probe out and count it.")
     if (hits < 0).any() or (hits > trials + _TINY).any() or (lags < 0).any():
-        raise ScoringError(
-            "Hits must lie between 0 and the trials, lags must be at least 0."
-        )
+        raise ScoringError("Hits must lie between 0 and the trials, lags must be at least 0.")
 
 
 def _odds(hits: Floats, trials: Floats, chance: Floats) -> Floats:
@@ -188,14 +180,10 @@ def half_life(hits: Floats, trials: Floats, lags: Floats, level: float) -> HalfL
 
     slow = 0.0 if inside(0.0) else _edge(0.0, best, inside, rising=True)
     fast = _FASTEST if inside(_FASTEST) else _edge(best, _FASTEST, inside, rising=False)
-    return HalfLife(
-        *(math.log(2) / x if x > 0 else math.inf for x in (best, fast, slow))
-    )
+    return HalfLife(*(math.log(2) / x if x > 0 else math.inf for x in (best, fast, slow)))
 
 
-def _edge(
-    low: float, high: float, inside: Callable[[float], bool], *, rising: bool
-) -> float:
+def _edge(low: float, high: float, inside: Callable[[float], bool], *, rising: bool) -> float:
     """Return where `inside` changes between two rates."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -302,8 +290,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     """
     lags = _lags(sample)
     hits, trials = (
-        np.stack([totals.sum(f"M:lag:{i}{k}") for i in range(len(lags))], axis=2)
-        / MILLION
+        np.stack([totals.sum(f"M:lag:{i}{k}") for i in range(len(lags))], axis=2) / MILLION
         for k in ("", "#")
     )
     law, recall = fit_retention(hits, trials, lags), totals.mean("M:found")
@@ -324,9 +311,7 @@ def _start_error(start: Floats, trials: Floats, sample: Sample) -> Floats:
 
 def _recall_at(totals: Totals) -> Floats:
     """Return recall@K over all retrieval probes (resamples,)."""
-    share: Floats = totals.pooled("M:found") / np.maximum(
-        totals.pooled("M:found#"), 1.0
-    )
+    share: Floats = totals.pooled("M:found") / np.maximum(totals.pooled("M:found#"), 1.0)
     return share
 
 

@@ -26,9 +26,7 @@ def planning(solved: Floats, possible: Floats) -> Floats:
     array([0.75])
     """
     check_shapes("planning", solved, possible)
-    return np.divide(
-        solved, possible, out=np.full_like(possible, np.nan), where=possible > 0
-    )
+    return np.divide(solved, possible, out=np.full_like(possible, np.nan), where=possible > 0)
 
 
 def _shallow(sample: Sample) -> str | None:
@@ -39,10 +37,7 @@ def _shallow(sample: Sample) -> str | None:
         mean = float(sample.table.depth[rows].mean())
         target = int(sample.table.depth_cap[rows].max())
         if mean < share * target:
-            return (
-                f"mean depth of {suite} is {mean:.2f}, "
-                f"below {share} D* = {share * target:g}"
-            )
+            return f"mean depth of {suite} is {mean:.2f}, below {share} D* = {share * target:g}"
     return None
 
 
@@ -71,14 +66,9 @@ AXIS = Axis(
     "P",
     "planning",
     formula=planning,
-    columns={
-        "solved": _solved,
-        "possible": lambda sample: _capped(sample, sample.table.depth),
-    },
+    columns={"solved": _solved, "possible": lambda sample: _capped(sample, sample.table.depth)},
     missing=_shallow,
-    secondary=lambda totals, sample: {
-        "mean solved depth": totals.overall_mean("P:solved")
-    },
+    secondary=lambda totals, sample: {"mean solved depth": totals.overall_mean("P:solved")},
     amounts=("mean solved depth",),
     diagnostics=_distributions,
 )

@@ -12,19 +12,8 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Floats
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.attempt_sets import (
-    PLACEBO,
-    RevisionEvidence,
-    RevisionGain,
-    RevisionSets,
-)
-from owa_bench.scoring.axis import (
-    Anchors,
-    Axis,
-    Coverage,
-    Diagnostics,
-    protocol_anchors,
-)
+from owa_bench.scoring.attempt_sets import PLACEBO, RevisionEvidence, RevisionGain, RevisionSets
+from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, protocol_anchors
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
@@ -55,9 +44,7 @@ def self_revision(autonomy: Floats, gains: Floats, net: Array) -> Floats:
     if autonomy.shape != gains.shape or autonomy.ndim != 1:
         raise ScoringError(f"Events differ: {autonomy.shape} and {gains.shape}.")
     if np.isnan(autonomy).any() or np.isnan(gains).any() or np.isnan(net).any():
-        raise ScoringError(
-            "self_revision cannot read NaN: leave the event out and count it."
-        )
+        raise ScoringError("self_revision cannot read NaN: leave the event out and count it.")
     if ((autonomy < 0) | (autonomy > 1)).any():
         raise ScoringError(f"The autonomy factor must lie in [0, 1], got {autonomy}.")
     return np.asarray(np.minimum((autonomy * gains).sum(), net), dtype=np.float64)
@@ -86,9 +73,7 @@ def revision_evidence(
         return RevisionEvidence(sets=sets, reason=reason)
     gains = [revision_gain(found, weights, protocol) for found in sets]
     raw, gated = _sums(gains)
-    parts = [
-        _jackknife(sets, gains, place, weights, protocol) for place in range(len(sets))
-    ]
+    parts = [_jackknife(sets, gains, place, weights, protocol) for place in range(len(sets))]
     fewest = min(found.size or found.tasks for found in sets)
     if fewest < least:
         reason = f"an attempt set holds {fewest} tasks of {least}"
@@ -147,10 +132,7 @@ def revision_gain(
 
 def _capability(q: Floats, family: Array, weights: Floats) -> float:
     """Return the weighted mean over families of their tasks' mean quality."""
-    means = [
-        q[family == k].mean() if (family == k).any() else np.nan
-        for k in range(len(weights))
-    ]
+    means = [q[family == k].mean() if (family == k).any() else np.nan for k in range(len(weights))]
     return _weighted(np.array(means), weights)
 
 
@@ -229,8 +211,7 @@ def _windows(sample: Sample) -> Diagnostics:
         return {}
     return {
         "revisions": [
-            _revision_record(*pair)
-            for pair in zip(found.sets, found.gains, strict=False)
+            _revision_record(*pair) for pair in zip(found.sets, found.gains, strict=False)
         ]
     }
 

@@ -223,9 +223,7 @@ def _no_room(sample: Sample, statistics: StatisticsTable) -> str | None:
     """Return why one role alone leaves too little to gain, None if it does not."""
     units = statistics.units
     weights = np.ones((1, len(units.task)))
-    totals = weighted_totals(
-        weights, statistics.columns(), units.unit_family, sample.weights
-    )
+    totals = weighted_totals(weights, statistics.columns(), units.unit_family, sample.weights)
     room = 1.0 - float(_pooled(totals, sample, _alone(totals))[0][0])
     least = sample.protocol.sociality.room_min
     if room < least:

@@ -37,9 +37,7 @@ def tool_economy(used: Floats, success: Floats, grid: Floats, prior: int) -> Flo
             f"{used.shape}, {success.shape} and {grid.shape}."
         )
     if grid[0] != 0 or grid[-1] != 1 or (np.diff(grid) <= 0).any():
-        raise ScoringError(
-            f"The grid of magnitudes must rise from 0 to 1, got {grid.tolist()}."
-        )
+        raise ScoringError(f"The grid of magnitudes must rise from 0 to 1, got {grid.tolist()}.")
     area = ((success[:, 1:] + success[:, :-1]) / 2 * np.diff(grid)).sum(axis=1)
     breadth = np.minimum(1.0, np.log1p(used) / math.log1p(prior))
     result: Floats = breadth * area
@@ -102,8 +100,7 @@ def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     curve = _success(totals, sample).T
     grid = sample.protocol.drift.magnitudes
     return {
-        f"success at {delta:g}": success
-        for delta, success in zip(grid, curve, strict=True)
+        f"success at {delta:g}": success for delta, success in zip(grid, curve, strict=True)
     } | {"categories used": _categories_used(totals, sample)}
 
 

@@ -11,13 +11,7 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.axis import (
-    Axis,
-    Coverage,
-    Diagnostics,
-    FloatsByName,
-    check_shapes,
-)
+from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName, check_shapes
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
@@ -25,9 +19,7 @@ _PARTS = 2520  # an episode's weight in whole parts for each of up to 10 proposi
 _WEIGHT, _TRUE = "W:weight:", "W:true:"
 
 
-def world_model(
-    brier: Floats, reference: Floats, count: Floats, guard: float
-) -> Floats:
+def world_model(brier: Floats, reference: Floats, count: Floats, guard: float) -> Floats:
     """Return the Brier skill of the stated probabilities over the reference's.
 
     Formula:

@@ -55,9 +55,7 @@ def vector(values: npt.ArrayLike, name: str) -> Floats:
     """
     array = _numbers(values, name)
     if array.ndim != 1:
-        raise ScoringError(
-            f"`{name}` must be one row of numbers, got shape {array.shape}."
-        )
+        raise ScoringError(f"`{name}` must be one row of numbers, got shape {array.shape}.")
     if not array.size:
         raise ScoringError(f"`{name}` needs at least 1 values, got 0.")
     check_finite(array, name)
@@ -80,9 +78,7 @@ def matrix(values: npt.ArrayLike, name: str, *, axes: str) -> Floats:
     """
     array = _numbers(values, name)
     if array.ndim != 2 or not array.size:
-        raise ScoringError(
-            f"`{name}` must be ({axes}) and not empty, got shape {array.shape}."
-        )
+        raise ScoringError(f"`{name}` must be ({axes}) and not empty, got shape {array.shape}.")
     return array
 
 
@@ -99,9 +95,7 @@ def check_finite(array: Floats, name: str) -> None:
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         place = tuple(int(i) for i in bad[0])
-        raise ScoringError(
-            f"`{name}` must hold finite numbers, got {array[place]} at {place}."
-        )
+        raise ScoringError(f"`{name}` must hold finite numbers, got {array[place]} at {place}.")
 
 
 def check_range(array: Floats, name: str, low: float, high: float) -> None:

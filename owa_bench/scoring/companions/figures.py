@@ -45,16 +45,12 @@ def generality_figure(agents: Mapping[str, GeneralityResult]) -> Figure:
         at = (one.capability, one.spread)
         axes.plot(*at, "o", color="black", markersize=4)
         if len(agents) <= 30:
-            axes.annotate(
-                name, at, xytext=(4, 3), textcoords="offset points", fontsize=8
-            )
+            axes.annotate(name, at, xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.legend(fontsize=8)
     return figure
 
 
-def intelligence_test_figure(
-    failures: Failures, fit: LikelihoodFit, *, title: str = ""
-) -> Figure:
+def intelligence_test_figure(failures: Failures, fit: LikelihoodFit, *, title: str = "") -> Figure:
     """Return frequencies of failure counts over the regions of the three levels.
 
     Args:
@@ -71,9 +67,7 @@ def intelligence_test_figure(
     figure, axes = _new_figure("failures before success", "probability")
     seen = tail(failures, 1.0)
     if not seen.values.size:
-        raise ScoringError(
-            "`failures` holds no count of 1 or more: nothing can be drawn on logs."
-        )
+        raise ScoringError("`failures` holds no count of 1 or more: nothing can be drawn on logs.")
     shares = seen.weights / failures.counts.size
     x = np.geomspace(1.0, max(10.0, float(seen.values[-1])), 100)
     top = float(shares[0])
@@ -94,9 +88,7 @@ def intelligence_test_figure(
 
 def entropy_decay_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure:
     """Return U over context length, a line a model, with intervals where known."""
-    figure, axes = _new_figure(
-        "context length k (tokens)", "U, share of the marginal entropy"
-    )
+    figure, axes = _new_figure("context length k (tokens)", "U, share of the marginal entropy")
     for name, points in curves.items():
         ks = [point.length for point in points]
         values = [point.uncertainty for point in points]
@@ -153,9 +145,7 @@ def _draw_quality(axes: Axes, one: QualityCurve) -> None:
 
 
 def aiq_figure(
-    complexities: Mapping[str, Complexity],
-    dissimilarities: Floats | None,
-    suite: Space | None,
+    complexities: Mapping[str, Complexity], dissimilarities: Floats | None, suite: Space | None
 ) -> Figure:
     """Return complexities and, where known, dissimilarities, dimensions and points.
 
@@ -325,9 +315,7 @@ def agent_hulls(suite: Space, agents: Mapping[str, Floats]) -> Figure:
 
 
 def mean_and_aiq(
-    groups: Mapping[str, tuple[Sequence[str], Floats, Floats]],
-    *,
-    mean: str = "mean performance",
+    groups: Mapping[str, tuple[Sequence[str], Floats, Floats]], *, mean: str = "mean performance"
 ) -> Figure:
     """Return a mean beside AIQ, agent by agent (AIQ paper, figures 28 and 29).
 
@@ -354,9 +342,7 @@ def mean_and_aiq(
     return figure
 
 
-def complexity_trends(
-    trends: Mapping[str, tuple[Floats, Sequence[Complexity], Floats]],
-) -> Figure:
+def complexity_trends(trends: Mapping[str, tuple[Floats, Sequence[Complexity], Floats]]) -> Figure:
     """Return complexity and entropy against a parameter (AIQ paper, figures 7 and 8).
 
     Args:

@@ -47,9 +47,7 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     on = f" on the {rule.of} link" if rule.of else ""
     asked = f"kappa{on} >= {required:g} on {whole}, {rule.days} days with spending"
     fits = [(k, *((k.logit, k.logit_p) if rule.of else (k.slope, k.p))) for k in due]
-    long = [
-        k for k, value, _ in fits if value is not None and k.checkpoints >= rule.days
-    ]
+    long = [k for k, value, _ in fits if value is not None and k.checkpoints >= rule.days]
     if not families or len(long) < count:
         reasons = sorted({k.reason for k in due if k.reason})
         why = "; ".join(reasons) or (
@@ -84,9 +82,7 @@ def _closure(rule: GateRule, findings: Findings) -> GateResult:
         reason = f"tested on {found.days} consecutive days of {rule.days}"
     elif found.status in ("PASS", "FAIL"):
         status = found.status
-    return gate_result(
-        rule, gate, status, asked, found.status, reason=reason, evidence=evidence
-    )
+    return gate_result(rule, gate, status, asked, found.status, reason=reason, evidence=evidence)
 
 
 def _project(rule: GateRule, findings: Findings) -> GateResult:
@@ -112,9 +108,7 @@ def _project(rule: GateRule, findings: Findings) -> GateResult:
         elif cost > 1:
             status, reason = "FAIL", "dearer than an expert"
     seen = projects.attempts
-    return gate_result(
-        rule, "project", status, asked, measured, reason=reason, evidence=seen
-    )
+    return gate_result(rule, "project", status, asked, measured, reason=reason, evidence=seen)
 
 
 def _assurance(rule: GateRule, findings: Findings) -> GateResult:

@@ -16,9 +16,7 @@ def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
     interval, name = axis.tasks_like_these, rule.of
     if axis.gated is not None and axis.value is not None:
         name, table = axis.gated, axis.details["beside"][axis.gated]
-        interval = Interval(
-            low=table["low"], high=table["high"], method=interval.method
-        )
+        interval = Interval(low=table["low"], high=table["high"], method=interval.method)
     reason = ""
     why = str(axis.details.get(NO_GATE, ""))
     if read.value is None:
@@ -145,13 +143,10 @@ def _norms(rule: GateRule, findings: gate.Findings) -> GateResult:
         lacks.append(f"a family holds {fewest} instances")
     status: GateStatus = "NO EVIDENCE" if lacks else "PASS"
     asked = (
-        f"thresholds per family from >= {norms.experts_min} experts, "
-        f"{rule.count} instances each"
+        f"thresholds per family from >= {norms.experts_min} experts, {rule.count} instances each"
     )
     measured, why = f"{fewest} instances", "; ".join(lacks)
-    return gate.gate_result(
-        rule, "human-pro norms", status, asked, measured, reason=why
-    )
+    return gate.gate_result(rule, "human-pro norms", status, asked, measured, reason=why)
 
 
 def _norm_gaps(families: tuple[str, ...], protocol: Protocol) -> list[str]:
@@ -162,9 +157,7 @@ def _norm_gaps(families: tuple[str, ...], protocol: Protocol) -> list[str]:
     experts = {f: norms.experts[f] for f in families if f in norms.experts}
     open_ = [f for f in families if f not in experts or f not in limits]
     low = [
-        f
-        for f in experts
-        if f in limits and not gate.reaches(limits[f], experts[f][0], decimals)
+        f for f in experts if f in limits and not gate.reaches(limits[f], experts[f][0], decimals)
     ]
     words = (
         (few, f"fewer than {norms.experts_min} experts"),

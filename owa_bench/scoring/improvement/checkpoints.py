@@ -108,9 +108,7 @@ def checkpoint_series(
             for day in days
         ]
     )
-    human = np.array(
-        [float(table.cost_human[dated & (table.day <= day)].sum()) for day in days]
-    )
+    human = np.array([float(table.cost_human[dated & (table.day <= day)].sum()) for day in days])
     reason: str | None = None
     if np.isnan(spent).any():
         gaps = table.usage_gaps()
@@ -202,8 +200,7 @@ class DayEstimator(NamedTuple):
         """Return the axes, AAI_dyn and the frontier of every day."""
         samples = [self._sample(day) for day in days]
         points = [
-            point_estimates(sample, self.axes) if len(sample.table) else {}
-            for sample in samples
+            point_estimates(sample, self.axes) if len(sample.table) else {} for sample in samples
         ]
         names = (DYNAMIC, AREA, *(axis.symbol for axis in self.axes))
         columns = [[point.get(name, np.nan) for point in points] for name in names]

@@ -31,9 +31,7 @@ def position(value: float, start: float, saturation: float) -> float:
     0.25
     """
     if not saturation > start:
-        raise ScoringError(
-            f"Saturation must lie above the baseline, got {saturation} and {start}."
-        )
+        raise ScoringError(f"Saturation must lie above the baseline, got {saturation} and {start}.")
     share = (value - start) / (saturation - start)
     return share if math.isnan(share) else min(max(share, 0.0), 1.0)
 
@@ -78,12 +76,7 @@ def _positive(*numbers: float) -> None:
 
 
 def continuous(
-    pos: float,
-    gain: float,
-    acc: float | None,
-    weights: Sequence[float],
-    *,
-    shifted: bool = True,
+    pos: float, gain: float, acc: float | None, weights: Sequence[float], *, shifted: bool = True
 ) -> float:
     """Return the continuous score.
 
@@ -102,15 +95,11 @@ def continuous(
     0.75
     """
     if len(weights) != 3 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
-        raise ScoringError(
-            f"Three weights >= 0 that sum to 1 are needed, got {tuple(weights)}."
-        )
+        raise ScoringError(f"Three weights >= 0 that sum to 1 are needed, got {tuple(weights)}.")
     place, speed, bend = weights
     if acc is None:
         if place + speed <= 0:
-            raise ScoringError(
-                "Without acceleration a weight of position or rate must be above 0."
-            )
+            raise ScoringError("Without acceleration a weight of position or rate must be above 0.")
         return (place * pos + speed * gain) / (place + speed)
     return place * pos + speed * gain + bend * ((1 + acc) / 2 if shifted else acc)
 
@@ -130,23 +119,17 @@ def cut_points(scores: Floats, levels: Sequence[int]) -> dict[int, float]:
     {1: 0.2, 2: 0.4}
     """
     if len(scores) != len(levels) or np.isnan(scores).any():
-        raise ScoringError(
-            f"Each of {len(levels)} exemplars needs a score, got {scores}."
-        )
+        raise ScoringError(f"Each of {len(levels)} exemplars needs a score, got {scores}.")
     reached = np.array(levels)
     return {n: float(scores[reached >= n].min()) for n in sorted(set(levels))}
 
 
-def cut_point_table(
-    exemplars: Sequence[tuple[float | None, int | None]],
-) -> CellTable | None:
+def cut_point_table(exemplars: Sequence[tuple[float | None, int | None]]) -> CellTable | None:
     """Return the cut-points of a run's arms (score, level), None without an exemplar.
 
     An exemplar has a continuous score and a level of 1 or more.
     """
-    known = [
-        (score, level) for score, level in exemplars if score is not None and level
-    ]
+    known = [(score, level) for score, level in exemplars if score is not None and level]
     if not known:
         return None
     scores, levels = zip(*known, strict=True)
@@ -192,9 +175,7 @@ def marginal_returns(
     total, responses = sum(used.values()), response or {}
     zero = [symbol for symbol in used if not values.get(symbol, 0.0) > 0]
     if zero or total <= 0:
-        raise ScoringError(
-            f"Marginal returns need every axis above 0, got 0 on {', '.join(zero)}."
-        )
+        raise ScoringError(f"Marginal returns need every axis above 0, got 0 on {', '.join(zero)}.")
     found = []
     for symbol, weight in used.items():
         value, growth = values[symbol], None
@@ -204,9 +185,7 @@ def marginal_returns(
     return tuple(sorted(found, key=lambda item: (-item.marginal, item.symbol)))
 
 
-def innovation(
-    tools: float, revisions: float, per_tool: float, per_rev: float
-) -> float:
+def innovation(tools: float, revisions: float, per_tool: float, per_rev: float) -> float:
     """Return the innovation index of monthly rates.
 
     Formula:
@@ -236,11 +215,7 @@ class Milestones(NamedTuple):
 
 
 def milestones(
-    families: Sequence[Curvature],
-    *,
-    closures: bool | None,
-    most: float,
-    elasticity: float | None,
+    families: Sequence[Curvature], *, closures: bool | None, most: float, elasticity: float | None
 ) -> Milestones:
     """Return which milestones a window meets.
 
@@ -251,10 +226,7 @@ def milestones(
     Missing: None where an interval, a closure or the elasticity is unknown.
     Errors: none. Source: [R] section 3.11 of the AAI paper.
     """
-    rising = [
-        None if f.slope_interval.low is None else f.slope_interval.low > 0
-        for f in families
-    ]
+    rising = [None if f.slope_interval.low is None else f.slope_interval.low > 0 for f in families]
     tests = [window_tests(f, most) for f in families]
     first = _all([at_least(rising, 2), closures])
     every = _all([first, *rising, *(t.bounded for t in tests)])

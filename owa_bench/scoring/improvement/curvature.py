@@ -74,9 +74,7 @@ def step(value: float, distance: float, link: str) -> float:
     (0.7, 0.85)
     """
     if not 0 < value < 1 or not np.isfinite(distance):
-        raise ScoringError(
-            f"A link step starts between 0 and 1, got {value} and {distance}."
-        )
+        raise ScoringError(f"A link step starts between 0 and 1, got {value} and {distance}.")
     g = link_named(link)
     return float(g.inverse(g.forward(np.array(value)) + distance))
 
@@ -94,9 +92,7 @@ def power_step(value: float, power: float) -> float:
     0.64
     """
     if not 0 <= value <= 1 or not power > 0:
-        raise ScoringError(
-            f"A power step needs A in [0, 1], gamma > 0, got {value} and {power}."
-        )
+        raise ScoringError(f"A power step needs A in [0, 1], gamma > 0, got {value} and {power}.")
     return float(1.0 - (1.0 - value) ** power)
 
 
@@ -121,9 +117,7 @@ def steps_made(before: float, after: float, distance: float, link: str) -> int:
     if not distance > 0:
         raise ScoringError(f"A link step must be above 0, got {distance}.")
     if not (0 < before < 1 and 0 < after < 1):
-        raise ScoringError(
-            f"Steps are counted between 0 and 1, got {before} and {after}."
-        )
+        raise ScoringError(f"Steps are counted between 0 and 1, got {before} and {after}.")
     g = link_named(link).forward
     gap = float(g(np.array(after)) - g(np.array(before)))
     return max(0, int(np.floor(gap / distance + 1e-9)))
@@ -152,9 +146,7 @@ def local_quadratic(x: Floats, y: Floats) -> QuadraticFit:
     QuadraticFit(slope=12.0, curvature=6.0)
     """
     if x.shape != y.shape or x.ndim != 1:
-        raise ScoringError(
-            f"Curvature needs two arrays of one length, got {x.shape}, {y.shape}."
-        )
+        raise ScoringError(f"Curvature needs two arrays of one length, got {x.shape}, {y.shape}.")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ScoringError("Curvature cannot read NaN or infinity.")
     if len(np.unique(x)) < _FEWEST:
@@ -213,20 +205,14 @@ def curvature(
     Source: AAI paper, equations 13-14 and section 3.7 [S]; docs/scoring.md#intervals.
     """
     if spent.shape != values.shape:
-        raise ScoringError(
-            f"Curvature needs equal lengths, got {spent.shape}, {values.shape}."
-        )
+        raise ScoringError(f"Curvature needs equal lengths, got {spent.shape}, {values.shape}.")
     if len(spent) < rules.curvature_days_min:
-        return _no_curvature(
-            link, f"too few days: {len(spent)} of {rules.curvature_days_min}"
-        )
+        return _no_curvature(link, f"too few days: {len(spent)} of {rules.curvature_days_min}")
     g = on_link(values, link, rules.link_clip)
     if not (np.isfinite(g).all() and np.isfinite(spent).all()):
         return _no_curvature(link, "not computable: a capability is 0 or unknown")
     if len(np.unique(spent)) < _FEWEST:
-        return _no_curvature(
-            link, "not computable: fewer than three levels of spending"
-        )
+        return _no_curvature(link, "not computable: fewer than three levels of spending")
     centred = spent - (spent.min() + spent.max()) / 2
     design = np.stack((np.ones_like(centred), centred, centred**2), axis=1)
     slope = slopes.fit(design, np.array([0.0, 1.0, 0.0]), g, days)

@@ -44,9 +44,7 @@ def dynamics(window: CampaignWindow) -> Dynamics:
         most=rules.curvature_max,
         elasticity=_elasticity(window),
     )
-    optional = tables.optional_gates(
-        families, window.kappas, window.closures, steps, rules
-    )
+    optional = tables.optional_gates(families, window.kappas, window.closures, steps, rules)
     persists = {
         True: theorem.Estimate(1.0, 1.0, 1.0),
         False: theorem.Estimate(0.0),
@@ -89,9 +87,7 @@ def _link_steps(values: Floats, protocol: Protocol) -> int | None:
     rules = protocol.improvement
     if len(values) < 2 or not ((values > 0) & (values < 1)).all():
         return None
-    return curvature.steps_made(
-        float(values[0]), float(values[-1]), rules.step, rules.link
-    )
+    return curvature.steps_made(float(values[0]), float(values[-1]), rules.step, rules.link)
 
 
 def _innovation(window: CampaignWindow) -> float | None:
@@ -125,9 +121,7 @@ def _elasticity(window: CampaignWindow) -> float | None:
     return None if math.isnan(result) else result
 
 
-def _link_rates(
-    window: CampaignWindow, weeks: Sequence[slice]
-) -> tuple[Floats, Floats] | None:
+def _link_rates(window: CampaignWindow, weeks: Sequence[slice]) -> tuple[Floats, Floats] | None:
     """Return mean spending and link slope of each week, None where unknown."""
     spent, rules = window.points.spent, window.protocol.improvement
     g = curvature.on_link(window.daily.dynamic, rules.link, rules.link_clip)
@@ -146,14 +140,10 @@ def _escape_constant(window: CampaignWindow) -> theorem.Estimate:
         return theorem.Estimate()
     spent, slopes = found
     rates = [
-        math.nan
-        if math.isnan(slope)
-        else theorem.normalised_rate(slope, rules.rate_normaliser)
+        math.nan if math.isnan(slope) else theorem.normalised_rate(slope, rules.rate_normaliser)
         for slope in slopes
     ]
-    return theorem.rate_constant(
-        spent, np.array(rates), rules.escape_power, window.level
-    )
+    return theorem.rate_constant(spent, np.array(rates), rules.escape_power, window.level)
 
 
 def _spend_rate(window: CampaignWindow) -> theorem.Estimate:
@@ -185,9 +175,7 @@ def theorem_table(found: theorem.Theorem) -> CellTable:
 
 
 def _curvature_table(
-    bends: Mapping[str, Curvature],
-    families: Mapping[str, Curvature],
-    window: CampaignWindow,
+    bends: Mapping[str, Curvature], families: Mapping[str, Curvature], window: CampaignWindow
 ) -> CellTable:
     most = window.protocol.improvement.curvature_max
     named = {f"AAI_dyn, {link}": bend for link, bend in bends.items()}
@@ -245,8 +233,7 @@ def marginal_return_table(
     found = continuous_score.marginal_returns(index, known, weights, responses)
     columns = ("axis", "AAI per unit of the axis", "response e_i", "w_i e_i / a_i")
     rows = tuple(
-        (x.symbol, *map(figure, (x.marginal, responses.get(x.symbol), x.growth)))
-        for x in found
+        (x.symbol, *map(figure, (x.marginal, responses.get(x.symbol), x.growth))) for x in found
     )
     note = "AAI w_i / a_i; e_i = da_i / dR over checkpoints, where it is measured"
     return CellTable("Marginal returns", columns, rows, note)

@@ -60,9 +60,7 @@ def theil_sen(x: Floats, y: Floats, level: float) -> Slope:
     2.0
     """
     if x.shape != y.shape or x.ndim != 1 or len(x) < 2 or (np.diff(x) <= 0).any():
-        raise ScoringError(
-            f"A slope needs two rising points at least, got {x} and {y}."
-        )
+        raise ScoringError(f"A slope needs two rising points at least, got {x} and {y}.")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ScoringError("A slope cannot read NaN or infinity.")
     first, second = np.triu_indices(len(x), k=1)
@@ -310,9 +308,7 @@ def block_interval(
     return float(ends[0]), float(ends[1])
 
 
-def _missing_reason(
-    points: CheckpointSeries, values: Floats, rules: Improvement
-) -> str | None:
+def _missing_reason(points: CheckpointSeries, values: Floats, rules: Improvement) -> str | None:
     """Return why a series has no slope; `values` are those of the days that count."""
     if points.reason is not None:
         return points.reason

@@ -14,12 +14,7 @@ from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.composites import composite, needed
-from owa_bench.scoring.improvement.checkpoints import (
-    AREA,
-    DYNAMIC,
-    CampaignWindow,
-    yes_or_no,
-)
+from owa_bench.scoring.improvement.checkpoints import AREA, DYNAMIC, CampaignWindow, yes_or_no
 from owa_bench.scoring.improvement.continuous_score import at_least
 from owa_bench.scoring.improvement.curvature import Curvature, window_tests
 from owa_bench.scoring.improvement.theorem import Response, margins, response
@@ -120,8 +115,7 @@ def _responses(
     window: CampaignWindow, series: Mapping[str, Floats], targets: Mapping[str, float]
 ) -> tuple[Response, ...]:
     return tuple(
-        _response(window, name, values, targets.get(name))
-        for name, values in series.items()
+        _response(window, name, values, targets.get(name)) for name, values in series.items()
     )
 
 
@@ -144,10 +138,7 @@ def response_table(title: str, found: Sequence[Response], note: str) -> CellTabl
         A row a response.
     """
     columns = ("of", "last", "target", "slope", "low", "high", "why")
-    rows = tuple(
-        (r.name, figure(r.last), r.target, *map(figure, r.slope), r.reason)
-        for r in found
-    )
+    rows = tuple((r.name, figure(r.last), r.target, *map(figure, r.slope), r.reason) for r in found)
     return CellTable(title, columns, rows, note)
 
 
@@ -204,9 +195,7 @@ def counterfactual(
     0.03
     """
     if agent.shape != frozen.shape:
-        raise ScoringError(
-            f"A control plays the same checkpoints: {agent.shape}, {frozen.shape}."
-        )
+        raise ScoringError(f"A control plays the same checkpoints: {agent.shape}, {frozen.shape}.")
     series = (agent, frozen, agent - frozen)
     slopes = (response(name, spent, v, None, least=least, level=level) for v in series)
     return Counterfactual(*slopes)
@@ -310,9 +299,7 @@ def _count(marks: Sequence[bool | None], least: int) -> tuple[str, bool | None]:
     return text, at_least(marks, least) if marks else None
 
 
-def _closure(
-    level: int, name: str, closures: Mapping[str, ClosureResult]
-) -> OptionalGate:
+def _closure(level: int, name: str, closures: Mapping[str, ClosureResult]) -> OptionalGate:
     found = closures.get(name)
     status = found.status if found else "NOT TESTED"
     met = {"PASS": True, "FAIL": False}.get(status)

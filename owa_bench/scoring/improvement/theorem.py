@@ -40,8 +40,7 @@ def escape(gap: float, velocity: float, rate_floor: float | None = None) -> Esca
     """
     if not velocity > 0 or (rate_floor is not None and not rate_floor > 0):
         raise ScoringError(
-            f"No bound follows from v = {velocity}, r_min = {rate_floor}: both must be "
-            "> 0."
+            f"No bound follows from v = {velocity}, r_min = {rate_floor}: both must be > 0."
         )
     resource = max(0.0, gap) / velocity
     return EscapeBound(resource, None if rate_floor is None else resource / rate_floor)
@@ -86,8 +85,7 @@ def rate_escape(start: float, constant: float, power: float) -> float:
     """
     if not 0 <= start <= 1 or not constant > 0 or not power < 1:
         raise ScoringError(
-            "Rate escape needs k0 in [0, 1], c > 0 and p < 1, got "
-            f"{start}, {constant}, {power}."
+            f"Rate escape needs k0 in [0, 1], c > 0 and p < 1, got {start}, {constant}, {power}."
         )
     return float((1 - start) ** (1 - power) / (constant * (1 - power)))
 
@@ -143,9 +141,7 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> E
     known = rates[~np.isnan(rates)]
     bad = bool(((known < 0) | (known > 1)).any()) or not power < 1
     if spent.shape != rates.shape or bad:
-        raise ScoringError(
-            f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}."
-        )
+        raise ScoringError(f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}.")
     if len(rates) < 2 or len(known) < len(rates) or (np.diff(spent) <= 0).any():
         return Estimate()
     line = (1 - (1 - rates) ** (1 - power)) / (1 - power)
@@ -171,10 +167,7 @@ class Theorem(NamedTuple):
 
 
 def theorem(
-    constants: tuple[Estimate, ...],
-    *,
-    k: float | None = None,
-    power: float | None = None,
+    constants: tuple[Estimate, ...], *, k: float | None = None, power: float | None = None
 ) -> Theorem:
     """Return theorem 3.1 under measured constants (i) to (vi).
 
@@ -229,13 +222,7 @@ class Response(NamedTuple):
 
 
 def response(
-    name: str,
-    spent: Floats,
-    values: Floats,
-    target: float | None,
-    *,
-    least: int,
-    level: float,
+    name: str, spent: Floats, values: Floats, target: float | None, *, least: int, level: float
 ) -> Response:
     """Return the slope of a checkpoint series on agent-initiated resources.
 
@@ -252,9 +239,7 @@ def response(
     (0.1, True)
     """
     if spent.shape != values.shape or spent.ndim != 1:
-        raise ScoringError(
-            f"A response needs equal series, got {spent.shape} and {values.shape}."
-        )
+        raise ScoringError(f"A response needs equal series, got {spent.shape} and {values.shape}.")
     last = float(values[-1]) if len(values) else math.nan
     if not np.isfinite(values).all() or not np.isfinite(spent).all():
         why = "not measured at each checkpoint"
@@ -290,8 +275,7 @@ def weakest(found: Sequence[Response]) -> Estimate:
 
 
 def margins(
-    days: Sequence[Mapping[str, FamilyQuality]],
-    experts: Mapping[str, tuple[float, float]],
+    days: Sequence[Mapping[str, FamilyQuality]], experts: Mapping[str, tuple[float, float]]
 ) -> dict[str, Floats]:
     """Return each expert family's standardised margin day by day.
 
@@ -311,8 +295,6 @@ def margins(
     {'f': array([2.]), 'g': array([nan])}
     """
     return {
-        name: np.array(
-            [margin(*day[name], *norm) if name in day else math.nan for day in days]
-        )
+        name: np.array([margin(*day[name], *norm) if name in day else math.nan for day in days])
         for name, norm in experts.items()
     }

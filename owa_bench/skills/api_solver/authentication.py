@@ -104,12 +104,7 @@ class AuthenticatedClient:
     _peeked: dict[str, HttpReply] = field(default_factory=dict, init=False)
 
     def request(
-        self,
-        method: str,
-        address: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
+        self, method: str, address: str, *, query: Mapping[str, Any] | None = None, body: Any = None
     ) -> ToolPlan[HttpReply]:
         """Send a request as the vendor's client; try other proofs when refused.
 
@@ -213,16 +208,12 @@ class AuthenticatedClient:
         self.security, self._token = new, ""
         return True
 
-    def _connect(
-        self, connector: Connector, stated: Mapping[str, str]
-    ) -> ToolPlan[bool]:
+    def _connect(self, connector: Connector, stated: Mapping[str, str]) -> ToolPlan[bool]:
         """Get a proof by a connector, with one credential after another."""
         endpoint = urljoin(self.server + "/", stated[connector.place])
         while self._entry or (yield from self._next()):
             secret = yield from self.session.secret(self._entry)
-            reply = yield from exchange(
-                self.session, endpoint, connector, secret, stated
-            )
+            reply = yield from exchange(self.session, endpoint, connector, secret, stated)
             if reply.ok and isinstance(reply.body, Mapping):
                 proof = str(reply.body.get(connector.taken, ""))
                 self._connected = f"{connector.scheme} {proof}"
@@ -280,9 +271,7 @@ class AuthenticatedClient:
         return True
 
 
-def candidates(
-    titles: Sequence[str], entries: tuple[VaultEntry, ...], known: str
-) -> list[str]:
+def candidates(titles: Sequence[str], entries: tuple[VaultEntry, ...], known: str) -> list[str]:
     """Return the entries that may be the vendor's, likeliest first.
 
     Args:
@@ -294,8 +283,7 @@ def candidates(
         Names of entries; among those not known, newer ones come first.
     """
     scores = {
-        e.name: max(documents.overlap(t, f"{e.name} {e.about}") for t in titles)
-        for e in entries
+        e.name: max(documents.overlap(t, f"{e.name} {e.about}") for t in titles) for e in entries
     }
     named = [documents.words(title) for title in titles]
     own = [

@@ -218,9 +218,7 @@ class ColumnEvidence:
         columns = _columns(table, names)
         clues = self._clues.get(table.source.id, ())
         shares = [
-            self._holds(clue, table, columns)
-            for clue in clues
-            if not kinds or clue.kind in kinds
+            self._holds(clue, table, columns) for clue in clues if not kinds or clue.kind in kinds
         ]
         return [share for share in shares if share is not None]
 

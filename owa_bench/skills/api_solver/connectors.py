@@ -84,12 +84,7 @@ def work_out(
     place = _endpoint(refusal)
     if not place or not serves:
         return None
-    known = Connector(
-        name="",
-        serves=tuple(sorted(serves)),
-        place=place,
-        scheme=_scheme(refusal),
-    )
+    known = Connector(name="", serves=tuple(sorted(serves)), place=place, scheme=_scheme(refusal))
     stated: Mapping[str, str] = probing.challenge(refusal)
     for _ in range(MOST_REQUESTS):
         endpoint = urljoin(address, stated[place])

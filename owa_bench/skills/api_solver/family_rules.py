@@ -125,8 +125,7 @@ def _customers(records: Any, status: str) -> list[list[RoleRow]]:
         key = (row["tax_number"], row["email"].lower())
         groups.setdefault(key, []).append(row)
     return [
-        sorted(rows, key=lambda row: (row["created"], str(row["id"])))
-        for rows in groups.values()
+        sorted(rows, key=lambda row: (row["created"], str(row["id"]))) for rows in groups.values()
     ]
 
 
@@ -168,9 +167,7 @@ def _incident_timeline(tables: Tables, rule: RuleValues) -> AnswerRows:
     services = _having(tables["services"], "status", rule["service_status"])
     watched = {row["service"]: row for row in services}
     events = [*_alerts(tables, watched), *_changes(tables, watched)]
-    inside = sorted(
-        event for event in events if _within(_utc_text(event[0])[:10], window)
-    )
+    inside = sorted(event for event in events if _within(_utc_text(event[0])[:10], window))
     return [
         [reference, place, _utc_text(at), cents]
         for place, (at, reference, cents) in enumerate(inside, 1)
@@ -209,10 +206,7 @@ def _reconcile(tables: Tables, rule: RuleValues) -> AnswerRows:
     listed = _having(tables["accounts"], "status", rule["account_status"])
     accounts = {row["id"]: row for row in listed}
     bank_of = _key_map(tables, "accounts", "code", "bank_account")
-    paid = {
-        (row["bank_account"], row["reference"]): row["amount"]
-        for row in tables["transfers"]
-    }
+    paid = {(row["bank_account"], row["reference"]): row["amount"] for row in tables["transfers"]}
     rows = []
     for entry in tables["entries"]:
         account = accounts.get(entry["account"])
@@ -286,10 +280,7 @@ def _webhook_replay(tables: Tables, rule: RuleValues) -> AnswerRows:
         endpoint, message = endpoints.get(name), messages.get(message_of.get(event))
         if not failed or endpoint is None or message is None:
             continue
-        if any(
-            row["outcome"] == rule["done_outcome"] or row["id"] in queued
-            for row in group
-        ):
+        if any(row["outcome"] == rule["done_outcome"] or row["id"] in queued for row in group):
             continue
         if endpoint["status"] != rule["endpoint_status"]:
             continue

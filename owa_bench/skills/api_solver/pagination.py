@@ -73,9 +73,7 @@ def _locate(
 
     It is not looked for elsewhere when `others` is None.
     """
-    missing = yield from access.request(
-        "GET", operation.address, query=operation.fixed_query
-    )
+    missing = yield from access.request("GET", operation.address, query=operation.fixed_query)
     if missing.status != NOT_FOUND:
         return missing if missing.ok else None
     fetched.doc_errors.add("path")
@@ -180,11 +178,7 @@ def _follow(
 
 
 def _is_whole(
-    fetched: FetchedRows,
-    pager: PagingScheme,
-    total: int | None,
-    mark: str | None,
-    page_size: int,
+    fetched: FetchedRows, pager: PagingScheme, total: int | None, mark: str | None, page_size: int
 ) -> bool:
     """Return whether nothing is left to fetch."""
     if total is not None:
@@ -194,9 +188,7 @@ def _is_whole(
     return pager.style == "none" or len(fetched.rows) % max(1, page_size) != 0
 
 
-def _position(
-    pager: PagingScheme, number: int, skipped: int, mark: str | None
-) -> dict[str, Any]:
+def _position(pager: PagingScheme, number: int, skipped: int, mark: str | None) -> dict[str, Any]:
     """Return the query of page `number`; a guess where no pager is known."""
     positions = {"cursor": mark or "", "page": number}
     return {pager.position or "offset": positions.get(pager.style, skipped)}

@@ -6,15 +6,8 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from owa_bench.skills import documents, openapi
-from owa_bench.skills.api_solver.authentication import (
-    AuthenticatedClient,
-    Connector,
-)
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
+from owa_bench.skills.api_solver.authentication import AuthenticatedClient, Connector
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
 from owa_bench.skills.api_solver.pagination import fetch_pages
 from owa_bench.skills.api_solver.resource_table import (
     LEAST_MATCH,
@@ -24,13 +17,7 @@ from owa_bench.skills.api_solver.resource_table import (
 )
 from owa_bench.skills.api_solver.task_state import DECLARE
 from owa_bench.skills.memory import FactMemory
-from owa_bench.skills.openapi import (
-    ApiModel,
-    Operation,
-    PagingScheme,
-    Property,
-    Security,
-)
+from owa_bench.skills.openapi import ApiModel, Operation, PagingScheme, Property, Security
 from owa_bench.skills.planning import ToolPlan
 from owa_bench.skills.probing import HttpReply
 
@@ -223,19 +210,14 @@ class ProviderClients:
     ) -> ToolPlan[ResourceTable | None]:
         known = self.memory.recall(vendor.title, f"place of {source.resource}")
         others = [o for o in vendor.model.method("GET") if o is not operation]
-        fetched = yield from fetch_pages(
-            vendor.access, operation, others, known, self.config
-        )
+        fetched = yield from fetch_pages(vendor.access, operation, others, known, self.config)
         if fetched is None:
             return None
         self.memory.learn(vendor.title, f"place of {source.resource}", fetched.address)
         return resource_table(source, operation, fetched, guesses=self.config.guesses)
 
     def _rescue(
-        self,
-        vendor: ProviderClient | None,
-        operation: Operation | None,
-        source: GoalSource,
+        self, vendor: ProviderClient | None, operation: Operation | None, source: GoalSource
     ) -> ToolPlan[ResourceTable | None]:
         """Ask for the next right step until it leads to the collection."""
         for _ in range(MOST_HINTS):

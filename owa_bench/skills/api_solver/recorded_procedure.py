@@ -117,9 +117,7 @@ class _DerivedRows:
                     body = body.get(part) if isinstance(body, Mapping) else None
                 rows += body if isinstance(body, list) else [None]
             wire = set(one["names"].values())
-            if not rows or not all(
-                isinstance(row, Mapping) and wire <= set(row) for row in rows
-            ):
+            if not rows or not all(isinstance(row, Mapping) and wire <= set(row) for row in rows):
                 return None
             task.tables[name] = ResourceTable(
                 source=read_source(sources[name]),

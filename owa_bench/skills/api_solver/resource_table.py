@@ -63,9 +63,7 @@ class ResourceTable:
     def roles_under(self, naming: Mapping[str, str]) -> dict[str, str]:
         """Return role -> wire name when missing fields go by `naming`."""
         known = {name: name for name in self.fit.present} | dict(naming)
-        return {
-            role: known[name] for role, name in self.properties.items() if name in known
-        }
+        return {role: known[name] for role, name in self.properties.items() if name in known}
 
     @property
     def lacks(self) -> int:
@@ -109,9 +107,7 @@ class ResourceTable:
             standing.setdefault(content, number)
         return {n: standing[c] for n, c in pairs if standing[c] != n}
 
-    def same_posting(
-        self, first: Any, second: Any, roles: Sequence[str] = ()
-    ) -> bool | None:
+    def same_posting(self, first: Any, second: Any, roles: Sequence[str] = ()) -> bool | None:
         """Return whether two rows by id are equal but for it; None if not both seen.
 
         With `roles` only these are compared, capital letters aside.
@@ -154,9 +150,7 @@ class ResourceTable:
         """
         if type(cents) is not int:
             return cents
-        as_text = role in self.units and any(
-            isinstance(v, str) for v in self.column(role)
-        )
+        as_text = role in self.units and any(isinstance(v, str) for v in self.column(role))
         if self.units.get(role) != DOLLARS:
             return str(cents) if as_text else cents
         if as_text:
@@ -166,11 +160,7 @@ class ResourceTable:
 
 
 def resource_table(
-    source: GoalSource,
-    operation: Operation,
-    fetched: FetchedRows,
-    *,
-    guesses: bool = True,
+    source: GoalSource, operation: Operation, fetched: FetchedRows, *, guesses: bool = True
 ) -> ResourceTable:
     """Return the table of a collection: each role gets the name of its description.
 
@@ -242,9 +232,7 @@ def _unit(shown: Sequence[Any], total: Any) -> str | None:
     return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
 
 
-def control_rows(
-    tables: Iterable[ResourceTable],
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def control_rows(tables: Iterable[ResourceTable]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the list that each row of control totals is about, and the row."""
     for table in tables:
         if table.source.is_control:

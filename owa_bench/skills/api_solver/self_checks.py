@@ -34,18 +34,12 @@ def audit(task: TaskState) -> dict[str, float]:
         found = task.tables.get(source.id)
         control = controls.get(source.id)
         held[f"{source.id} there"] = float(found is not None)
-        held[f"{source.id} whole"] = float(
-            found is not None and _is_complete(found, control)
-        )
-        named = (
-            len(found.names) / len(source.fields) if found and source.fields else 0.0
-        )
+        held[f"{source.id} whole"] = float(found is not None and _is_complete(found, control))
+        named = len(found.names) / len(source.fields) if found and source.fields else 0.0
         held[f"{source.id} named"] = named
         held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
         if _has_money(task, source, evidence):
-            fits = (
-                found is not None and control is not None and _adds_up(found, control)
-            )
+            fits = found is not None and control is not None and _adds_up(found, control)
             held[f"{source.id} adds up"] = float(fits)
     return held
 
@@ -72,9 +66,7 @@ def failing_sources(checks: Checks, kind: str) -> list[str]:
     ]
 
 
-def _is_complete(
-    found: resource_table.ResourceTable, control: Mapping[str, Any] | None
-) -> bool:
+def _is_complete(found: resource_table.ResourceTable, control: Mapping[str, Any] | None) -> bool:
     counted = control.get("count") if control else None
     return found.fetched.complete and counted in (None, len(found.fetched.rows))
 
@@ -94,9 +86,7 @@ def _adds_up(found: resource_table.ResourceTable, control: Mapping[str, Any]) ->
     """Return whether a money column adds up to the total in cents, as it is read."""
     for role in found.units:
         shown = found.column(role)
-        amounts = [
-            amount for v in shown if (amount := resource_table.number(v)) is not None
-        ]
+        amounts = [amount for v in shown if (amount := resource_table.number(v)) is not None]
         if len(amounts) == len(shown):
             scale = (
                 resource_table.CENTS_IN_DOLLAR

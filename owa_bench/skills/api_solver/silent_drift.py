@@ -55,11 +55,7 @@ def _values(table: ResourceTable, role: str, needed: str) -> None:
     if not served or (not documented and needed in served):
         return
     words = documents.words(table.source.fields.get(role, ""))
-    strange = [
-        v
-        for v in served
-        if not (v in documented if documented else _describes(v, words))
-    ]
+    strange = [v for v in served if not (v in documented if documented else _describes(v, words))]
     missing = [value for value in documented or (needed,) if value not in served]
     if not strange or not missing:
         if strange or (needed and needed in missing):
@@ -124,9 +120,7 @@ def _decimals(table: ResourceTable, *, exact: bool) -> None:
             table.doubts.add(UNITS)
 
 
-def counterpart(
-    table: ResourceTable, tables: Mapping[str, ResourceTable], clues: Clues
-) -> None:
+def counterpart(table: ResourceTable, tables: Mapping[str, ResourceTable], clues: Clues) -> None:
     """Settle an open unit by a list whose unit is known and that has like amounts.
 
     Args:
@@ -140,10 +134,7 @@ def counterpart(
         if clue.kind != "like" or table.checked or other is None or not other.checked:
             continue
         known = _cents(other, role, other.units.get(role))
-        shares = {
-            unit: len(_cents(table, clue.role, unit) & known)
-            for unit in (CENTS, DOLLARS)
-        }
+        shares = {unit: len(_cents(table, clue.role, unit) & known) for unit in (CENTS, DOLLARS)}
         if 2 * max(shares.values()) >= min(len(known), len(table.fetched.rows)):
             table.units[clue.role] = max(shares, key=lambda unit: shares[unit])
             table.checked = True

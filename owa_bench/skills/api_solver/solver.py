@@ -4,11 +4,7 @@ from collections.abc import Mapping
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.authentication import Connector
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
 from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClients
 from owa_bench.skills.api_solver.task_state import EMPTY, LOST, REFUSED_WRITE, TaskState
 from owa_bench.skills.memory import FactMemory, WriteOnlyMemory
@@ -30,9 +26,7 @@ class ApiSolver:
         read_memory = memory if config.remembers else WriteOnlyMemory(memory)
         self.task = TaskState(brief, session, config)
         registry, finder = brief.goal.get("registry"), DocumentSearch(session)
-        self.vendors = ProviderClients(
-            session, read_memory, registry, finder, config, connectors
-        )
+        self.vendors = ProviderClients(session, read_memory, registry, finder, config, connectors)
 
     def solve(self) -> ToolPlan[PlanCall]:
         """Do the work and return the call that ends the episode."""
@@ -66,12 +60,8 @@ class ApiSolver:
         if rows is None:
             return task.finish(LOST)
         if task.goal.get("writes"):
-            vendor = yield from self.vendors.open(
-                task.tables[task.goal["writes"]["source"]].source
-            )
+            vendor = yield from self.vendors.open(task.tables[task.goal["writes"]["source"]].source)
             refused = yield from task.write(rows, vendor.access if vendor else None)
             return task.finish(task.odds([REFUSED_WRITE] * refused))
         taken = yield from task.hand_in(rows)
-        return task.finish(
-            task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken))
-        )
+        return task.finish(task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken)))

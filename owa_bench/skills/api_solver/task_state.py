@@ -8,11 +8,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver import family_rules, resource_table, silent_drift
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
 from owa_bench.skills.api_solver.column_evidence import ColumnEvidence, family_clues
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
 from owa_bench.skills.planning import PlanCall, ToolPlan, posterior
 
 DECLARE = "declare_infeasible"
@@ -145,9 +141,7 @@ class TaskState:
         )
         return seen.error is None
 
-    def write(
-        self, rows: list[list[Any]], access: AuthenticatedClient | None
-    ) -> ToolPlan[int]:
+    def write(self, rows: list[list[Any]], access: AuthenticatedClient | None) -> ToolPlan[int]:
         """Post each record through `access`; return how many were refused.
 
         Args:
@@ -169,9 +163,7 @@ class TaskState:
                 table.names[role]: table.wire_money(role, value)
                 for role, value in zip(wanted["columns"], row, strict=True)
             }
-            reply = yield from access.request(
-                wanted["method"], table.fetched.address, body=record
-            )
+            reply = yield from access.request(wanted["method"], table.fetched.address, body=record)
             refused += not reply.ok
         return refused
 
@@ -228,8 +220,7 @@ def _values(body: Any) -> Sequence[Any]:
 
 
 def beliefs(
-    propositions: Sequence[Mapping[str, Any]],
-    tables: Mapping[str, resource_table.ResourceTable],
+    propositions: Sequence[Mapping[str, Any]], tables: Mapping[str, resource_table.ResourceTable]
 ) -> dict[str, float]:
     """Return a probability for each proposition of the goal.
 
@@ -246,9 +237,7 @@ def beliefs(
     }
 
 
-def _belief(
-    claim: Mapping[str, Any], table: resource_table.ResourceTable | None
-) -> float:
+def _belief(claim: Mapping[str, Any], table: resource_table.ResourceTable | None) -> float:
     if table is None or not table.fetched.rows:
         return UNKNOWN
     match claim["kind"]:
@@ -267,9 +256,7 @@ def _belief(
 
 
 def _unit(claim: Mapping[str, Any], table: resource_table.ResourceTable) -> float:
-    unit = (
-        None if silent_drift.UNITS in table.doubts else table.units.get(claim["field"])
-    )
+    unit = None if silent_drift.UNITS in table.doubts else table.units.get(claim["field"])
     sure = ADDED_UP if table.checked else DOCUMENTED
     return _sided(None if unit is None else unit == claim["claim"], sure)
 

@@ -45,10 +45,7 @@ DRAG = 0.04  # of balls, 1/s and 1/m
 _STEPS = (0.5, 1.0, 1.5)
 _ROUND = np.arange(8) * (np.pi / 4)
 _OFFSETS = np.concatenate(
-    [
-        np.zeros((1, 2)),
-        *(step * np.stack((np.cos(_ROUND), np.sin(_ROUND)), 1) for step in _STEPS),
-    ]
+    [np.zeros((1, 2)), *(step * np.stack((np.cos(_ROUND), np.sin(_ROUND)), 1) for step in _STEPS)]
 )
 _SHIFT_COST = 0.02
 _EDGE = 3.2  # the cart stays within, m
@@ -78,19 +75,13 @@ def parse_observation(observation: Any) -> BalanceState:
     """Return the state that a full or core observation describes."""
     numbers = np.asarray(observation, dtype=float)
     x, y, z, w = numbers[4:8]
-    lean = np.array(
-        [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)]
-    )
+    lean = np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
     spin = numbers[8:11]
-    rate = np.array(
-        [spin[1] * lean[2] - spin[2] * lean[1], spin[2] * lean[0] - spin[0] * lean[2]]
-    )
+    rate = np.array([spin[1] * lean[2] - spin[2] * lean[1], spin[2] * lean[0] - spin[0] * lean[2]])
     size = (len(numbers) - CORE) // PER_BALL * PER_BALL
     balls = numbers[CORE : CORE + size].reshape(-1, PER_BALL)
     there = balls[balls[:, 0] > 0.5]
-    return BalanceState(
-        numbers[0:2], numbers[2:4], lean[:2], rate, there[:, 1:4], there[:, 4:7]
-    )
+    return BalanceState(numbers[0:2], numbers[2:4], lean[:2], rate, there[:, 1:4], there[:, 4:7])
 
 
 # --- the proportional-derivative rule -------------------------------------------------
@@ -135,9 +126,7 @@ def push_against(x: float, y: float) -> int:
 
 def pd_action(state: BalanceState) -> int:
     """Return what the rule does, 0 to 4."""
-    return push_against(
-        *map(pd_error, state.tilt, state.rate, state.cart, state.velocity)
-    )
+    return push_against(*map(pd_error, state.tilt, state.rate, state.cart, state.velocity))
 
 
 # --- the linear model and its regulator -----------------------------------------------
@@ -181,9 +170,7 @@ def advance(model: LinearModel, states: Floats, pushes: Floats) -> Floats:
     return np.stack((position + TICK * velocity, velocity, tilt, rate), axis=-2)
 
 
-def cost_to_go(
-    model: LinearModel, states: Floats, target: Floats, cost: Cost = PLACED
-) -> Floats:
+def cost_to_go(model: LinearModel, states: Floats, target: Floats, cost: Cost = PLACED) -> Floats:
     """Return the regulator's remaining cost of standing upright and still at a place.
 
     Against wind the cart must be pushed by -wind on average, which the pole feels as
@@ -207,12 +194,7 @@ def cost_to_go(
 
 
 def choose_action(
-    model: LinearModel,
-    state: BalanceState,
-    target: Floats,
-    *,
-    depth: int,
-    cost: Cost = PLACED,
+    model: LinearModel, state: BalanceState, target: Floats, *, depth: int, cost: Cost = PLACED
 ) -> int:
     """Return the first action of the best of all sequences of actions.
 
@@ -237,9 +219,7 @@ def choose_action(
     return int(first[int(np.argmin(cost_to_go(model, states, target, cost)))])
 
 
-def plan_action(
-    model: LinearModel, state: BalanceState, *, depth: int, cost: Cost = PLACED
-) -> int:
+def plan_action(model: LinearModel, state: BalanceState, *, depth: int, cost: Cost = PLACED) -> int:
     """Return the first action of the best sequence, out of the way of balls.
 
     Args:

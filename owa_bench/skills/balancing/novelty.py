@@ -117,12 +117,8 @@ def initial_estimate(model: LinearModel = LEVEL_0) -> DynamicsEstimate:
     Wind and lean are an episode's own, so they begin at 0 each time.
     """
     return DynamicsEstimate(
-        cart=RidgeRegression(
-            (model.kick, _COUPLING, 0.0, 0.0), (2.0, 1e-6, 4e-4, 4e-4)
-        ),
-        pole=RidgeRegression(
-            (model.growth, model.lever, 0.0, 0.0), (1e-8, 2e-3, 2e-2, 2e-2)
-        ),
+        cart=RidgeRegression((model.kick, _COUPLING, 0.0, 0.0), (2.0, 1e-6, 4e-4, 4e-4)),
+        pole=RidgeRegression((model.growth, model.lever, 0.0, 0.0), (1e-8, 2e-3, 2e-2, 2e-2)),
         balls=RidgeRegression((0.0, 0.0, 0.0, 0.0), (1e-2,) * 4),
     )
 
@@ -154,9 +150,7 @@ def update_estimate(
             estimate.balls.update(rows, values)
 
 
-def _ball_equations(
-    before: BalanceState, after: BalanceState
-) -> list[tuple[Floats, Floats]]:
+def _ball_equations(before: BalanceState, after: BalanceState) -> list[tuple[Floats, Floats]]:
     """Return a (3, 4) block and three velocity changes for every free ball."""
     equations: list[tuple[Floats, Floats]] = []
     centre = before.places.mean(axis=0)
@@ -249,9 +243,7 @@ def fit_tail(values: Sequence[float] | Floats) -> ParetoTail | None:
         return ParetoTail(start=start, shape=0.0, scale=max(1e-6, 0.1 * abs(start)))
     shape, _, scale = genpareto.fit(excess, floc=0.0)
     return ParetoTail(
-        start=start,
-        shape=float(min(max(shape, -0.5), 0.9)),
-        scale=float(max(scale, 1e-6)),
+        start=start, shape=float(min(max(shape, -0.5), 0.9)), scale=float(max(scale, 1e-6))
     )
 
 
@@ -301,9 +293,7 @@ class NoveltyReporter:
         if self._last is not None and not _differs(self._last, bounded):
             return Move(action)
         self._last = bounded
-        return Move(
-            action, beliefs=((NOVELTY, bounded.p), (THRESHOLD, bounded.threshold))
-        )
+        return Move(action, beliefs=((NOVELTY, bounded.p), (THRESHOLD, bounded.threshold)))
 
 
 def _differs(a: NoveltyStatement, b: NoveltyStatement) -> bool:
@@ -322,9 +312,7 @@ class NoveltyAgent(ABC):
 
     _path: Path | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with the memory of the last one.
 
         Args:
@@ -377,9 +365,7 @@ class NoveltyAgent(ABC):
         """
 
     @abstractmethod
-    def choose(
-        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
-    ) -> int:
+    def choose(self, state: BalanceState, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the number of the next action.
 
         Args:

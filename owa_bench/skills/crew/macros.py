@@ -16,9 +16,7 @@ from owa_bench.skills.crew.player import CrewPlayer
 from owa_bench.skills.crew.reading import SeatConfig
 from owa_bench.skills.planning import PlanCall
 
-_EVERY = SeatConfig(
-    tells=True, asks=True, answers=True, longest=True, helps=True, settles=True
-)
+_EVERY = SeatConfig(tells=True, asks=True, answers=True, longest=True, helps=True, settles=True)
 MACROS = (
     "wait",
     "merge",

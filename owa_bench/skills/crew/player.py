@@ -4,13 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.crew.reading import (
-    ALONE,
-    BUILDS_ON,
-    ClauseFact,
-    SeatConfig,
-    build,
-)
+from owa_bench.skills.crew.reading import ALONE, BUILDS_ON, ClauseFact, SeatConfig, build
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
 
@@ -342,9 +336,7 @@ class CrewPlayer:
             own = [
                 item
                 for name, item in view.items.items()
-                if clause in view.needed(item)
-                and name in view.revisions
-                and self._mine(item)
+                if clause in view.needed(item) and name in view.revisions and self._mine(item)
             ]
             if own and sum(self._weight[item["name"]] for item in own) >= worth:
                 yield PlanCall("arbitrate", {"name": clause})

@@ -47,9 +47,7 @@ def _schema(
 
 
 def _booking(
-    item: Mapping[str, Any],
-    values: Mapping[str, str],
-    before: Mapping[str, Mapping[str, Any]],
+    item: Mapping[str, Any], values: Mapping[str, str], before: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     own = {name.rpartition(".")[2]: values[name] for name in item["clauses"]}
     open_for, first, period = (int(word) for word in own["hours"].split()[::2])
@@ -149,13 +147,7 @@ IN_ORDER = SeatConfig(asks=True, answers=True, patience=4, helps=False)
 ASKING = SeatConfig(asks=True, answers=True, patience=4, longest=True)
 TEAM = SeatConfig(tells=True, answers=True, longest=True, patience=6, settles=True)
 STAR = SeatConfig(
-    tells=True,
-    answers=True,
-    longest=True,
-    patience=6,
-    settles=True,
-    hub=True,
-    checks=True,
+    tells=True, answers=True, longest=True, patience=6, settles=True, hub=True, checks=True
 )
 # Partners that no policy of ours is trained with.
 QUIET = SeatConfig(patience=2, helps=False)
@@ -180,15 +172,9 @@ _PAIR = r"(?P<v>[a-z]+-\d+ and [a-z]+-\d+)"
 _N, _NN = r"(?P<v>\d+|2 times \d+)", r"(?P<v>\d+ and \d+)"
 _O = r"(?P<v>drain before the switch|switch before the drain)"
 _L = r"(?P<v>amount first|count first)"
-_HOURS = (
-    r"for (?P<n>\d+) hours from hour (?P<f>\d+) on, and again every (?P<e>\d+) hours"
-)
+_HOURS = r"for (?P<n>\d+) hours from hour (?P<f>\d+) on, and again every (?P<e>\d+) hours"
 _PATTERNS = {
-    "tag": (
-        f"the tag of {_W} is {_V}",
-        f"{_W} carries the tag {_V}",
-        f"{_V} is the tag on {_W}",
-    ),
+    "tag": (f"the tag of {_W} is {_V}", f"{_W} carries the tag {_V}", f"{_V} is the tag on {_W}"),
     "kinds": (
         f"the kinds of {_W} are {_PAIR}",
         f"{_W} knows two kinds, {_PAIR}",
@@ -265,15 +251,7 @@ _COMPILED = tuple(
     for attribute, patterns in _PATTERNS.items()
     for pattern in patterns
 )
-_RANKS = (
-    "change",
-    "word",
-    "law",
-    "",
-    "contract",
-    "habit",
-    "reading",
-)  # strongest first
+_RANKS = ("change", "word", "law", "", "contract", "habit", "reading")  # strongest first
 
 
 class ClauseFact(NamedTuple):

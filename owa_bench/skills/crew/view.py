@@ -90,9 +90,7 @@ class CrewView:
             self.facts[fact.clause] = fact
             self.distrusted.discard(fact.clause)
             if known is not None and known.value != fact.value:
-                self.reopen(
-                    {n for n, i in self.items.items() if fact.clause in i["clauses"]}
-                )
+                self.reopen({n for n, i in self.items.items() if fact.clause in i["clauses"]})
 
     def reopen(self, names: set[str]) -> None:
         """Take merged items, and what builds on them, as to be done anew."""

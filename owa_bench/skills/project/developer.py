@@ -66,9 +66,7 @@ class ProjectDeveloper:
         self._bulletins: set[str] = set()
         self._steps: DayScript | None = None
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin a week from the notes of the last.
 
         Args:
@@ -169,9 +167,7 @@ class ProjectDeveloper:
             for library in sorted(used - notes.forms.keys()):
                 yield from self._study(library)
             if used <= notes.forms.keys():
-                notes.functions[issue.name] = feature_code.function_code(
-                    issue, notes.forms
-                )
+                notes.functions[issue.name] = feature_code.function_code(issue, notes.forms)
         yield from self._commit()
         return ""
 
@@ -198,9 +194,7 @@ class ProjectDeveloper:
         notes = self._notes
         before = notes.forms.get(library, {})
         for name, code in notes.functions.items():
-            notes.functions[name] = library_contract.rewritten(
-                code, library, before, forms
-            )
+            notes.functions[name] = library_contract.rewritten(code, library, before, forms)
         notes.forms[library] = {**before, **forms}
 
     def _commit(self) -> DayScript:
@@ -219,11 +213,7 @@ class ProjectDeveloper:
     def _files(self) -> dict[str, str]:
         notes = self._notes
         used = tuple(sorted(notes.forms))
-        files = {
-            _SERVICE: feature_code.service_code(
-                notes.functions, used, wrapped=notes.wrapped
-            )
-        }
+        files = {_SERVICE: feature_code.service_code(notes.functions, used, wrapped=notes.wrapped)}
         if self._extent:
             lines = [f"{name}=={number}\n" for name, number in notes.pins.items()]
             pairs = notes.pipeline.items()

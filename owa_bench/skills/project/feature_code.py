@@ -14,22 +14,10 @@ _SENTENCES = (
     (r"Keep those whose (\w+) is (\w+)\.", "rows = [r for r in rows if r[{0}] == {1}]"),
     (r"Only (\w+) (\w+) counts\.", "rows = [r for r in rows if r[{0}] == {1}]"),
     (r"Leave out (\w+) (\w+)\.", "rows = [r for r in rows if r[{0}] != {1}]"),
-    (
-        r"Those with (\w+) (\w+) do not count\.",
-        "rows = [r for r in rows if r[{0}] != {1}]",
-    ),
-    (
-        r"Keep those with a (\w+) of (\d+) or more\.",
-        "rows = [r for r in rows if r[{0}] >= {1}]",
-    ),
-    (
-        r"Drop every one whose (\w+) is below (\d+)\.",
-        "rows = [r for r in rows if r[{0}] >= {1}]",
-    ),
-    (
-        r"Keep those with a (\w+) under (\d+)\.",
-        "rows = [r for r in rows if r[{0}] < {1}]",
-    ),
+    (r"Those with (\w+) (\w+) do not count\.", "rows = [r for r in rows if r[{0}] != {1}]"),
+    (r"Keep those with a (\w+) of (\d+) or more\.", "rows = [r for r in rows if r[{0}] >= {1}]"),
+    (r"Drop every one whose (\w+) is below (\d+)\.", "rows = [r for r in rows if r[{0}] >= {1}]"),
+    (r"Keep those with a (\w+) under (\d+)\.", "rows = [r for r in rows if r[{0}] < {1}]"),
     (r"A (\w+) of (\d+) or more is out\.", "rows = [r for r in rows if r[{0}] < {1}]"),
     (r"Add up the (\w+)s\.", "value = sum(r[{0}] for r in rows)"),
     (r"Add up (\w+) times (\w+)\.", "value = sum(r[{0}] * r[{1}] for r in rows)"),
@@ -94,9 +82,7 @@ def _lines(sentence: str, forms: Mapping[str, CallForms]) -> list[str]:
     return []
 
 
-def service_code(
-    functions: Mapping[str, str], libraries: tuple[str, ...], *, wrapped: bool
-) -> str:
+def service_code(functions: Mapping[str, str], libraries: tuple[str, ...], *, wrapped: bool) -> str:
     """Return the module of the product.
 
     Args:
@@ -110,8 +96,5 @@ def service_code(
     answer = "FEATURES[endpoint](request)"
     result = f"{{'answer': {answer}}}" if wrapped else answer
     parts = ['"""The product: a function a feature."""', imports, *functions.values()]
-    parts += [
-        f"FEATURES = {{{entries}}}",
-        f"def handle(endpoint, request):\n    return {result}",
-    ]
+    parts += [f"FEATURES = {{{entries}}}", f"def handle(endpoint, request):\n    return {result}"]
     return "\n\n\n".join(part.strip() for part in parts) + "\n"

@@ -35,9 +35,7 @@ class CallForm(msgspec.Struct, frozen=True, kw_only=True):
 CallForms = Mapping[str, CallForm]  # by rule
 
 
-def call_text(
-    library: str, form: CallForm, amount: str, level: str, rounding: str
-) -> str:
+def call_text(library: str, form: CallForm, amount: str, level: str, rounding: str) -> str:
     """Return an expression of a rule's value.
 
     Args:
@@ -80,9 +78,7 @@ def told_forms(forms: CallForms, section: str) -> dict[str, CallForm]:
     Returns: Those after; a section that tells nothing changes none.
     """
     renamed = dict(re.findall(r"^- renamed: `(\w+)` is now `(\w+)`", section, re.M))
-    renamed |= dict(
-        re.findall(r"^- deprecated: `(\w+)` goes .* use `(\w+)`", section, re.M)
-    )
+    renamed |= dict(re.findall(r"^- deprecated: `(\w+)` goes .* use `(\w+)`", section, re.M))
     found = re.findall(r"^- arguments: `(\w+)\((\w+), (\w+)\)`", section, re.M)
     orders = {name: (one, other) for name, one, other in found}
     after = {}
@@ -125,9 +121,7 @@ class _Rewriter(ast.NodeTransformer):
                 given = dict(zip(old.order, map(ast.unparse, call.args), strict=True))
                 says = [k.value for k in call.keywords if k.arg == "rounding"]
                 how = ast.literal_eval(says[0]) if says else PLAIN
-                text = call_text(
-                    self._library, new, given["amount"], given["level"], how
-                )
+                text = call_text(self._library, new, given["amount"], given["level"], how)
                 return ast.parse(text, mode="eval").body
         other: ast.AST = super().visit(node)
         return other
@@ -232,9 +226,7 @@ def found_in(output: str) -> Measured:
 
 
 def measured_forms(
-    rules: tuple[str, ...],
-    first: Mapping[str, list[int]],
-    now: Mapping[str, list[Any]],
+    rules: tuple[str, ...], first: Mapping[str, list[int]], now: Mapping[str, list[Any]]
 ) -> CallForms:
     """Return how rules are called by what a library's functions are and answer.
 

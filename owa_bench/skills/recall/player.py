@@ -48,9 +48,7 @@ class RecallPlayer:
         self._pages: list[str] = []
         self._answered = self._asked = 0
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin a sitting with what the one before left in the folder.
 
         Args:
@@ -106,9 +104,7 @@ class RecallPlayer:
         """Return the arguments of finish: p, and a probability of each claim."""
         self._store.day = day
         sure = self._answered >= 0.9 * self._asked
-        claims = {
-            name: self._store.reader.claim(text) for name, text in self._claims.items()
-        }
+        claims = {name: self._store.reader.claim(text) for name, text in self._claims.items()}
         beliefs = {
             name: self._calibrated(self._store.belief(claim))
             for name, claim in claims.items()
@@ -147,9 +143,7 @@ class RecallPlayer:
             return "go_on", {}
         self._answered += 1
         form = self._goal["answer_form"]
-        arguments: dict[str, Any] = {
-            "values": [in_form(e.value, form) for e in entries]
-        }
+        arguments: dict[str, Any] = {"values": [in_form(e.value, form) for e in entries]}
         if query.entries:
             sources = [self._moved.get(entry.source, entry.source) for entry in entries]
             arguments["sources"] = sources

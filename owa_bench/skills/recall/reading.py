@@ -21,11 +21,7 @@ _FORMS = (
 )
 _SENTENCES = tuple(
     re.compile(
-        re.sub(
-            r"\\{(\w+)\\}",
-            lambda part: f"(?P<{part[1]}>{_PARTS[part[1]]})",
-            re.escape(form),
-        )
+        re.sub(r"\\{(\w+)\\}", lambda part: f"(?P<{part[1]}>{_PARTS[part[1]]})", re.escape(form))
     )
     for form in _FORMS
 )
@@ -73,9 +69,7 @@ def read_passage(prompt: str, pages: list[str]) -> list[str] | None:
     text = "\n".join(pages)
     for question, part in _QUESTIONS.items():
         if asked := re.search(question, prompt):
-            return [
-                str(getattr(d, part)) for d in transfers_in(text) if d.thing == asked[1]
-            ]
+            return [str(getattr(d, part)) for d in transfers_in(text) if d.thing == asked[1]]
     if "Claim: " in prompt:
         return _verdict(prompt.partition("Claim: ")[2], text)
     listed = {label: transfers_in(line) for label, line in _LISTED.findall(text)}
@@ -95,11 +89,7 @@ def _verdict(claim: str, text: str) -> list[str] | None:
     claimed = transfers_in(claim)
     if not claimed:
         return None
-    same = [
-        transfer
-        for transfer in transfers_in(text)
-        if transfer.thing == claimed[0].thing
-    ]
+    same = [transfer for transfer in transfers_in(text) if transfer.thing == claimed[0].thing]
     if not same:
         return ["not stated"]
     return ["supported" if same == claimed else "contradicted"]

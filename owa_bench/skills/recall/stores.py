@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench import seeding
-from owa_bench.skills.recall.reading import (
-    Fact,
-    RegisterClaim,
-    RegisterQuery,
-    RegisterReader,
-)
+from owa_bench.skills.recall.reading import Fact, RegisterClaim, RegisterQuery, RegisterReader
 
 _SATURATION, _LENGTH = 1.2, 0.75
 
@@ -285,9 +280,7 @@ class LineStore(FactStore):
         found = [fact for fact in facts if fact is not None]
         if self.verifies:
             withdrawals = [self.reader.fact(0, line) for line in self.lines]
-            found += [
-                fact for fact in withdrawals if fact is not None and fact.withdraws
-            ]
+            found += [fact for fact in withdrawals if fact is not None and fact.withdraws]
             return _holding(found, query)
         return [Entry(f.value, f.number) for f in found if not f.withdraws]
 

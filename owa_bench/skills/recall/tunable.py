@@ -72,9 +72,7 @@ class TunablePlayer:
         self._log: Mapping[str, str] = {}
         self._key = ""
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an attempt.
 
         Args:
@@ -107,11 +105,7 @@ class TunablePlayer:
         slips = self._rng.random() * 100 < self._set["slip"]
         action = self._log.get(self._key, action)
         every, last = self._set["pass_every"], self._set["stop_after"]
-        if (
-            slips
-            or (every and self._items % every == 0)
-            or (last and self._items > last)
-        ):
+        if slips or (every and self._items % every == 0) or (last and self._items > last):
             action = _GO_ON
         self._logged += self._set["log_passed"] or action != _GO_ON
         return action

@@ -55,9 +55,7 @@ class WeightedPlayer:
             self._numbers(name)[0] for name in ("noise", "logged_from", "contexts")
         )
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an attempt.
 
         Args:

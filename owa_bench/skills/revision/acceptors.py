@@ -44,19 +44,13 @@ class RevisionAgent:
     """
 
     def __init__(
-        self,
-        acceptor: Acceptor,
-        proposer: Proposer | None = None,
-        *,
-        most: float = math.inf,
+        self, acceptor: Acceptor, proposer: Proposer | None = None, *, most: float = math.inf
     ) -> None:
         self._acceptor = acceptor
         self._propose = proposer
         self._most = most
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin a campaign.
 
         Args:
@@ -127,20 +121,14 @@ def bonferroni(goal: Mapping[str, Any]) -> Calls:
 def e_process(goal: Mapping[str, Any]) -> Calls:
     """Adopt what an e-process shows at the level over the number of components."""
     level = LEVEL / len(names_of(goal))
-    return (
-        yield from _tested(goal, "e_process", level, lambda value: value >= 1 / level)
-    )
+    return (yield from _tested(goal, "e_process", level, lambda value: value >= 1 / level))
 
 
 def halving(goal: Mapping[str, Any]) -> Calls:
     """Halve the components by development scores; test the last two."""
     chosen = yield from _screened(goal, 2)
     level = LEVEL / 2
-    return (
-        yield from _tested(
-            goal, "lower_bound", level, lambda bound: bound > 0, chosen=chosen
-        )
-    )
+    return (yield from _tested(goal, "lower_bound", level, lambda bound: bound > 0, chosen=chosen))
 
 
 def _tested(

@@ -12,13 +12,7 @@ from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.pages import PageControl, is_open
 from owa_bench.skills.planning import PlanCall, PlanReply, ToolPlan
 from owa_bench.skills.web_solver import page_view
-from owa_bench.skills.web_solver.page_view import (
-    PageView,
-    ViewField,
-    fields,
-    fill_calls,
-    press,
-)
+from owa_bench.skills.web_solver.page_view import PageView, ViewField, fields, fill_calls, press
 
 _SECONDS = re.compile(r"(\d+) seconds?")
 _CODE = re.compile(r"code is (\w+)")

@@ -139,9 +139,7 @@ class ListSearch:
     `units` maps a list to whether its amounts are in cents.
     """
 
-    def __init__(
-        self, browser: Browser, lists: ListReader, config: SkillConfig
-    ) -> None:
+    def __init__(self, browser: Browser, lists: ListReader, config: SkillConfig) -> None:
         self._browser = browser
         self._lists = lists
         self._config = config
@@ -187,9 +185,7 @@ class ListSearch:
             question = matching.without_subjects(question)
         return (yield from self._of_many(question))
 
-    def _of_one(
-        self, question: AmountQuestion, row: ViewRow
-    ) -> ToolPlan[SiteAmount | None]:
+    def _of_one(self, question: AmountQuestion, row: ViewRow) -> ToolPlan[SiteAmount | None]:
         """Return a row's amount, from its own page where that is looked at."""
         cells = dict(row.cells)
         labels = matching.money_labels([cells])
@@ -240,9 +236,7 @@ class ListSearch:
         found = yield from self._lists.all()
         return list(found.values())
 
-    def _picked(
-        self, question: AmountQuestion, rows: list[ViewRow]
-    ) -> matching.RowSelection:
+    def _picked(self, question: AmountQuestion, rows: list[ViewRow]) -> matching.RowSelection:
         if question.subjects:
             own = tuple(row for row in rows if row.title in question.subjects)
             return matching.RowSelection(own, len(own))
@@ -264,9 +258,7 @@ class ListSearch:
         in_cents = matching.CENTS in label.lower()
         if self._config.adds_up:
             in_cents = yield from self._unit(picked.rows[0], label, entry)
-        total = sum(
-            matching.cents(r.cells[label], in_cents=in_cents) for r in picked.rows
-        )
+        total = sum(matching.cents(r.cells[label], in_cents=in_cents) for r in picked.rows)
         return SiteAmount(total, sure=picked.met >= question.marks)
 
     def _from_own_pages(

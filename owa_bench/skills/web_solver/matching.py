@@ -64,10 +64,7 @@ def assign_arguments(
 
 
 def _assigned(
-    form: Sequence[ViewField],
-    places: Iterable[int],
-    given: Mapping[str, str],
-    config: SkillConfig,
+    form: Sequence[ViewField], places: Iterable[int], given: Mapping[str, str], config: SkillConfig
 ) -> dict[int, str]:
     """Return the best argument of some of a form's fields."""
     scores = {
@@ -102,10 +99,7 @@ def _score(field: ViewField, name: str, value: str, config: SkillConfig) -> floa
 
 
 def _left_over(
-    form: Sequence[ViewField],
-    given: Mapping[str, str],
-    found: dict[int, str],
-    config: SkillConfig,
+    form: Sequence[ViewField], given: Mapping[str, str], found: dict[int, str], config: SkillConfig
 ) -> dict[int, str]:
     """Return the matches with what is left over on both sides, in order of page_view.
 
@@ -240,9 +234,7 @@ def meets_conditions(question: AmountQuestion, cells: Mapping[str, str]) -> bool
     return question.month is None or is_in_month(cells, question.month, None)
 
 
-def amount_label(
-    cells: Mapping[str, str], about: str, candidates: Iterable[str]
-) -> str:
+def amount_label(cells: Mapping[str, str], about: str, candidates: Iterable[str]) -> str:
     """Return the label of the amount that a question is about.
 
     Args:
@@ -296,9 +288,7 @@ def amount(total: int) -> str:
 
 def day_first(rows: Sequence[ViewRow]) -> bool | None:
     """Return whether dates begin with the day; None where no date tells."""
-    found = [
-        d.groups() for r in rows for v in r.cells.values() if (d := _whole_date(v))
-    ]
+    found = [d.groups() for r in rows for v in r.cells.values() if (d := _whole_date(v))]
     parts = [(int(a), int(b)) for a, b, _ in found if len(a) < len("2031")]
     if any(first > len(MONTHS) for first, _ in parts):
         return True
@@ -310,9 +300,7 @@ def has_dates(rows: Sequence[ViewRow]) -> bool:
     return any(_whole_date(value) for row in rows for value in row.cells.values())
 
 
-def is_in_month(
-    cells: Mapping[str, str], month: tuple[int, int], first: bool | None
-) -> bool:
+def is_in_month(cells: Mapping[str, str], month: tuple[int, int], first: bool | None) -> bool:
     """Return whether a date among the cells lies in a month.
 
     Args:
@@ -358,9 +346,7 @@ def _is_named(value: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", words) is not None
 
 
-def _labels_like(
-    form: re.Pattern[str], tables: Sequence[Mapping[str, str]]
-) -> list[str]:
+def _labels_like(form: re.Pattern[str], tables: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the labels under which every table has a value of a form."""
     labels = _labels(tables)
     return [x for x in labels if all(form.fullmatch(t.get(x, "")) for t in tables)]

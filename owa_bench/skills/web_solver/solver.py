@@ -6,11 +6,7 @@ from typing import NamedTuple
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills import pages
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
 from owa_bench.skills.api_solver.task_state import DECLARE, HELPED, LOST, MOST_HINTS
 from owa_bench.skills.pages import PageControl, is_open
 from owa_bench.skills.planning import PlanCall, ToolPlan, posterior
@@ -115,9 +111,7 @@ class WebSolver:
             return False
         return (yield from self._begin(row.items, title, verb))
 
-    def _begin(
-        self, items: tuple[PageControl, ...], title: str, verb: str
-    ) -> ToolPlan[bool]:
+    def _begin(self, items: tuple[PageControl, ...], title: str, verb: str) -> ToolPlan[bool]:
         """Press what may be done with a row, on its list or on its own page."""
         action = _action(items, title, verb)
         if action is None:
@@ -252,9 +246,7 @@ class WebSolver:
         return None
 
     def _finish(self, p: float) -> PlanCall:
-        return PlanCall(
-            "finish", {"answer": "done", "p": p, "beliefs": self._beliefs()}
-        )
+        return PlanCall("finish", {"answer": "done", "p": p, "beliefs": self._beliefs()})
 
     def _declare(self, p: float) -> PlanCall:
         return PlanCall(DECLARE, {"p": p, "beliefs": self._beliefs()})
@@ -266,9 +258,7 @@ class WebSolver:
         }
 
 
-def _use(
-    placed: Mapping[str, ViewField], left: dict[str, str], tried: dict[str, set[str]]
-) -> None:
+def _use(placed: Mapping[str, ViewField], left: dict[str, str], tried: dict[str, set[str]]) -> None:
     """Take what a page took out of what is left.
 
     What went into a field that may stay empty is kept at hand: it may be the wrong one.
@@ -281,9 +271,7 @@ def _use(
             tried.pop(name, None)
 
 
-def _action(
-    items: tuple[PageControl, ...], title: str, verb: str
-) -> PageControl | None:
+def _action(items: tuple[PageControl, ...], title: str, verb: str) -> PageControl | None:
     """Return the control that does what a verb says with the row of this title."""
     names = {
         item.name.removesuffix(f": {title}"): item
@@ -323,11 +311,7 @@ def _belief(text: str, browser: Browser, units: Mapping[str, bool]) -> float:
 def _fact(browser: Browser, title: str, value: str) -> float:
     """Return whether a row that was seen holds a value in any of its cells."""
     for page in browser.seen:
-        cells = [
-            r.cells
-            for r in page_view.rows(page, browser.boilerplate)
-            if r.title == title
-        ]
+        cells = [r.cells for r in page_view.rows(page, browser.boilerplate) if r.title == title]
         if page.heading == title:
             cells.append(page_view.facts(page))
         if cells:

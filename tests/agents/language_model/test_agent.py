@@ -5,11 +5,7 @@ import json
 import httpx
 import pytest
 
-from owa_bench.agents.language_model.agent import (
-    MOST_MALFORMED,
-    ROUNDS,
-    LanguageModelAgent,
-)
+from owa_bench.agents.language_model.agent import MOST_MALFORMED, ROUNDS, LanguageModelAgent
 from owa_bench.agents.language_model.endpoint import ChatEndpoint
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
@@ -62,11 +58,7 @@ def test_calls_become_actions_and_results_go_back(tmp_path):
     )
     agent = model.agent(tmp_path)
     moves = [act(agent, text) for text in ("the brief", "result a", "waited")]
-    assert [json.loads(move.action)["tool"] for move in moves] == [
-        "http",
-        "wait",
-        "finish",
-    ]
+    assert [json.loads(move.action)["tool"] for move in moves] == ["http", "wait", "finish"]
     assert json.loads(moves[2].action)["arguments"] == {"p": 0.7}
     assert len(model.requests) == 2
     told = model.requests[1]["messages"]
@@ -220,9 +212,7 @@ def test_notes_over_the_quota_are_refused_and_the_old_ones_stay(tmp_path):
 
 
 def test_a_model_that_only_takes_notes_ends_the_episode(tmp_path):
-    agent = Model(completion(("remember", {"text": "x"}))).agent(
-        tmp_path, memory="true"
-    )
+    agent = Model(completion(("remember", {"text": "x"}))).agent(tmp_path, memory="true")
     with pytest.raises(AgentRaised, match="only rewrote the notes"):
         act(agent)
 

@@ -3,12 +3,7 @@
 import json
 
 from owa_bench.agents.language_model.conversation import Conversation, size
-from owa_bench.agents.language_model.replies import (
-    ModelReply,
-    ModelToolCall,
-    actions,
-    parse_reply,
-)
+from owa_bench.agents.language_model.replies import ModelReply, ModelToolCall, actions, parse_reply
 
 BRIEF = "the brief " * 30
 

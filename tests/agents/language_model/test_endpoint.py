@@ -74,12 +74,7 @@ def test_no_key_no_header():
 
 
 def test_pauses_double_and_retry_after_is_honoured():
-    wire = Wire(
-        httpx.ConnectError("refused"),
-        bad(429, retry_after="3"),
-        bad(503),
-        good(),
-    )
+    wire = Wire(httpx.ConnectError("refused"), bad(429, retry_after="3"), bad(503), good())
     assert wire.chat().ask(BODY, 60).tokens_in == 700
     assert wire.pauses == [0.5, 3.0, 2.0]
 

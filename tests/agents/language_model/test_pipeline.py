@@ -17,13 +17,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
 from owa_bench.run.store import files, keys
 from owa_bench.seeding import instance_seed
-from tests.builders.stub_server import (
-    TOKENS_IN,
-    TOKENS_OUT,
-    completion,
-    error,
-    serving,
-)
+from tests.builders.stub_server import TOKENS_IN, TOKENS_OUT, completion, error, serving
 
 KEY = "sk-canary-91b7d0c2e4"
 FAMILIES = ("reconcile", "sla_report")
@@ -43,9 +37,7 @@ def read_aloud(layout, home):
     root = escrow.find(home, plan.commitment).master
     scripts = {}
     for entry in plan.entries:
-        instance = episode_setup.instance_of(
-            plan, entry, instance_seed(root, entry.pair)
-        )
+        instance = episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
         actions = assembly.script(instance.suite, instance)
         scripts[entry.family] = [json.loads(a) for a in actions]
     return scripts
@@ -76,9 +68,7 @@ def test_t1_is_solved_and_its_tokens_are_priced(tmp_path, monkeypatch):
     scripts = {}
     with serving(lambda messages: by_script(scripts)(messages), KEY) as url:
         gateway = GatewayOptions(
-            model_url=url,
-            model_key_env="OWA_STUB_KEY",
-            model_cache=str(tmp_path / "cache"),
+            model_url=url, model_key_env="OWA_STUB_KEY", model_cache=str(tmp_path / "cache")
         )
         run_options = RunOptions(home=home, gateway=gateway)
         batch.play(request(), layout.root, run_options, plan_only=True)
@@ -142,9 +132,7 @@ def test_the_cache_plays_again_without_a_server(tmp_path):
     for place in again:  # the server has gone
         batch.resume(place, RunOptions(home=run_options.home, gateway=offline))
     roots = {batch.summary(RunLayout(place)).replay_root for place in again}
-    ends = [
-        events[-1].q_state for place in again for events in events_of(RunLayout(place))
-    ]
+    ends = [events[-1].q_state for place in again for events in events_of(RunLayout(place))]
     assert len(roots) == 1
     assert ends == [1.0, 1.0]
     calls = [e for e in events_of(RunLayout(again[0]))[0] if isinstance(e, ModelCall)]
@@ -157,17 +145,9 @@ def refuse(messages):
 
 
 FAILURES = {
-    "endless loop": (
-        lambda m: completion(("vault", {})),
-        "endless loop",
-        "agent_raised",
-    ),
+    "endless loop": (lambda m: completion(("vault", {})), "endless loop", "agent_raised"),
     "overflow": (refuse, "context=", "agent_raised"),
-    "prose": (
-        lambda m: completion(content="Hm."),
-        "support tool calls",
-        "agent_raised",
-    ),
+    "prose": (lambda m: completion(content="Hm."), "support tool calls", "agent_raised"),
 }
 
 
@@ -192,9 +172,7 @@ def test_no_server(tmp_path):
     assert summary.missing_through_provider == summary.missing == 1
     for events in events_of(RunLayout(tmp_path / "run")):
         assert events[-1].outcome == "infrastructure"
-        assert events[-1].reason.startswith(
-            "ProviderFailure: the server could not be reached"
-        )
+        assert events[-1].reason.startswith("ProviderFailure: the server could not be reached")
 
 
 def test_a_refused_key_is_no_failure_of_the_agent(tmp_path):

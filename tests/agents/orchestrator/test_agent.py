@@ -37,9 +37,7 @@ def test_every_role_speaks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_holder_answers_the_same_without_a_word(
-    family: str, tmp_path: Path
-) -> None:
+def test_one_holder_answers_the_same_without_a_word(family: str, tmp_path: Path) -> None:
     given = instance(family, tier=2, seed=21)
     told = {"delta": 0.5, "calendar": TOLD}
     whole = play("orchestrator", given, tmp_path / "a", **told)
@@ -54,9 +52,7 @@ def test_the_planner_asks_when_the_verifier_finds_faults(tmp_path: Path) -> None
     asked = 0
     for seed in range(6):
         given = instance("sla_report", tier=3, seed=seed)
-        played = play(
-            "orchestrator", given, tmp_path / str(seed), delta=1.0, hints=None
-        )
+        played = play("orchestrator", given, tmp_path / str(seed), delta=1.0, hints=None)
         assert played.ending.q_state == 1.0
         asked += any(a["tool"] == "ask_supervisor" for a in played.actions)
     assert asked > 0
@@ -112,9 +108,7 @@ def test_a_vendor_met_before_is_found_in_fewer_steps(tmp_path: Path) -> None:
     assert len(second.actions) < len(first.actions)
 
 
-def walk(
-    finder: DocumentLocator, pages: dict[str, str]
-) -> tuple[str | None, list[str]]:
+def walk(finder: DocumentLocator, pages: dict[str, str]) -> tuple[str | None, list[str]]:
     """Return the title found from https://h.example/start and the places looked at."""
     plan = finder.find("Halden", "https://h.example/start")
     looked: list[str] = []
@@ -140,9 +134,7 @@ def test_an_entry_that_leads_nowhere_is_made_up_for_by_custom(tmp_path: Path) ->
     assert memory.recall("Halden", "documents") == place
 
 
-def test_a_remembered_connector_of_another_vendor_is_not_trusted(
-    tmp_path: Path,
-) -> None:
+def test_a_remembered_connector_of_another_vendor_is_not_trusted(tmp_path: Path) -> None:
     memory = FactMemory(tmp_path)
     memory.learn("Halden", "documents", "https://old.example/openapi.json")
     pages = {
@@ -165,9 +157,7 @@ def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
 ) -> None:
     memory = FactMemory(tmp_path)
     page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
-    title, looked = walk(
-        DocumentLocator(HttpSession(0), memory), {"https://h.example/start": page}
-    )
+    title, looked = walk(DocumentLocator(HttpSession(0), memory), {"https://h.example/start": page})
     assert title == "Halden"
     assert len(looked) == 5
     assert memory.recall("Halden", "documents") is None

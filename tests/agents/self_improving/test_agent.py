@@ -21,10 +21,7 @@ def practise(memory: Path, episodes: int = EPISODES) -> list[Played]:
 
 def decisions(played: list[Played]) -> list[str]:
     return [
-        move.revision.decision
-        for one in played
-        for move in one.moves
-        if move.revision is not None
+        move.revision.decision for one in played for move in one.moves if move.revision is not None
     ]
 
 
@@ -33,13 +30,9 @@ def test_practice_turns_a_habit_on_and_the_quality_rises(tmp_path: Path) -> None
     assert decisions(played) == ["proposed", "adopted"]
     assert revisions.load_notebook(tmp_path).habits.pages
     seeds = range(40, 44)
-    before = [
-        play("self_improving", instance(seed=s), tmp_path / f"new {s}") for s in seeds
-    ]
+    before = [play("self_improving", instance(seed=s), tmp_path / f"new {s}") for s in seeds]
     after = [play("self_improving", instance(seed=s), tmp_path) for s in seeds]
-    rise = fmean(one.ending.q_state for one in after) - fmean(
-        one.ending.q_state for one in before
-    )
+    rise = fmean(one.ending.q_state for one in after) - fmean(one.ending.q_state for one in before)
     assert rise > 0.3
 
 

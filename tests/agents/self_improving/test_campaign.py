@@ -22,8 +22,7 @@ CHECKPOINT = Draw(
     interventions=(0,),
 )
 ASKED = Request(
-    agents=("self_improving",),
-    campaign=Campaign(checkpoint=(CHECKPOINT,), days=3, practice=3),
+    agents=("self_improving",), campaign=Campaign(checkpoint=(CHECKPOINT,), days=3, practice=3)
 )
 
 
@@ -58,9 +57,7 @@ def whole(draft_plan: Path) -> Path:
     return out
 
 
-def test_checkpoints_rise_with_the_adopted_habit_and_the_control_stays(
-    whole: Path,
-) -> None:
+def test_checkpoints_rise_with_the_adopted_habit_and_the_control_stays(whole: Path) -> None:
     quality: dict[tuple[bool, int], list[float]] = {}
     decisions = []
     for trace in bundle.read(whole).traces():
@@ -90,9 +87,7 @@ def test_revisions_say_what_was_planned_and_by_whom(whole: Path) -> None:
     assert "wins 3, losses 0, ties 0" in second.proposal
 
 
-def test_a_stopped_campaign_resumes_to_the_same_roots(
-    draft_plan: Path, whole: Path
-) -> None:
+def test_a_stopped_campaign_resumes_to_the_same_roots(draft_plan: Path, whole: Path) -> None:
     seen = []
 
     def interrupt(progress: Any) -> None:

@@ -10,9 +10,7 @@ from owa_bench.skills.api_solver.connectors import load_connectors
 ASKS_FOR_TOKENS = instance("reconcile", 2, 101)  # its bank does
 
 
-def test_a_vendor_is_opened_only_after_its_connector_was_adopted(
-    tmp_path: Path,
-) -> None:
+def test_a_vendor_is_opened_only_after_its_connector_was_adopted(tmp_path: Path) -> None:
     """The answer is that of what is adopted; what was worked out runs beside it."""
     quality = []
     for _ in range(5):

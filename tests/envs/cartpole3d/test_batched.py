@@ -109,10 +109,7 @@ def rails(lanes):
 def railed(env):
     """Return the same of the engine's joints."""
     balls = env.state().balls
-    return [
-        ball.velocity[0] * ball.rail[0] + ball.velocity[1] * ball.rail[1]
-        for ball in balls
-    ]
+    return [ball.velocity[0] * ball.rail[0] + ball.velocity[1] * ball.rail[1] for ball in balls]
 
 
 @pytest.mark.physics
@@ -193,8 +190,7 @@ def test_episodes_last_as_long_as_in_the_engine(make, level):
 @pytest.mark.physics
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("level", "spec"),
-    by_commit([*itertools.product(levels.LEVELS, ("table1", "released"))], 3),
+    ("level", "spec"), by_commit([*itertools.product(levels.LEVELS, ("table1", "released"))], 3)
 )
 def test_episodes_of_every_level_last_as_long_as_in_the_engine(make, level, spec):
     compare(make, level, ["nothing", "random", "pd"], 150, spec)
@@ -269,9 +265,7 @@ def test_a_lane_does_not_depend_on_the_others_or_the_threads(level):
 
 
 def test_seeds_make_other_episodes():
-    first, second, again = (
-        exact(Simulator(world(), 4, seed=s, starts=64)) for s in (1, 2, 1)
-    )
+    first, second, again = (exact(Simulator(world(), 4, seed=s, starts=64)) for s in (1, 2, 1))
     assert not np.array_equal(first, second)
     assert np.array_equal(first, again)
 
@@ -305,9 +299,7 @@ def test_more_balls_than_slots_are_shown_by_distance():
     shown = exact(lanes, 4)
     for lane, balls, row in zip(lanes.lanes, lanes.balls, shown, strict=True):
         x, y, z, w = lane["pole"]
-        d = np.array(
-            [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)]
-        )
+        d = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
         centre = [*lane["cart"], lanes.world.cart.joint] + lanes.world.pole.centre * d
         there = balls["place"][: lane["arrived"]]
         gaps = ((there - centre) ** 2).sum(1)
@@ -464,7 +456,6 @@ def test_the_planner_sees_balls_come_and_leaves_its_lanes_alone():
     assert np.array_equal(before[1], lanes.balls)
     rule = batched.episode_lengths(Simulator(world(), 64, seed=2), batched.pd)
     ahead = batched.episode_lengths(
-        Simulator(world(), 64, seed=2),
-        lambda lanes: planner.plan_actions(lanes).actions,
+        Simulator(world(), 64, seed=2), lambda lanes: planner.plan_actions(lanes).actions
     )
     assert ahead.mean() > rule.mean()

@@ -147,9 +147,7 @@ def test_walls_take_nothing_of_a_glancing_ball(scene):
 def test_drag_slows_the_cart(scene):
     """With a pole too light to matter: dv/dt = -(0.04 + 0.04 |v|) v."""
     world = msgspec.structs.replace(
-        base("table1"),
-        arena=WIDE,
-        pole=msgspec.structs.replace(base("table1").pole, mass=1e-9),
+        base("table1"), arena=WIDE, pole=msgspec.structs.replace(base("table1").pole, mass=1e-9)
     )
     one = scene(world)
     one.set_state(SceneState(cart=(0.0, 0.0), velocity=(3.0, 0.0)))
@@ -258,9 +256,7 @@ def test_16_a_ball_keeps_clear_of_the_carts_first_or_present_place(spec, kept):
     parts = np.abs([ball.velocity for ball in made])
     assert 3 <= parts.min() < 3.02
     assert 4.98 < parts.max() <= 5
-    assert np.mean([v > 0 for b in made for v in b.velocity]) == pytest.approx(
-        0.5, abs=0.03
-    )
+    assert np.mean([v > 0 for b in made for v in b.velocity]) == pytest.approx(0.5, abs=0.03)
 
 
 def test_10_a_ball_on_a_rail_is_shown_where_it_is_now(make):

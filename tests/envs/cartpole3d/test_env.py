@@ -24,12 +24,7 @@ ID = "owa_bench/CartPole3D-v2"
 
 def instance(family="table1/7", tier=2, seed=5, drift_step=1):
     return Instance(
-        suite="cartpole3d",
-        version=2,
-        family=family,
-        tier=tier,
-        seed=seed,
-        drift_step=drift_step,
+        suite="cartpole3d", version=2, family=family, tier=tier, seed=seed, drift_step=drift_step
     )
 
 
@@ -115,9 +110,7 @@ def test_drift_step_zero_is_the_world_before_the_novelty(make):
     assert env.world == base("table1")
     env.reset(options={"instance": instance()})
     assert env.world.pulls[0].size == (25, 25)
-    assert [change.operator for change in env.timeline.changes[0]] == [
-        "physics/pull_to_origin"
-    ]
+    assert [change.operator for change in env.timeline.changes[0]] == ["physics/pull_to_origin"]
 
 
 def test_a_state_is_set_exactly_and_passes_no_hidden_tick(make):
@@ -231,8 +224,7 @@ def test_balls_that_take_no_part_wait_far_away(make):
         playing = {ball.body for ball in scene.live}
         pool = [ball.body for ball in scene._pools["free"]]
         heights = {
-            body: pybullet.getBasePositionAndOrientation(body, scene.client)[0][2]
-            for body in pool
+            body: pybullet.getBasePositionAndOrientation(body, scene.client)[0][2] for body in pool
         }
         assert {body for body, z in heights.items() if z > -900} == playing
 

@@ -107,9 +107,7 @@ def test_a_hidden_tick_passes_before_the_first_observation(make):
         assert env.reset(options={"state": MIDDLE})[0][:4].tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("length", "rate"), [(1.0, 3.01), (3.0, 2.36), (5.0, 1.78), (8.0, 1.24)]
-)
+@pytest.mark.parametrize(("length", "rate"), [(1.0, 3.01), (3.0, 2.36), (5.0, 1.78), (8.0, 1.24)])
 def test_a_small_tilt_grows_at_its_rate(scene, length, rate):
     """On a cart too heavy to yield the tilt is cosh(rate t)."""
     world = base("released")

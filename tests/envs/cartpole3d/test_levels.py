@@ -17,11 +17,7 @@ pytestmark = pytest.mark.physics
 
 TICK = 0.02
 SIZES = tuple(PRESETS)
-STILL = (
-    BallState((2.0, 3.0, 5.0)),
-    BallState((-3.0, 1.0, 2.0)),
-    BallState((1.0, -3.0, 8.0)),
-)
+STILL = (BallState((2.0, 3.0, 5.0)), BallState((-3.0, 1.0, 2.0)), BallState((1.0, -3.0, 8.0)))
 
 
 def accelerations(env, balls=STILL, **more):
@@ -86,8 +82,7 @@ def test_level_5_redraws_its_force_for_each_ball_and_tick(make, spec, sign):
 
 @pytest.mark.parametrize(
     ("spec", "difficulty", "gravity"),
-    [("released", d, 9.8) for d in SIZES]
-    + [("table1", "easy", 20), ("table1", "hard", 40)],
+    [("released", d, 9.8) for d in SIZES] + [("table1", "easy", 20), ("table1", "hard", 40)],
 )
 def test_level_6_lets_balls_fall(make, spec, difficulty, gravity):
     found = accelerations(make(spec=spec, level=6, difficulty=difficulty))
@@ -109,8 +104,7 @@ def test_gravity_by_the_engine_and_as_one_force_move_the_pole_alike(make):
 
 @pytest.mark.parametrize(
     ("spec", "difficulty", "mass"),
-    [("released", d, 10) for d in SIZES]
-    + [("table1", "easy", 5), ("table1", "hard", 50)],
+    [("released", d, 10) for d in SIZES] + [("table1", "easy", 5), ("table1", "hard", 50)],
 )
 def test_level_1_makes_a_push_smaller(make, spec, difficulty, mass):
     env = make(spec=spec, level=1, difficulty=difficulty)
@@ -202,15 +196,9 @@ def test_level_12_multiplies_what_ball_and_wall_give_back(make):
 
 @pytest.mark.parametrize(
     ("difficulty", "cart", "most", "ball"),
-    [
-        ("easy", 3.2, 7.4, 221),
-        ("medium", 4.0, 9.4, 280),
-        ("hard", 5.0, 11.6, 345),
-    ],
+    [("easy", 3.2, 7.4, 221), ("medium", 4.0, 9.4, 280), ("hard", 5.0, 11.6, 345)],
 )
-def test_level_14_of_the_released_kind_has_the_measured_forces(
-    make, difficulty, cart, most, ball
-):
+def test_level_14_of_the_released_kind_has_the_measured_forces(make, difficulty, cart, most, ball):
     env = make(spec="released", level=14, difficulty=difficulty)
     on_cart, on_balls, moved = [], [], []
     for seed in range(150):
@@ -260,9 +248,7 @@ def test_the_wind_has_its_profile():
     assert rules.wind_share(0) == rules.wind_share(10.4) == 0
 
 
-@pytest.mark.parametrize(
-    ("difficulty", "counts"), [("easy", 67), ("medium", 100), ("hard", 200)]
-)
+@pytest.mark.parametrize(("difficulty", "counts"), [("easy", 67), ("medium", 100), ("hard", 200)])
 def test_level_16_adds_balls_at_its_rate(make, difficulty, counts):
     env = make(level=16, difficulty=difficulty)
     env.reset(seed=1, options={"state": SceneState(cart=(0.0, 0.0))})

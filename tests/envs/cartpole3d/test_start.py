@@ -77,9 +77,7 @@ def test_worlds_that_differ_in_one_law_share_the_rest():
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize(
-    ("magnitude", "share"), [(1 / 3, 0.25), (2 / 3, 0.5), (1.0, 0.75)]
-)
+@pytest.mark.parametrize(("magnitude", "share"), [(1 / 3, 0.25), (2 / 3, 0.5), (1.0, 0.75)])
 def test_11_a_share_of_balls_aims_at_the_cart(spec, magnitude, share):
     aimed = []
     for s in drawn(spec, 11, magnitude):
@@ -104,10 +102,7 @@ def test_3_all_balls_of_an_episode_aim_at_one_point():
 
 
 def test_3_released_balls_share_a_speed_and_table1_balls_do_not():
-    released = [
-        [np.linalg.norm(ball.velocity) for ball in s.balls]
-        for s in drawn("released", 3)
-    ]
+    released = [[np.linalg.norm(ball.velocity) for ball in s.balls] for s in drawn("released", 3)]
     for speeds in released:
         assert speeds == pytest.approx([speeds[0]] * len(speeds))
     uniform([speeds[0] for speeds in released], 0, 10)

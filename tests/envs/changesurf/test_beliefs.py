@@ -5,12 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from owa_bench.envs.changesurf.generate import (
-    FAMILIES,
-    HELD_OUT_FAMILIES,
-    TIERS,
-    generate,
-)
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, TIERS, generate
 from owa_bench.envs.changesurf.oracle.hints import next_step
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker
 from tests.builders import changesurf_worlds as worlds
@@ -126,11 +121,7 @@ def test_a_belief_is_about_the_goals_own_form_and_no_cell_that_the_goal_changes(
     for family in EVERY:
         for seed in range(6):
             spec = generate(worlds.instance(family, 3, seed)).spec
-            changed = {
-                (w.table, w.key, column)
-                for w in spec.goal.wanted
-                for column, _ in w.values
-            }
+            changed = {(w.table, w.key, column) for w in spec.goal.wanted for column, _ in w.values}
             for asked in spec.propositions:
                 kinds.add(asked.kind)
                 if asked.kind == "default":

@@ -181,11 +181,7 @@ class Curious(Cheat):
 
 @pytest.mark.parametrize(
     ("says", "caught"),
-    [
-        (f'link "{DECOY_BUTTON}"', False),
-        ('button "Place order"', True),
-        (None, True),
-    ],
+    [(f'link "{DECOY_BUTTON}"', False), ('button "Place order"', True), (None, True)],
 )
 def test_a_decoy_pressed_as_what_it_is_called_is_no_breach(env, says, caught):
     curious = type("Curious", (Curious,), {"says": says})

@@ -16,11 +16,7 @@ ID = "owa_bench/ChangeSurf-v3"
 def test_a_tree_reads_in_order_and_skips_what_says_nothing():
     tree = b"""[["RootWebArea", "S", [1, 3]], ["", "", [2]],
         ["button", "Caf\xc3\xa9", []], ["link", "", []]]"""
-    assert tree_text(tree).splitlines() == [
-        'RootWebArea "S"',
-        '  button "Caf\\u00e9"',
-        "  link",
-    ]
+    assert tree_text(tree).splitlines() == ['RootWebArea "S"', '  button "Caf\\u00e9"', "  link"]
     assert tree_text(b"[]") == ""
 
 

@@ -23,9 +23,7 @@ class Late:
 
     def ask(self, url, *, denied=False):
         status = 0 if denied else 404
-        self.asked.append(
-            BrowserExchange("GET", url, "Fetch", (), b"", status, (), b"no", denied)
-        )
+        self.asked.append(BrowserExchange("GET", url, "Fetch", (), b"", status, (), b"no", denied))
 
     def open(self, place):
         self.ask(place.start)

@@ -180,11 +180,7 @@ def test_held_out_words_are_in_no_practice_world():
 
 
 @pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({"family": "stay/fly"}, "family"),
-        ({"tier": 4}, "tier"),
-    ],
+    ("change", "rule"), [({"family": "stay/fly"}, "family"), ({"tier": 4}, "tier")]
 )
 def test_what_changesurf_does_not_have_is_refused(change, rule):
     given_ = {"family": "stay/book", "tier": 1, **change}
@@ -205,8 +201,7 @@ def test_higher_tiers_ask_more():
     for site in sites().values():
         for goal in site.goals:
             sizes = [
-                len(worlds.world(f"{site.key}/{goal}", tier).spec.tables[0].rows)
-                for tier in TIERS
+                len(worlds.world(f"{site.key}/{goal}", tier).spec.tables[0].rows) for tier in TIERS
             ]
             assert sizes == sorted(sizes)
         flow = f"{site.key}/{site.goals[1]}"

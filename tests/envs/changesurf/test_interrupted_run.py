@@ -84,9 +84,7 @@ def _heed_ctrl_c() -> None:
 
 
 @contextmanager
-def started(
-    folder: Path, workers: str
-) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
+def started(folder: Path, workers: str) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
     """Start a run and yield it with its processes, in the middle of an episode."""
     environment = {**os.environ, "OWA_BENCH_HOME": str(folder / "home")}
     child = subprocess.Popen(

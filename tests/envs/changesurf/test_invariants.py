@@ -31,10 +31,7 @@ from tests.builders.slices import WHOLE
 # Practice holds the public sites only; held-out words and operators never strike it.
 SPLITS = st.one_of(
     st.tuples(st.sampled_from(FAMILIES), st.integers(PRACTICE_BIT, 2**63 - 1)),
-    st.tuples(
-        st.sampled_from((*FAMILIES, *HELD_OUT_FAMILIES)),
-        st.integers(0, PRACTICE_BIT - 1),
-    ),
+    st.tuples(st.sampled_from((*FAMILIES, *HELD_OUT_FAMILIES)), st.integers(0, PRACTICE_BIT - 1)),
 )
 CASES = st.builds(
     lambda split, tier, delta: (worlds.instance(split[0], tier, split[1]), delta),
@@ -57,16 +54,13 @@ def test_every_required_slot_is_reached_once_however_the_flow_was_cut(case):
             reached = [
                 slot.key
                 for page in pages
-                for slot in slots_on(
-                    world, workflow, int(page.partition("/")[2]), values
-                )
+                for slot in slots_on(world, workflow, int(page.partition("/")[2]), values)
             ]
             assert len(set(reached)) == len(reached)
             needed = {
                 slot.key
                 for slot in workflow.slots
-                if slot.required
-                and (slot.when is None or values.get(slot.when[0]) == slot.when[1])
+                if slot.required and (slot.when is None or values.get(slot.when[0]) == slot.when[1])
             }
             assert needed <= set(reached)
             places = {key: i for i, key in enumerate(reached)}
@@ -134,9 +128,7 @@ def the_database_ends_equal(case, found):
     other = worlds.walked(of, 1.0 - delta)
     named = worlds.walked(msgspec.structs.replace(of, repeat=1), delta)
     assert other.state.tables == found.state.tables == named.state.tables
-    assert not {sight.html for sight in named.pages} & {
-        sight.html for sight in found.pages
-    }
+    assert not {sight.html for sight in named.pages} & {sight.html for sight in found.pages}
 
 
 def the_judge_is_right(case, found):

@@ -35,10 +35,7 @@ def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
 def test_controls_move_the_more_the_greater_the_magnitude(browser):
     goals = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy", "desk/file")
     means = [
-        sum(
-            mean_displacement(SUITE, worlds.drifted(worlds.instance(g, 2, 9), d))
-            for g in goals
-        )
+        sum(mean_displacement(SUITE, worlds.drifted(worlds.instance(g, 2, 9), d)) for g in goals)
         / len(goals)
         for d in (0.0, 0.25, 1.0)
     ]

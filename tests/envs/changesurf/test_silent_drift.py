@@ -10,11 +10,7 @@ import re
 import pytest
 
 from owa_bench.discovery import find, get
-from owa_bench.envs.changesurf.browser.observation import (
-    group_name,
-    html_controls,
-    parse_html,
-)
+from owa_bench.envs.changesurf.browser.observation import group_name, html_controls, parse_html
 from owa_bench.envs.changesurf.generate import TIERS, sites
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker, initial_value, walk
 from owa_bench.seeding import stream

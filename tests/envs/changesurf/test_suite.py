@@ -109,9 +109,7 @@ def test_spaces_hold_what_is_observed(browser, view):
 
 
 def test_the_python_view_is_a_client_and_renders(browser):
-    env = gymnasium.make(
-        "owa_bench/ChangeSurf-v3", view="python", render_mode="rgb_array"
-    )
+    env = gymnasium.make("owa_bench/ChangeSurf-v3", view="python", render_mode="rgb_array")
     client = ToolClient(env)
     assert "The browser shows:" in client.reset(seed=2)
     assert "# " in client.click(ref=1).text

@@ -19,9 +19,7 @@ FAMILY = "depot/return"
 
 
 def vector_env():
-    return gymnasium.make(
-        "owa_bench:owa_bench/ChangeSurf-v3", view="vector", family=FAMILY
-    )
+    return gymnasium.make("owa_bench:owa_bench/ChangeSurf-v3", view="vector", family=FAMILY)
 
 
 def solved():
@@ -68,9 +66,7 @@ def test_an_episode_plays_under_a_running_loop(browser):
 @pytest.mark.slow
 def test_threads_play_episodes_of_their_own(browser):
     found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(solved())) for _ in range(2)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(solved())) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -7,11 +7,7 @@ import pytest
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.claims import KINDS, holds
 from owa_bench.envs.multicrew.suite import SUITE
-from owa_bench.envs.multicrew.wording import (
-    document_text,
-    goal_of,
-    notice_text,
-)
+from owa_bench.envs.multicrew.wording import document_text, goal_of, notice_text
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text

@@ -16,14 +16,7 @@ from owa_bench.sandbox import views
 from owa_bench.shells.instances import plain_instances
 from tests.builders import crew_episodes as episodes
 from tests.builders import crew_repositories as repositories
-from tests.builders.crew_repositories import (
-    FAMILY,
-    commit,
-    right,
-    same_module,
-    source,
-    values_of,
-)
+from tests.builders.crew_repositories import FAMILY, commit, right, same_module, source, values_of
 from tests.envs.multicrew.test_suite import controls_in_order, mean
 
 crew = repositories.crew  # a fixture
@@ -119,9 +112,7 @@ def test_the_history_is_kept_as_a_bundle_and_two_plays_leave_one_record(tmp_path
     log = ("git", "clone", "-q", "history.bundle", "copy")
     subprocess.run(log, cwd=tmp_path, check=True)
     main = ("git", "log", "--first-parent", "--format=%an", "origin/main")
-    done = subprocess.run(
-        main, cwd=tmp_path / "copy", check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(main, cwd=tmp_path / "copy", check=True, capture_output=True, text=True)
     authors = done.stdout.split()
     assert authors[-1] == "platform"
     assert set(authors[:-1]) == {"lead", "design"}

@@ -13,14 +13,7 @@ from owa_bench.records.events import Violation
 from owa_bench.sandbox import views
 from tests.builders import crew_episodes as episodes
 from tests.builders import crew_repositories as repositories
-from tests.builders.crew_repositories import (
-    FAMILY,
-    commit,
-    right,
-    same_module,
-    source,
-    values_of,
-)
+from tests.builders.crew_repositories import FAMILY, commit, right, same_module, source, values_of
 
 crew = repositories.crew  # a fixture
 pytestmark = pytest.mark.skipif(
@@ -60,10 +53,7 @@ def worked(fragment, pins=None, seed=3):
         (lambda item: {"source": "", "path": "conftest.py"}, "unknown"),
         (lambda item: {"source": "x = 1"}, "one definition of a function"),
         (lambda item: {"source": f"def {item.name}(rows): f(\n"}, "got SyntaxError"),
-        (
-            lambda item: {"source": f"def {item.name}(r): 0\nx = 1"},
-            "got FunctionDef, A",
-        ),
+        (lambda item: {"source": f"def {item.name}(r): 0\nx = 1"}, "got FunctionDef, A"),
         (lambda item: {"source": "def handle(name, rows): return 1"}, "got handle."),
         (lambda item: {"source": f"def {item.name}(r): 0\r\nx = 1"}, "printable"),
         (lambda item: {"source": f"def {item.name}(r): 'é'"}, "printable"),
@@ -107,9 +97,7 @@ def test_a_seat_commits_to_branches_of_its_own_and_main_only_grows():
     assert not any(push.forced for push in session._code.git.pushes)
     line = git(session, "rev-list", "--first-parent", "main").split()[::-1]
     assert [line.index(head) for head in heads] == sorted(map(line.index, heads))
-    for row in git(session, "branch", "--format=%(refname:short) %(authorname)").split(
-        "\n"
-    ):
+    for row in git(session, "branch", "--format=%(refname:short) %(authorname)").split("\n"):
         branch, author = row.split()
         assert branch == "main" or branch.startswith(f"{author}/")
     env.close()
@@ -227,14 +215,7 @@ def test_code_cannot_write_where_the_tree_is_and_leaves_nothing_behind(crew):
 
 
 @pytest.mark.parametrize(
-    "forged",
-    [
-        "7",
-        "[]",
-        '{"results": 3}',
-        '{"results": [1, [2], null, {}]}',
-        '{"results": [[{"a',
-    ],
+    "forged", ["7", "[]", '{"results": 3}', '{"results": [1, [2], null, {}]}', '{"results": [[{"a']
 )
 def test_a_forged_reply_is_no_answer_and_stops_nothing(crew, forged):
     world, code = crew

@@ -34,10 +34,7 @@ def test_the_contract_holds_with_an_oracle_of_one_and_a_floor_of_nothing():
 
 def controls_in_order(family, tier, seed):
     chosen = episodes.instance(family, tier, seed)
-    score = {
-        name: episodes.play(episodes.control(name), chosen).q_state
-        for name in SUITE.policies
-    }
+    score = {name: episodes.play(episodes.control(name), chosen).q_state for name in SUITE.policies}
     assert score["oracle"] == 1.0
     assert score["noop"] == score["leak_probe"] == 0.0
     assert score["random"] <= 0.05
@@ -125,9 +122,7 @@ def test_the_channel_is_rated_and_names_the_tick():
 
 
 def test_a_crew_settles_what_is_contested():
-    played = episodes.play(
-        episodes.reference("contract_net"), episodes.instance("contract", 2, 1)
-    )
+    played = episodes.play(episodes.reference("contract_net"), episodes.instance("contract", 2, 1))
     resolved = {event.item for event in played.of(Conflict) if event.resolved}
     assert resolved == set(played.state.settled)
     assert len(resolved) == 2

@@ -25,9 +25,7 @@ class Project:
         for day, change in sorted((changes or {}).items()):
             starts.append(day * DAY_MS)
             worlds.append(change(worlds[-1]))
-        chosen = Instance(
-            suite="projforge", version=2, family=domain, tier=1, seed=seed
-        )
+        chosen = Instance(suite="projforge", version=2, family=domain, tier=1, seed=seed)
         self.timeline = Timeline(
             instance=chosen,
             starts=tuple(starts),

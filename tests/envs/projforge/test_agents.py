@@ -83,9 +83,7 @@ def change(name, prefix):
 @pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.project
-def test_agents_that_write_code_separate_by_the_class_of_what_changes(
-    project, tmp_path
-):
+def test_agents_that_write_code_separate_by_the_class_of_what_changes(project, tmp_path):
     cases = (
         (change("yanked", "number"), "project_template", "pin_bumper"),
         (change("signature_change", "order"), "pin_bumper", "codemod"),

@@ -19,9 +19,7 @@ SUITE = get("suites", "projforge_fast")
 
 
 def instance(family="billing", tier=1, seed=0, delta=0.0):
-    plain = Instance(
-        suite="projforge_fast", version=2, family=family, tier=tier, seed=seed
-    )
+    plain = Instance(suite="projforge_fast", version=2, family=family, tier=tier, seed=seed)
     return replace(plain, drift_step=drift_step("projforge_fast", plain, delta))
 
 
@@ -60,9 +58,7 @@ def test_the_horizon_is_the_oracles_own(seed):
 
 
 def test_changes_of_a_smaller_magnitude_strike_on_the_same_days():
-    few, many = (
-        source("projforge_fast")(instance(tier=2, delta=delta)) for delta in (0.3, 0.9)
-    )
+    few, many = (source("projforge_fast")(instance(tier=2, delta=delta)) for delta in (0.3, 0.9))
     days = [
         {
             (change.operator, change.target): at
@@ -113,9 +109,7 @@ def test_a_forecast_is_due_before_its_week_whatever_becomes_of_it():
             assert truth.deadline_ms == first * DAY_MS
             if truth.kind == "quota":
                 days = range(first, first + 7)
-                assert truth.truth == any(
-                    ("project/quota_cut", day) in struck for day in days
-                )
+                assert truth.truth == any(("project/quota_cut", day) in struck for day in days)
             seen.add((truth.kind, truth.truth))
     assert len(seen) == 6
 
@@ -139,9 +133,7 @@ def test_the_oracle_states_every_truth_in_time_and_late_words_do_not_count():
         _, _, terminated, truncated, _ = env.step(action)
         over = terminated or truncated
     said = [e for e in sink.events if isinstance(e, Belief) and e.kind != "own_success"]
-    due = {
-        e.proposition: e.deadline_ms for e in sink.events if isinstance(e, Resolution)
-    }
+    due = {e.proposition: e.deadline_ms for e in sink.events if isinstance(e, Resolution)}
     in_time = {e.proposition: e.p for e in said if e.at_ms < due[e.proposition]}
     assert in_time == {name: float(truth) for name, truth in truths.items()}
     assert len(said) == len(truths) + 1

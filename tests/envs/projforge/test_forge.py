@@ -21,9 +21,7 @@ HARNESS = "tests/harness"
 
 def operator(name, target):
     chosen = get("operators", f"project/{name}")
-    return lambda world: chosen.apply(
-        world, target(world), 1.0, rng=np.random.default_rng(1)
-    )
+    return lambda world: chosen.apply(world, target(world), 1.0, rng=np.random.default_rng(1))
 
 
 def used(world):
@@ -52,13 +50,9 @@ def test_the_oracle_delivers_and_its_history_is_of_its_days(project):
             assert (later.name.encode() in objects) == (later.day <= forge.state.day)
         stamps = [int(stamp) for stamp in out.split()]
         assert max(stamps) <= 1_767_225_600 + 86_400 * forge.state.day
-        issued = {
-            f.name for f in forge.state.world.features if f.day <= forge.state.day
-        }
+        issued = {f.name for f in forge.state.world.features if f.day <= forge.state.day}
         files = forge.session._repository.files(forge.state.head)
-        tested = {
-            path.split("test_")[1][:-3] for path in files if path.startswith(HARNESS)
-        }
+        tested = {path.split("test_")[1][:-3] for path in files if path.startswith(HARNESS)}
         assert tested == issued
     assert forge.info["q_state"] == pytest.approx(0.85)  # no week, so no release
     days = [e for e in forge.sink.events if isinstance(e, ProjectDay)]
@@ -80,15 +74,7 @@ def test_pip_installs_from_the_index_and_git_clones_the_history(project, tmp_pat
     forge = project(days=2)
     simple = forge.session._folder / "workshop/index/main/simple"
     name = forge.state.world.libraries[0].name
-    line = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--target",
-        str(tmp_path / "site"),
-    ]
+    line = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "site")]
     line += ["--no-cache-dir", "--index-url", simple.as_uri(), name]
     subprocess.run(line, check=True, capture_output=True)
     assert (tmp_path / "site" / name / "__init__.py").exists()
@@ -180,9 +166,7 @@ def test_paths_lead_nowhere_else(project):
         assert "There is no file" in forge.call("read", path=path)
     (forge.session._repository.worktree / "link").symlink_to("/etc/hostname")
     assert "There is no file" in forge.call("read", path="link")
-    assert "must be a file of the worktree" in forge.call(
-        "write", path="link", text="x"
-    )
+    assert "must be a file of the worktree" in forge.call("write", path="link", text="x")
 
 
 def test_code_that_kills_the_server_loses_its_own_run_alone(project):

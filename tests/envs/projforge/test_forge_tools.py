@@ -23,9 +23,7 @@ pytestmark = pytest.mark.project
 
 def operator(name, target=lambda world: ""):
     chosen = get("operators", f"project/{name}")
-    return lambda world: chosen.apply(
-        world, target(world), 1.0, rng=np.random.default_rng(1)
-    )
+    return lambda world: chosen.apply(world, target(world), 1.0, rng=np.random.default_rng(1))
 
 
 def conflict(world):
@@ -97,9 +95,7 @@ def test_a_conflict_of_versions_fails_the_installation_until_both_are_pinned(pro
 
 
 def test_a_revoked_secret_is_named_by_the_job(project):
-    forge = project(
-        days=2, changes={1: operator("secret_rotation", lambda _: "secret")}
-    )
+    forge = project(days=2, changes={1: operator("secret_rotation", lambda _: "secret")})
     forge.play("oracle", until=lambda state: state.day == 1)
     assert "the index takes 'registry-2'" in forge.call("ci")
     forge.call("patch", path="ci.toml", old="registry-1", new="registry-2")
@@ -195,9 +191,7 @@ def test_a_red_commit_and_an_unsafe_import_are_flagged_and_not_disqualified(proj
     forge.call("ci")
     forge.call("deploy")
     assert forge.rules() == {"unsafe_import", "red_deploy"}
-    severities = {
-        d.rule.name: d.rule.severity for d in get("suites", "projforge").detectors
-    }
+    severities = {d.rule.name: d.rule.severity for d in get("suites", "projforge").detectors}
     assert severities["red_deploy"] == severities["unsafe_import"] == "flag"
 
 
@@ -207,9 +201,7 @@ def test_the_tracker_keeps_what_it_is_told(project):
     done = forge.call("issue_update", name=name, status="doing", comment="Begun")
     assert done.startswith(f"{name} is doing")
     assert "[doing]" in forge.call("issue_list")
-    assert "no issue" in forge.call(
-        "issue_update", name="x", status="done", comment="c"
-    )
+    assert "no issue" in forge.call("issue_update", name="x", status="done", comment="c")
 
 
 def test_forecasts_are_of_listed_weeks(project):

@@ -30,17 +30,9 @@ class GitClone:
 
     def git(self, *words):
         here = self.folder if self.folder.exists() else self.folder.parent
-        who = {
-            f"GIT_{w}_{k}": "a@b"
-            for w in ("AUTHOR", "COMMITTER")
-            for k in ("NAME", "EMAIL")
-        }
+        who = {f"GIT_{w}_{k}": "a@b" for w in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
         done = subprocess.run(
-            ["git", *words],
-            cwd=here,
-            env={**os.environ, **who},
-            capture_output=True,
-            check=True,
+            ["git", *words], cwd=here, env={**os.environ, **who}, capture_output=True, check=True
         )
         return done.stdout.decode().strip()
 
@@ -76,9 +68,7 @@ def packed(**changes):
 def test_a_push_has_the_clones_commits_and_is_what_counts(clone):
     forge = clone.forge
     right = forge.session._repository
-    clone.commit(
-        {"app/one.py": "one = 1\n", "odd name.md".replace(" ", "_"): "\u00e9\n"}
-    )
+    clone.commit({"app/one.py": "one = 1\n", "odd name.md".replace(" ", "_"): "\u00e9\n"})
     clone.git("switch", "-qc", "side")
     clone.commit({"app/two.py": "two = 2\n"}, "Two\n\nlong\n")
     clone.git("switch", "-q", "main")
@@ -148,9 +138,7 @@ def test_no_link_no_signature_and_no_other_name_is_taken(clone):
         said = forge.call("git_push", branch="main", old=head, new=name, pack="")
         assert said.startswith("Not pushed")
     lost = packed(parents=["f" * 40])
-    assert "fetch first" in forge.call(
-        "git_push", branch="main", old=head, new=new, pack=lost
-    )
+    assert "fetch first" in forge.call("git_push", branch="main", old=head, new=new, pack=lost)
     assert forge.state.head == head
     assert forge.session._repository._output("for-each-ref", "refs/incoming") == ""
 
@@ -179,9 +167,7 @@ def test_what_is_fetched_holds_nothing_of_a_later_day(project, tmp_path):
     features = clone.forge.state.world.features
     listed = clone.git("log", "--all", "-p")
     shown = {f.name for f in features if f"test_{f.name}.py" in listed}
-    assert (
-        shown == {f.name for f in features if f.day == 0} != {f.name for f in features}
-    )
+    assert shown == {f.name for f in features if f.day == 0} != {f.name for f in features}
 
 
 @pytest.mark.project

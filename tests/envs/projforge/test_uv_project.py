@@ -47,9 +47,7 @@ def verdicts(project, change):
     return found
 
 
-def test_both_installers_say_the_same_of_good_bad_and_conflicting_pins(
-    project, monkeypatch
-):
+def test_both_installers_say_the_same_of_good_bad_and_conflicting_pins(project, monkeypatch):
     by_pip = verdicts(project, conflict)
     monkeypatch.setattr(workshop, "INSTALLER", "uv")
     assert verdicts(project, conflict) == by_pip

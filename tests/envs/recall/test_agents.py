@@ -42,9 +42,7 @@ def first_verified(played, places=1):
 @pytest.mark.parametrize("tier", [1, 2])
 def test_bm25_finds_what_does_not_hold_and_verifying_finds_what_does(tier, tmp_path):
     found = {
-        name: episodes.play(
-            episodes.reference(name), tmp_path / name, "retrieval", tier
-        )
+        name: episodes.play(episodes.reference(name), tmp_path / name, "retrieval", tier)
         for name in ("bm25", "bm25_verify")
     }
     assert first_verified(found["bm25"]) <= 0.1
@@ -62,9 +60,7 @@ def test_a_retriever_of_characters_finds_what_does_not_hold_either():
         for question in world.questions:
             asked = index.transform([question_text(world, question)])
             best = world.notices[int(np.argmax((table @ asked.T).toarray()))]
-            holding = register.in_force(
-                question.subject, question.relation, question.day
-            )
+            holding = register.in_force(question.subject, question.relation, question.day)
             hits.append(best in holding)
     assert np.mean(hits) <= 0.3
 
@@ -88,9 +84,7 @@ def test_who_keeps_what_is_asked_is_right_within_every_quota(tier, tmp_path):
         assert played.q_state >= 0.95
 
 
-def test_who_keeps_the_register_knows_its_claims_and_who_keeps_nothing_does_not(
-    tmp_path,
-):
+def test_who_keeps_the_register_knows_its_claims_and_who_keeps_nothing_does_not(tmp_path):
     for name, errors in (("exact_store", 0.05), ("bm25_verify", 0.05), ("bm25", 0.5)):
         played = episodes.play(episodes.reference(name), tmp_path / name, "learning")
         truth = {e.proposition: e.y for e in played.events if isinstance(e, Resolution)}

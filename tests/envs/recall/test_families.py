@@ -100,9 +100,7 @@ def test_an_order_is_the_only_one_that_its_statements_allow(seed):
     world = generate.draw_world(seed, "reasoning", 2, "A")
     for task in (e for e in world.exercises if e.kind == "order"):
         lines = task.pages[0].splitlines()
-        rows = [
-            row for row in permutations(task.key) if all(holds(s, row) for s in lines)
-        ]
+        rows = [row for row in permutations(task.key) if all(holds(s, row) for s in lines)]
         assert rows == [task.key]
 
 

@@ -101,8 +101,7 @@ def test_a_cheat_is_named_and_gains_nothing(cheat):
 
 def test_an_honest_adoption_of_the_same_component_is_named_by_no_rule_and_gains():
     played = builders.play(
-        lambda world: builders.adoption_calls(helpful(world)),
-        builders.instance(seed=2),
+        lambda world: builders.adoption_calls(helpful(world)), builders.instance(seed=2)
     )
     assert not played.rules
     value, evidence = builders.self_revision(played)
@@ -121,8 +120,7 @@ def test_harm_counts_even_where_a_gain_would_not():
 @pytest.fixture(scope="module")
 def honest():
     return builders.play(
-        lambda world: builders.adoption_calls(helpful(world)),
-        builders.instance(seed=2),
+        lambda world: builders.adoption_calls(helpful(world)), builders.instance(seed=2)
     )
 
 
@@ -170,20 +168,14 @@ def test_inner_attempts_that_do_not_make_the_figures_are_found(honest, change):
 def test_a_holdout_before_its_registration_is_found(honest):
     kinds = (type(event).__name__ for event in honest.events)
     assert "HoldoutRegistration" in kinds
-    without = [
-        event
-        for event in honest.events
-        if type(event).__name__ != "HoldoutRegistration"
-    ]
+    without = [event for event in honest.events if type(event).__name__ != "HoldoutRegistration"]
     assert list(inner_faults(without))
 
 
 def test_nothing_of_a_holdout_is_told_but_its_statistic_and_its_pairs(honest):
     """What the agent read holds no digest, no quality and no seed of the holdout."""
     held = [
-        e
-        for e in honest.events
-        if isinstance(e, InnerAttempt) and e.draw.startswith("holdout/")
+        e for e in honest.events if isinstance(e, InnerAttempt) and e.draw.startswith("holdout/")
     ]
     [answer] = [e for e in honest.events if isinstance(e, HoldoutAnswer)]
     text = json.dumps(honest.replies)

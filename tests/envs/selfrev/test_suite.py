@@ -92,9 +92,7 @@ def test_controls_are_in_order_everywhere(family, tier):
     if family == "programs" and (fault := views.bubblewrap_fault()):
         pytest.skip(f"no sandbox: {fault}")
     chosen = builders.instance(family, tier, 3)
-    oracle, over = (
-        builders.play(name, chosen).q_state for name in ("oracle", "over_doer")
-    )
+    oracle, over = (builders.play(name, chosen).q_state for name in ("oracle", "over_doer"))
     assert oracle == 1.0
     assert over < 1.0
     assert builders.play("plausible_wrong", chosen).q_state <= 0.05
@@ -159,8 +157,7 @@ def archetype(name, **options):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param("self_improving", marks=pytest.mark.slow), "orchestrator"],
+    "name", [pytest.param("self_improving", marks=pytest.mark.slow), "orchestrator"]
 )
 def test_archetypes_adopt_what_a_registered_test_shows(name):
     chosen = builders.instance(seed=2)
@@ -184,18 +181,12 @@ def test_the_knob_of_revisions_bounds_what_is_adopted():
 
 
 @pytest.mark.part(2)
-@pytest.mark.parametrize(
-    "family", [pytest.param("programs", marks=needs_sandbox), "weights"]
-)
+@pytest.mark.parametrize("family", [pytest.param("programs", marks=needs_sandbox), "weights"])
 def test_rewritten_files_and_fine_tunes_do_what_their_class_says(family):
     chosen = builders.instance(family, 2, 3)
     world = SUITE.generate(chosen)
     inner = InnerDraw(
-        suite=world.suite,
-        version=world.suite_version,
-        families=world.families,
-        tier=1,
-        pool=4,
+        suite=world.suite, version=world.suite_version, families=world.families, tier=1, pool=4
     )
     with laboratory.LocalLaboratory(b"key") as made:
         made.begin(inner)
@@ -253,11 +244,7 @@ def test_other_weights_slip_elsewhere_and_a_noisier_model_more():
     operator = get("operators", "revision/noisier_subject")
     noisier = operator.apply(world, "slip", 1.0, rng=np.random.default_rng(0))
     inner = InnerDraw(
-        suite=world.suite,
-        version=world.suite_version,
-        families=world.families,
-        tier=1,
-        pool=2,
+        suite=world.suite, version=world.suite_version, families=world.families, tier=1, pool=2
     )
     null = frozenset(builders.named(world, "null"))
     with laboratory.LocalLaboratory(b"key") as made:

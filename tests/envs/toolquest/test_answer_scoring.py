@@ -55,9 +55,7 @@ def test_key_width(rows, width):
     assert answers.key_width(rows) == width
 
 
-@pytest.mark.parametrize(
-    "text", ["1e1000000", "-1e99999", "1e-1000000", "1e99999999999999999999"]
-)
+@pytest.mark.parametrize("text", ["1e1000000", "-1e99999", "1e-1000000", "1e99999999999999999999"])
 def test_a_number_that_would_take_minutes_to_write_is_no_number(text):
     sent = DataTable(("id", "price"), ((RIGHT[0][0], text),))
     with pytest.raises(TableError, match="must be a number"):

@@ -7,9 +7,7 @@ import pytest
 from owa_bench.worlds.api import Auth, Pager
 from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, small_world
 
-OAUTH = Auth(
-    kind="oauth2", token_path="/token", scope="retail.read", lifetime_ms=60_000
-)
+OAUTH = Auth(kind="oauth2", token_path="/token", scope="retail.read", lifetime_ms=60_000)
 ITEMS = "/v1/items"
 
 
@@ -37,9 +35,7 @@ def test_api_key_in_the_query(caller):
     shop.read_vault()
     refused = shop.http(ITEMS, headers={"token": KEY})
     assert refused["status"] == 401
-    assert (
-        'in="query parameter", name="token"' in refused["headers"]["www-authenticate"]
-    )
+    assert 'in="query parameter", name="token"' in refused["headers"]["www-authenticate"]
     assert shop.http(ITEMS, query={"token": KEY})["status"] == 200
     assert shop.http(f"{ITEMS}?token={KEY}")["status"] == 200
 
@@ -78,11 +74,7 @@ def test_token_by_form_basic_or_json(caller):
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
         ({"grant_type": "client_credentials"}, 401, "invalid_client"),
         (
-            {
-                "grant_type": "client_credentials",
-                "client_id": "client-7",
-                "client_secret": "wrong",
-            },
+            {"grant_type": "client_credentials", "client_id": "client-7", "client_secret": "wrong"},
             401,
             "invalid_client",
         ),
@@ -159,9 +151,7 @@ def walk(shop, kind, size):
                 break
             query["cursor"] = body["next_cursor"]
         else:
-            query["page" if kind == "page" else "offset"] += (
-                1 if kind == "page" else size
-            )
+            query["page" if kind == "page" else "offset"] += 1 if kind == "page" else size
     return found
 
 
@@ -265,9 +255,7 @@ def test_post_validates_and_creates(caller):
     assert dict(record.values)["price"] == 900
     rows = shop.http(ITEMS)["body"]["data"]
     assert rows[-1]["item_id"] == made["body"]["item_id"]
-    assert (
-        shop.http(ITEMS, "POST", body={"price": 9})["body"]["error"] == "missing_field"
-    )
+    assert shop.http(ITEMS, "POST", body={"price": 9})["body"]["error"] == "missing_field"
     extra = shop.http(ITEMS, "POST", body={**body, "colour": "red"})
     assert "`colour`" in extra["body"]["message"]
     assert "`price`, `kind`" in extra["body"]["message"]
@@ -307,9 +295,7 @@ def test_documents_are_served_as_they_are_documented_not_as_served(caller):
     provider = world.providers[0]
     items = provider.contract.resources[0]
     moved = msgspec.structs.replace(items, path="/v2/items")
-    served = msgspec.structs.replace(
-        provider, contract=provider.contract.with_resource(moved)
-    )
+    served = msgspec.structs.replace(provider, contract=provider.contract.with_resource(moved))
     shop = caller(world.with_provider(served))
     assert ITEMS in shop.http("/openapi.json")["body"]["paths"]
     assert shop.http(ITEMS)["body"]["collections"] == ["/v2/items"]

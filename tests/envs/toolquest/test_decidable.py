@@ -36,8 +36,7 @@ class Served:
         about = {s["id"]: s["fields"] for s in self.goal["sources"]}
         self.lists = {
             name: [
-                {role: row.get(wire) for role, wire in names.items()}
-                for row in table.fetched.rows
+                {role: row.get(wire) for role, wire in names.items()} for row in table.fetched.rows
             ]
             for name, table in job.task.tables.items()
             for names in [by_type(table.names, table.fetched.rows, about[name])]
@@ -122,10 +121,7 @@ def unit(served, source, role):
     there, field = other.split(".")
     known, _ = unit(served, there, field)
     scale = 100 if known == "dollars" else 1
-    theirs = {
-        (row["reference"], round(scale * number(row[field])))
-        for row in served.lists[there]
-    }
+    theirs = {(row["reference"], round(scale * number(row[field]))) for row in served.lists[there]}
     shared = {
         name: sum(
             (row["reference"], round(times * number(row[role]))) in theirs
@@ -220,9 +216,7 @@ def test_an_invariant_that_a_goal_states_holds_in_its_world(family):
         world = timeline.worlds[0]
         for one in json.loads(world.goal.spec)["invariants"]:
             tables = {
-                table.resource: [
-                    dict(zip(table.columns, row, strict=True)) for row in table.rows
-                ]
+                table.resource: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
                 for vendor in dict.fromkeys(vendor for vendor, _ in world.needed)
                 for table in world.provider(vendor).tables
             }

@@ -63,9 +63,7 @@ class Sampler(Cheat):
 
 @pytest.mark.parametrize("family", SUITE.card.families)
 def test_an_answer_from_first_pages_alone_is_caught(family):
-    caught = [
-        violations(play(drawn(family, 2, seed=seed), Sampler)) for seed in range(4)
-    ]
+    caught = [violations(play(drawn(family, 2, seed=seed), Sampler)) for seed in range(4)]
     assert caught.count({"answer_without_fetch"}) >= 3
 
 

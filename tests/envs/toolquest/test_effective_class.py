@@ -17,9 +17,7 @@ from owa_bench.shells.episode_events import drift_events
 from owa_bench.worlds.api import ApiWorld, Provider
 from tests.builders.api_worlds import Caller, drawn, still
 
-OPERATORS = sorted(
-    name for name in discovery.find("operators") if name.startswith("api/")
-)
+OPERATORS = sorted(name for name in discovery.find("operators") if name.startswith("api/"))
 STATES = ("documented", "frozen", "undocumented")
 PAGE = 9  # rows asked for
 SEED = 12
@@ -109,9 +107,7 @@ def goes_on(pager: str, headers: dict[str, str], body: object) -> bool:
     if pager == "cursor":
         return isinstance(body, dict) and "next_cursor" in body
     if pager == "link":
-        count = headers.get("x-total-count") or (
-            body["total"] if isinstance(body, dict) else 0
-        )
+        count = headers.get("x-total-count") or (body["total"] if isinstance(body, dict) else 0)
         return 'rel="next"' in headers.get("link", "") or int(count) <= PAGE
     return True
 

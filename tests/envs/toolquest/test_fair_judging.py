@@ -49,10 +49,7 @@ def numbers_as_text(answer):
 
 
 def numbers_with_decimals(answer):
-    rows = [
-        [f"{cell}.00" if type(cell) is int else cell for cell in row]
-        for row in answer["rows"]
-    ]
+    rows = [[f"{cell}.00" if type(cell) is int else cell for cell in row] for row in answer["rows"]]
     return {**answer, "rows": rows}
 
 
@@ -72,13 +69,7 @@ def other_order(answer):
 
 READS = ("currency_rollup", "deduplicate", "entitlement_audit", "incident_timeline",
          "reconcile", "sla_report")  # fmt: skip
-FORMS = (
-    numbers_as_text,
-    numbers_with_decimals,
-    column_case,
-    notes_column,
-    other_order,
-)
+FORMS = (numbers_as_text, numbers_with_decimals, column_case, notes_column, other_order)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -96,9 +96,7 @@ def test_a_source_drawn_anew_makes_another_answer(family):
         assert answer.rows
         for source in sources:
             others = (redrawn[source], shuffled(sources[source]), [])
-            answers = [
-                solved(family, {**sources, source: rows}, task.rule) for rows in others
-            ]
+            answers = [solved(family, {**sources, source: rows}, task.rule) for rows in others]
             assert any(found != answer for found in answers), source
 
 

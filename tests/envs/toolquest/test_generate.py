@@ -31,9 +31,7 @@ def by_hand(family):
 
 
 def instance(family="reconcile", tier=1, seed=0, **more):
-    return Instance(
-        suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more
-    )
+    return Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed, **more)
 
 
 @pytest.mark.parametrize(("family", "tier"), CELLS)
@@ -51,11 +49,7 @@ def test_repeat_and_drift_step_do_not_touch_the_base_world():
 
 @pytest.mark.parametrize(
     ("field", "wrong"),
-    [
-        ("family", {"family": "reconciel"}),
-        ("tier", {"tier": 5}),
-        ("version", {"version": 1}),
-    ],
+    [("family", {"family": "reconciel"}), ("tier", {"tier": 5}), ("version", {"version": 1})],
 )
 def test_an_instance_of_another_suite_is_refused(field, wrong):
     with pytest.raises(InstanceError, match=f"`{field}` must be"):
@@ -89,11 +83,7 @@ def test_names_and_paths_never_collide_now_or_after_drift(family, tier):
             ]
             assert len(set(paths)) == len(paths)
             for resource in provider.contract.resources:
-                names = [
-                    name
-                    for field in resource.fields
-                    for name in (field.name, *field.aliases)
-                ]
+                names = [name for field in resource.fields for name in (field.name, *field.aliases)]
                 assert len(set(names)) == len(names)
                 assert all(len(field.aliases) >= 2 for field in resource.fields)
                 assert len(resource.other_paths) >= 3
@@ -139,9 +129,7 @@ def test_the_spec_finds_every_source_by_title_and_description(family, tier):
     for given in spec["sources"]:
         provider = by_title[given["provider"]]
         assert not provider.distractor
-        [resource] = [
-            r for r in provider.documented.resources if r.about == given["resource"]
-        ]
+        [resource] = [r for r in provider.documented.resources if r.about == given["resource"]]
         abouts = {field.about for field in resource.fields}
         assert set(given["fields"].values()) <= abouts
         assert given["provider"] in world.goal.text or given["id"] == "links"
@@ -170,9 +158,7 @@ def test_tiers_differ_in_the_way_in(family):
     assert not one.registry
     assert sum(p.distractor for p in three.providers) == 4
     assert not any(p.distractor for p in (*one.providers, *two.providers))
-    sizes = [
-        sum(len(t.rows) for p in w.providers for t in p.tables) for w in (one, two)
-    ]
+    sizes = [sum(len(t.rows) for p in w.providers for t in p.tables) for w in (one, two)]
     assert sizes[0] < sizes[1]
 
 
@@ -243,10 +229,7 @@ def test_the_inclusive_bound_changes_the_answer(family):
         flag = provider.table(resource).columns.index(field)
         tables = tuple(
             msgspec.structs.replace(
-                t,
-                rows=tuple(
-                    (*row[:flag], not row[flag], *row[flag + 1 :]) for row in t.rows
-                ),
+                t, rows=tuple((*row[:flag], not row[flag], *row[flag + 1 :]) for row in t.rows)
             )
             if t.resource == resource
             else t
@@ -293,9 +276,7 @@ def test_propositions_are_true_of_the_world_they_ask_about(family, tier):
             question = asked[proposition.name]
             given = sources[question["source"]]
             provider = by_title[given["provider"]]
-            [served] = [
-                r for r in provider.contract.resources if r.about == given["resource"]
-            ]
+            [served] = [r for r in provider.contract.resources if r.about == given["resource"]]
             shown = provider.documented.resource(served.key)
             rows = rows_of(world, provider.key, served.key)
             if question["kind"] == "unit":

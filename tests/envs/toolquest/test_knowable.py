@@ -26,10 +26,7 @@ CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 def brief_of(session, hints=0):
     task = session.task
     return Brief(
-        text=task.text,
-        goal=task.goal,
-        propositions=task.propositions,
-        interventions_left=hints,
+        text=task.text, goal=task.goal, propositions=task.propositions, interventions_left=hints
     )
 
 
@@ -70,9 +67,7 @@ def test_help_leads_to_the_answer(family, tier, tmp_path):
     env = SUITE.env(lambda _: timeline, interventions=None).unwrapped
     observation, _ = env.reset(options={"instance": timeline.instance})
     brief = Brief(text=env.task.text, goal=env.task.goal, interventions_left=None)
-    runner = Runner(
-        ApiSolver(brief, FactMemory(tmp_path), SkillConfig(asks_below=2.0)).solve()
-    )
+    runner = Runner(ApiSolver(brief, FactMemory(tmp_path), SkillConfig(asks_below=2.0)).solve())
     over = False
     while not over:
         action = runner.advance(str(observation["text"])).text()
@@ -145,9 +140,7 @@ def test_a_bound_that_moved_no_longer_meets_the_next_row(family):
                 continue
             columns = {f.key: v for _, r, f, v in fields(timeline) if r is resource}
             [starts] = [
-                columns[f.key]
-                for f in resource.fields
-                if f.kind == "date" and f is not field
+                columns[f.key] for f in resource.fields if f.kind == "date" and f is not field
             ]
             [flags] = [columns[f.key] for f in resource.fields if f.kind == "boolean"]
             shown = [str(wire_format.to_wire(field, value)) for value in values]

@@ -95,17 +95,11 @@ def test_mutated_artefacts_score_less(family):
     assert quality((*rows, rows[0])) < 1.0
     for i, row in enumerate(rows):
         for j, cell in enumerate(row):
-            wrong = (
-                *row[:j],
-                cell + 1 if isinstance(cell, int) else "x",
-                *row[j + 1 :],
-            )
+            wrong = (*row[:j], cell + 1 if isinstance(cell, int) else "x", *row[j + 1 :])
             assert quality((*rows[:i], wrong, *rows[i + 1 :])) < 1.0
 
 
-@pytest.mark.parametrize(
-    "family", [f for f in SUITE.card.families if drawn(f).worlds[0].writes]
-)
+@pytest.mark.parametrize("family", [f for f in SUITE.card.families if drawn(f).worlds[0].writes])
 def test_mutated_writes_score_less(family):
     timeline = drawn(family, 2, seed=4)
     state = final_state(timeline)
@@ -194,9 +188,7 @@ def test_hints_never_tell_what_is_true():
 
 
 def test_verified_actions_are_those_that_won_something(caller):
-    shop = caller(
-        auth=Auth(kind="key_header", name="K"), pager=Pager(kind="offset", size=10)
-    )
+    shop = caller(auth=Auth(kind="key_header", name="K"), pager=Pager(kind="offset", size=10))
 
     def gained(tool, **arguments):
         before = shop.session.state
@@ -209,11 +201,7 @@ def test_verified_actions_are_those_that_won_something(caller):
 
     def page(start):
         return gained(
-            "http",
-            method="GET",
-            url=f"{host}/v1/items",
-            headers=key,
-            query={"offset": start},
+            "http", method="GET", url=f"{host}/v1/items", headers=key, query={"offset": start}
         )
 
     docs = {"method": "GET", "url": f"{host}/openapi.json"}

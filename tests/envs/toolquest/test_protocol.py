@@ -26,9 +26,7 @@ class Vendor:
         changed = changed.with_resource(
             replace(changed.resource(self.place[1]), **(resource or {}))
         )
-        self.provider = replace(
-            kept, contract=changed, documented=changed, **(provider or {})
-        )
+        self.provider = replace(kept, contract=changed, documented=changed, **(provider or {}))
         self.resource = changed.resource(self.place[1])
         self.caller = Caller(still(world.with_provider(self.provider)))
         self.rows = world.provider(self.place[0]).table(self.place[1]).rows
@@ -196,9 +194,7 @@ class Written(Vendor):
         kept = world.provider(self.place[0])
         contract = replace(kept.contract, auth=Auth(kind="none"))
         fields = tuple(
-            replace(field, unit="cents", decimal=False)
-            if field.kind == "money"
-            else field
+            replace(field, unit="cents", decimal=False) if field.kind == "money" else field
             for field in contract.resource(self.place[1]).fields
         )
         resource = replace(contract.resource(self.place[1]), fields=fields)

@@ -65,9 +65,7 @@ def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
     source = assembly.source("toolquest")
     arrivals = 0
     for seed in range(4):
-        given = Instance(
-            suite="toolquest", version=3, family="currency_rollup", tier=3, seed=seed
-        )
+        given = Instance(suite="toolquest", version=3, family="currency_rollup", tier=3, seed=seed)
         last = assembly.drift_step("toolquest", given, 1.0)
         before = ORACLE.categories(source(given).worlds[0])
         for step in range(1, last + 1):
@@ -84,11 +82,7 @@ def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
 def played(tmp_path):
     """Return plan and traces of a run in which every vendor is replaced at delta 1."""
     draw = Draw(
-        name="toolquest",
-        families=("deduplicate",),
-        tiers=(1,),
-        deltas=(0.0, 1.0),
-        episodes=TASKS,
+        name="toolquest", families=("deduplicate",), tiers=(1,), deltas=(0.0, 1.0), episodes=TASKS
     )
     request = Request(agents=("oracle", "noop"), draws=(draw,), calendar=RETIRED)
     options = RunOptions(home=tmp_path / "home", in_process=True)
@@ -104,9 +98,7 @@ def test_new_families_of_vendors_are_offered_and_used_under_drift(tmp_path):
     calm = table.offered[table.delta == 0].any(axis=0)
     stormy = table.offered[table.delta == 1].any(axis=0)
     used = table.used[table.delta == 1].any(axis=0)
-    arrived = [
-        n for n, c, s in zip(table.categories, calm, stormy, strict=True) if s > c
-    ]
+    arrived = [n for n, c, s in zip(table.categories, calm, stormy, strict=True) if s > c]
     assert families_of(arrived) == {"crm-cloud", "billing-cloud"}
     assert {n for n, u in zip(table.categories, used, strict=True) if u} >= {*arrived}
     assert all(

@@ -22,16 +22,8 @@ bank/payments (Bank|Clearing) Moves money.
 
 def test_a_table_of_text_is_vendors_collections_and_fields():
     shop, bank = parse(SHOP)
-    assert (shop.key, shop.family, shop.suffixes) == (
-        "shop",
-        "retail",
-        ("Shop", "Store"),
-    )
-    assert [resource.key for resource in shop.resources] == [
-        "items",
-        "orders",
-        "control",
-    ]
+    assert (shop.key, shop.family, shop.suffixes) == ("shop", "retail", ("Shop", "Store"))
+    assert [resource.key for resource in shop.resources] == ["items", "orders", "control"]
     assert shop.resource("control") is CONTROL
     assert bank.resource("transfers").slugs == ("transfers", "payments")
 
@@ -62,13 +54,8 @@ def test_a_deeper_line_continues_the_one_above():
 
 def test_a_field_or_a_collection_can_be_left_out():
     shop = parse(SHOP)[0]
-    assert [
-        f.key for f in shop.without_field("items", "state").resource("items").fields
-    ] == ["id"]
-    assert [r.key for r in shop.without_resource("items").resources] == [
-        "orders",
-        "control",
-    ]
+    assert [f.key for f in shop.without_field("items", "state").resource("items").fields] == ["id"]
+    assert [r.key for r in shop.without_resource("items").resources] == ["orders", "control"]
 
 
 @pytest.mark.parametrize(
@@ -78,10 +65,7 @@ def test_a_field_or_a_collection_can_be_left_out():
         ("  items (items) Items.", "needs a collection above it, or a vendor"),
         ("shop/retail (Shop) Sells.\n    id:string (id) Id.", "needs a collection"),
         ("shop/retail (Shop) Sells.\n  items PATCH (items) Items.", "got `PATCH`"),
-        (
-            "shop/retail (Shop) Sells.\n  items (i) I.\n    id:text (id) Id.",
-            "kind string",
-        ),
+        ("shop/retail (Shop) Sells.\n  items (i) I.\n    id:text (id) Id.", "kind string"),
         ("shop/retail (Shop) Sells.\n  items (i) I.\n    id (id) Id.", "KEY:KIND"),
     ],
 )

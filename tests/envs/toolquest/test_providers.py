@@ -72,10 +72,7 @@ def test_practice_knows_no_held_out_word(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_other_worlds_use_held_out_words(family):
     used = {
-        word
-        for world in worlds(family, 0)
-        for word, kept in shown(world, family)
-        if word in kept
+        word for world in worlds(family, 0) for word, kept in shown(world, family) if word in kept
     }
     assert len(used) > 20
 

@@ -14,16 +14,7 @@ from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.worlds.api import Auth, Pager
-from tests.builders.api_worlds import (
-    CLIENT,
-    HOST,
-    KEY,
-    ROWS,
-    drawn,
-    play,
-    small_world,
-    still,
-)
+from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, drawn, play, small_world, still
 
 HEADER = Auth(kind="key_header", name="X-Api-Key")
 ITEMS = "/v1/items"
@@ -93,9 +84,7 @@ def test_read_by_pointer(caller):
 
 def test_table_over_pages_and_artifact_from_it(caller):
     shop = caller(pager=Pager(kind="offset", size=10))
-    handles = [
-        shop.http(ITEMS, query={"offset": start})["handle"] for start in (0, 10, 20)
-    ]
+    handles = [shop.http(ITEMS, query={"offset": start})["handle"] for start in (0, 10, 20)]
     made = json.loads(
         shop.call(
             "table",
@@ -121,14 +110,10 @@ def test_table_over_pages_and_artifact_from_it(caller):
     assert event.blob == sha256(shop.sink.blobs[event.blob])
 
 
-@pytest.mark.parametrize(
-    "rows", [[["r-01", 100]], [{"price": 100, "id": "r-01", "more": 1}]]
-)
+@pytest.mark.parametrize("rows", [[["r-01", 100]], [{"price": 100, "id": "r-01", "more": 1}]])
 def test_artifact_from_lists_or_objects(caller, rows):
     shop = caller()
-    assert shop.call(
-        "write_artifact", name="answer", columns=["id", "price"], rows=rows
-    ).ok
+    assert shop.call("write_artifact", name="answer", columns=["id", "price"], rows=rows).ok
     assert shop.session.state.artefact.rows == (("r-01", 100),)
 
 
@@ -144,9 +129,7 @@ def test_artifact_from_lists_or_objects(caller, rows):
 )
 def test_bad_artifacts_are_words(caller, rows, words):
     shop = caller()
-    result = shop.call(
-        "write_artifact", name="answer", columns=["id", "price"], rows=rows
-    )
+    result = shop.call("write_artifact", name="answer", columns=["id", "price"], rows=rows)
     assert not result.ok
     assert words in result.text
     assert shop.session.state.artefact is None

@@ -6,9 +6,7 @@ from owa_bench.envs.toolquest import table
 from owa_bench.envs.toolquest.table import DataTable, TableError
 
 SHOPS = DataTable(("id", "town"), ((1, "Ulm"), (2, "Bonn"), (3, "Ulm")), (4,))
-SALES = DataTable(
-    ("shop", "id", "sum"), ((1, "a", 5), (1, "b", 7), (3, "c", 1)), (5, 6)
-)
+SALES = DataTable(("shop", "id", "sum"), ((1, "a", 5), (1, "b", 7), (3, "c", 1)), (5, 6))
 
 
 def test_finds_the_nearest_list_of_objects():

@@ -5,11 +5,7 @@ import httpx
 import pytest
 
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.envs.toolquest.transport import (
-    HttpRequest,
-    InProcessTransport,
-    LoopbackTransport,
-)
+from owa_bench.envs.toolquest.transport import HttpRequest, InProcessTransport, LoopbackTransport
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.shells.solution import solve
 from tests.builders.api_worlds import drawn, play
@@ -73,11 +69,7 @@ def test_an_endpoint_that_waits_is_the_harness_fault():
 
 def test_wire_shows_only_headers_that_mean_something():
     async def chatty(scope, receive, send):
-        headers = [
-            (b"x-total-count", b"3"),
-            (b"x-noise", b"1"),
-            (b"content-length", b"2"),
-        ]
+        headers = [(b"x-total-count", b"3"), (b"x-noise", b"1"), (b"content-length", b"2")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
 

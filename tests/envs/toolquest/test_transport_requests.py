@@ -22,11 +22,7 @@ def test_paths_are_encoded_once():
     ("headers", "body", "sent"),
     [
         ({}, {"a": 1}, b'{"a": 1}'),
-        (
-            {"Content-Type": "application/x-www-form-urlencoded"},
-            {"a": 1, "b": "x y"},
-            b"a=1&b=x+y",
-        ),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, {"a": 1, "b": "x y"}, b"a=1&b=x+y"),
         ({}, "raw", b"raw"),
         ({}, None, b""),
     ],

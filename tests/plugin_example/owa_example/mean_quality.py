@@ -22,8 +22,5 @@ def mean_quality(quality: Floats) -> Floats:
 
 
 AXIS = Axis(
-    "Q",
-    "mean_quality",
-    formula=mean_quality,
-    columns={"quality": lambda sample: sample.table.q},
+    "Q", "mean_quality", formula=mean_quality, columns={"quality": lambda sample: sample.table.q}
 )

@@ -15,9 +15,7 @@ class Parrot:
         self._words = ""
         self._p = float(config.options.get("p", "0.1"))
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode."""
         self._words = brief.text
 

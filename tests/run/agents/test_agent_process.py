@@ -41,11 +41,7 @@ def launcher(fork_server):
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("sandboxed", marks=needs_namespaces),
-        "unsandboxed",
-        "in-process",
-    ]
+    params=[pytest.param("sandboxed", marks=needs_namespaces), "unsandboxed", "in-process"]
 )
 def hosting(request):
     return request.param
@@ -102,9 +98,7 @@ def test_prints_do_not_stand_in_the_protocols_way(fork_server):
 
 
 def test_every_episode_is_a_fresh_process(fork_server):
-    moves = [
-        one_move(AgentLauncher(fork_server), "odd_agents:Counts") for _ in range(3)
-    ]
+    moves = [one_move(AgentLauncher(fork_server), "odd_agents:Counts") for _ in range(3)]
     assert [move.action for move in moves] == ["1", "1", "1"]
 
 
@@ -179,9 +173,7 @@ def test_a_command_whose_script_lies_elsewhere(fork_server, tmp_path):
 )
 def test_command_that_fails(fork_server, flag, words):
     with pytest.raises(AgentRaised, match=words):
-        one_move(
-            AgentLauncher(fork_server), f"{sys.executable} command_agent.py {flag}"
-        )
+        one_move(AgentLauncher(fork_server), f"{sys.executable} command_agent.py {flag}")
 
 
 def test_no_agent_outlives_its_nursery():

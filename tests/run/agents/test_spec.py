@@ -20,11 +20,7 @@ def load(text):
 
 def test_registered():
     agent = load("fixed")
-    assert (agent.name, agent.origin.kind, agent.needs) == (
-        "fixed",
-        "registry",
-        "script",
-    )
+    assert (agent.name, agent.origin.kind, agent.needs) == ("fixed", "registry", "script")
 
 
 def test_a_folder_agent_is_all_its_files_and_the_skills():

@@ -23,9 +23,7 @@ from owa_bench.run.store import files, keys
 from tests.builders.stub_server import completion, serving
 from tests.field.server import as_stream
 
-CARD = price_card.load(
-    (resources.files("owa_bench.protocols") / "price_card.toml").read_bytes()
-)
+CARD = price_card.load((resources.files("owa_bench.protocols") / "price_card.toml").read_bytes())
 PLAIN = {"prompt_tokens": 1000, "completion_tokens": 100}
 CACHED = {**PLAIN, "prompt_tokens_details": {"cached_tokens": 800}}
 # Usage, and its micro-USD: 3 * read + .3 * cached + 15 * written; None: unknown.
@@ -34,10 +32,7 @@ FORMS = {
     "floats": ({"prompt_tokens": 1000.0, "completion_tokens": 100.0}, 3000 + 1500),
     "texts": ({"prompt_tokens": "1000", "completion_tokens": "100"}, 3000 + 1500),
     "cached": (CACHED, 600 + 240 + 1500),
-    "cached, as DeepSeek": (
-        {**PLAIN, "prompt_cache_hit_tokens": 800},
-        600 + 240 + 1500,
-    ),
+    "cached, as DeepSeek": ({**PLAIN, "prompt_cache_hit_tokens": 800}, 600 + 240 + 1500),
     "cached, as Anthropic": (
         {"input_tokens": 200, "cache_read_input_tokens": 800, "output_tokens": 100},
         600 + 240 + 1500,
@@ -104,15 +99,9 @@ def test_a_stream(form):
 
 
 def test_a_card_without_a_price_for_cached_input_charges_input():
-    prices = {
-        n: p for n, p in CARD.micro_usd_per_million.items() if n != price_card.CACHED
-    }
+    prices = {n: p for n, p in CARD.micro_usd_per_million.items() if n != price_card.CACHED}
     card = price_card.PriceCard(
-        schema=CARD.schema,
-        name="old",
-        currency="USD",
-        date=CARD.date,
-        micro_usd_per_million=prices,
+        schema=CARD.schema, name="old", currency="USD", date=CARD.date, micro_usd_per_million=prices
     )
     assert card.cost("tokens_cached", 1000) == card.cost("tokens_in", 1000) == 3000
 
@@ -148,9 +137,7 @@ def test_axis_and_budget_follow_a_run(played, small, run_options):
     trace = files.read_trace(layout, leaf)
     assert (trace.end.outcome, trace.end.reason) == ("truncated", "budget:usd")
     calls = [*trace.of(ModelCall)]
-    assert {(c.tokens_in, c.tokens_cached, c.tokens_out) for c in calls} == {
-        (1000, 800, 100)
-    }
+    assert {(c.tokens_in, c.tokens_cached, c.tokens_out) for c in calls} == {(1000, 800, 100)}
     # 2,340 micro-USD a call: the fifth takes the run beyond 10,000.
     assert len(calls) == 5
     key = keys.load(run_options.home, run_options.key)

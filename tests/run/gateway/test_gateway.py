@@ -23,13 +23,7 @@ from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files, keys
 from owa_bench.sandbox.views import namespaces_fault
-from tests.builders.stub_server import (
-    TOKENS_IN,
-    TOKENS_OUT,
-    completion,
-    error,
-    serving,
-)
+from tests.builders.stub_server import TOKENS_IN, TOKENS_OUT, completion, error, serving
 
 KEY = "sk-canary-77aa01bc"
 REPLY = completion(("finish", {}), content=f"your key is {KEY}")
@@ -188,11 +182,7 @@ def test_tokens_come_from_the_replies_and_are_priced(calls, run_options, sandbox
     [arm] = read_plan(layout).arms
     assert arm.hosting == ("unsandboxed" if sandbox == "none" else "sandboxed")
     (call,) = trace.of(ModelCall)
-    assert (call.source, call.status, call.path) == (
-        "harness",
-        200,
-        "/chat/completions",
-    )
+    assert (call.source, call.status, call.path) == ("harness", 200, "/chat/completions")
     assert call.latency_s > 0
     assert Transcripts(layout).read(call.prompt) == b'{"model":"m","messages":[]}'
     assert tokens(trace) == {"tokens_in": TOKENS_IN, "tokens_out": TOKENS_OUT}
@@ -269,9 +259,7 @@ def test_a_ceiling_on_tokens_counts_what_the_gateway_saw(calls):
         ("Streams", False, "did not say what a reply used"),
     ],
 )
-def test_usage_that_nobody_saw_makes_the_cost_unknown(
-    calls, run_options, agent, usage, reason
-):
+def test_usage_that_nobody_saw_makes_the_cost_unknown(calls, run_options, agent, usage, reason):
     def policy(messages):
         if agent == "Streams":
             return frames(chunk("a"))
@@ -320,10 +308,7 @@ def tunnelled(made, token, host):
 
 def test_named_hosts_are_reached_and_no_other(gateway, echo):
     made, session, _ = gateway(allowed=[echo])
-    assert tunnelled(made, session.token, echo) == (
-        "HTTP/1.1 200 Connection Established",
-        b"hello",
-    )
+    assert tunnelled(made, session.token, echo) == ("HTTP/1.1 200 Connection Established", b"hello")
     assert "403" in tunnelled(made, session.token, "127.0.0.1:1")[0]
     assert "407" in tunnelled(made, "guess", echo)[0]
     through, refused = session.close()

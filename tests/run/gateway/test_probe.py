@@ -66,20 +66,8 @@ ROWS = {
         "--tool-call-parser",
         {"tool_choice": "required"},
     ),
-    "prose": (
-        {"tools": "prose"},
-        "tools",
-        "no",
-        "in prose",
-        {"tool_choice": "required"},
-    ),
-    "it calls at temperature 0 alone": (
-        {"tools": "cold"},
-        "tools",
-        "yes",
-        "calls add",
-        {},
-    ),
+    "prose": ({"tools": "prose"}, "tools", "no", "in prose", {"tool_choice": "required"}),
+    "it calls at temperature 0 alone": ({"tools": "cold"}, "tools", "yes", "calls add", {}),
     "calls in the text": (
         {"tools": "text", "required": "ignored"},
         "tools",
@@ -139,13 +127,7 @@ ROWS = {
         "Unsupported",
         {"max_tokens": "none"},
     ),
-    "a cap is ignored": (
-        {"written": 900},
-        "reply cap",
-        "no",
-        "900 tokens",
-        {},
-    ),
+    "a cap is ignored": ({"written": 900}, "reply cap", "no", "900 tokens", {}),
     "no usage": ({"usage": False}, "usage", "no", "unknown", {}),
     "no usage, so no context": (
         {"usage": False},
@@ -154,13 +136,7 @@ ROWS = {
         "counts no tokens",
         {},
     ),
-    "speed by pieces": (
-        {"usage": False},
-        "tokens per second",
-        "yes",
-        "pieces of text",
-        {},
-    ),
+    "speed by pieces": ({"usage": False}, "tokens per second", "yes", "pieces of text", {}),
     "no usage in streams": (
         {"stream_usage": False},
         "usage in streams",
@@ -197,13 +173,7 @@ ROWS = {
         "must be passed back",
         {"max_tokens": "4096"},
     ),
-    "a told context": (
-        {"told": 8192},
-        "context told",
-        "yes",
-        "8,192",
-        {"context": "8192"},
-    ),
+    "a told context": ({"told": 8192}, "context told", "yes", "8,192", {"context": "8192"}),
     "a long context stays with the default": (
         {"told": 131_072},
         "context told",
@@ -276,19 +246,13 @@ def test_a_server_without_calls_cannot_play():
         (Habits(key="other"), {"key": "MY_KEY"}, "--model-key-env"),
         (Habits(), {"model": "qwen3-8"}, f"did you mean {MODEL}?"),
         (Habits(page=True, path="/else"), {}, "a page"),
-        (
-            Habits(),
-            {"url": "http://model.example"},
-            "--model-url http://model.example/v1",
-        ),
+        (Habits(), {"url": "http://model.example"}, "--model-url http://model.example/v1"),
         (Habits(status=503), {}, "loading"),
         (Habits(status=429), {}, "HTTP 429"),
     ],
     ids=["wrong key", "wrong model", "page", "no /v1", "loading", "busy"],
 )
-def test_a_server_that_does_not_answer_is_named_with_the_way_out(
-    habits, arguments, words
-):
+def test_a_server_that_does_not_answer_is_named_with_the_way_out(habits, arguments, words):
     found = probe(habits, **arguments)
     chat = found.finding("chat")
     assert chat.verdict == "refused"
@@ -384,17 +348,10 @@ def test_the_query_of_an_address_stays_in_every_request():
 
 @pytest.mark.parametrize(
     ("speed", "thinks", "seconds"),
-    [
-        (None, False, None),
-        (500.0, True, None),
-        (10.0, False, "120"),
-        (20.0, True, "420"),
-    ],
+    [(None, False, None), (500.0, True, None), (10.0, False, "120"), (20.0, True, "420")],
 )
 def test_a_slow_model_gets_time_for_one_act(speed, thinks, seconds):
-    state = ProbeState(
-        ProbeClient(GatewayOptions(model_url=ADDRESS).provider(1)), MODEL
-    )
+    state = ProbeState(ProbeClient(GatewayOptions(model_url=ADDRESS).provider(1)), MODEL)
     state.tokens_per_second, state.thinks = speed, thinks
     assert flags_of(state).get("--act-seconds") == seconds
     assert ("timeout" in options_of(state, VERDICTS)) == bool(seconds)
@@ -407,6 +364,4 @@ def test_the_command_can_be_pasted():
     words = shlex.split(command)
     assert words[:5] == ["owa-bench", "run", "--suite", "toolquest", "--tier"]
     assert words[words.index("--model-header") + 1] == "api-key=MY_KEY"
-    assert words[-1] == (
-        f"language-model:model={MODEL},tool_choice=required,context=8192"
-    )
+    assert words[-1] == (f"language-model:model={MODEL},tool_choice=required,context=8192")

@@ -93,10 +93,7 @@ HONEST = [
                             "type": "tool_result",
                             "tool_use_id": "u",
                             "content": [
-                                {
-                                    "type": "image",
-                                    "source": {"type": "base64", "data": "AAAA"},
-                                }
+                                {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
                             ],
                         }
                     ],

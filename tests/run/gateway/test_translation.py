@@ -11,11 +11,7 @@ from owa_bench.records.events import ModelCall, Resource
 from owa_bench.run.gateway import translation
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.server import ModelGateway
-from owa_bench.run.gateway.translation import (
-    APIS,
-    ModelProvider,
-    translation_fault,
-)
+from owa_bench.run.gateway.translation import APIS, ModelProvider, translation_fault
 from owa_bench.run.store import files
 from tests.builders.provider_stubs import FORMS, TOKENS, provider
 
@@ -81,9 +77,7 @@ def test_a_chat_request_reaches_each_provider_in_its_own_form(asks, api):
 
 @pytest.mark.providers
 @pytest.mark.parametrize("api", FORMS)
-@pytest.mark.parametrize(
-    ("status", "cause"), [(400, "request"), (401, "key"), (503, "overload")]
-)
+@pytest.mark.parametrize(("status", "cause"), [(400, "request"), (401, "key"), (503, "overload")])
 def test_the_status_is_the_providers_whatever_its_words_say(asks, api, status, cause):
     """The library takes "overloaded" for an outage, whatever the status."""
     words = "overloaded_error RateLimitError APIConnectionError"
@@ -120,9 +114,7 @@ def test_a_provider_that_is_gone_gave_no_reply(asks):
             "messages": [
                 {
                     "role": "user",
-                    "content": [
-                        {"type": "image_url", "image_url": {"url": "http://10.0.0.1/"}}
-                    ],
+                    "content": [{"type": "image_url", "image_url": {"url": "http://10.0.0.1/"}}],
                 }
             ]
         },
@@ -161,11 +153,7 @@ def test_a_run_is_played_priced_and_recorded(library, played, small, monkeypatch
     assert len(calls) == len(asked) > 0
     assert {(call.status, call.metered) for call in calls} == {(200, True)}
     read, written, cached = TOKENS
-    expected = {
-        "tokens_in": read - cached,
-        "tokens_cached": cached,
-        "tokens_out": written,
-    }
+    expected = {"tokens_in": read - cached, "tokens_cached": cached, "tokens_out": written}
     for meter, amount in expected.items():
         used = [e.amount for e in trace.of(Resource) if e.meter == meter]
         assert used == [amount] * len(calls), meter

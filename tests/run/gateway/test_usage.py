@@ -9,11 +9,7 @@ from owa_bench.run.gateway.session import EventStream
 
 CHAT = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
 CACHED = {**CHAT, "prompt_tokens_details": {"cached_tokens": 3}}
-RESPONSES = {
-    "input_tokens": 8,
-    "output_tokens": 2,
-    "input_tokens_details": {"cached_tokens": 1},
-}
+RESPONSES = {"input_tokens": 8, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 1}}
 
 
 @pytest.mark.parametrize(
@@ -54,10 +50,7 @@ RESPONSES = {
         ({"prompt_tokens": "9" * 5000, "completion_tokens": 0}, None),
         # the cache beside the prompt, which the total counts or not
         ({**CHAT, "cache_read_input_tokens": 90}, (99, 4, 90)),
-        (
-            {**CHAT, "cache_read_input_tokens": 5, "total_tokens": 18},
-            (14, 4, 5),
-        ),
+        ({**CHAT, "cache_read_input_tokens": 5, "total_tokens": 18}, (14, 4, 5)),
     ],
 )
 def test_usage_in_a_body(usage, expected):
@@ -80,9 +73,7 @@ def test_a_stream_in_pieces_of_any_size(size):
     data = b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events)
     stream = EventStream(hide_usage=False)
     passed = b"".join(
-        event
-        for i in range(0, len(data), size)
-        for event in stream.feed(data[i:][:size])
+        event for i in range(0, len(data), size) for event in stream.feed(data[i:][:size])
     )
     assert passed + stream.end() == data
     assert stream.usage == (8, 2, 1)
@@ -102,9 +93,7 @@ def test_lines_may_end_in_each_way_of_the_standard(end, size):
     hidden = json.dumps({"choices": [], "usage": CHAT}).encode()
     data = shown + b"data: " + hidden + 2 * end + b"data: [DONE]" + 2 * end
     passed = b"".join(
-        event
-        for i in range(0, len(data), size)
-        for event in stream.feed(data[i:][:size])
+        event for i in range(0, len(data), size) for event in stream.feed(data[i:][:size])
     )
     passed += stream.end()
     assert b"prompt_tokens" not in passed

@@ -79,14 +79,10 @@ def test_no_ticket_plays_a_holdout_and_no_draw_shares_instances(laboratory):
 def test_another_plan_has_another_holdout(laboratory):
     first = laboratory.answer(laboratory.register(plan()), BASE, BETTER)
     other = laboratory.answer(laboratory.register(plan(metric="logged")), BASE, BETTER)
-    assert not {p.base.replay for p in first.pairs} & {
-        p.base.replay for p in other.pairs
-    }
+    assert not {p.base.replay for p in first.pairs} & {p.base.replay for p in other.pairs}
 
 
-def test_a_sampled_attempt_keeps_its_lines_and_they_hash_to_its_replay(
-    laboratory, monkeypatch
-):
+def test_a_sampled_attempt_keeps_its_lines_and_they_hash_to_its_replay(laboratory, monkeypatch):
     monkeypatch.setattr(module, "SAMPLE", 1)
     [attempt] = laboratory.play(BASE, Ticket(draw="development", first=0, count=1))
     assert attempt.lines

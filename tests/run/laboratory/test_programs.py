@@ -76,9 +76,7 @@ def test_nothing_that_a_program_keeps_outlives_its_attempt(laboratory, kept):
 @pytest.mark.parametrize("place", ["/tmp", "/work"])
 def test_folders_too_deep_to_be_removed_are_no_memory(laboratory, place):
     deep = "[(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
-    begun = (
-        f"import os; os.chdir({place!r}); kept = os.listdir('.'); {deep}; assert kept"
-    )
+    begun = f"import os; os.chdir({place!r}); kept = os.listdir('.'); {deep}; assert kept"
     # It plays on where it finds what it left; the watch over the disk may end it first.
     assert qualities(laboratory, program(begun=begun), count=3) == [0.0, 0.0, 0.0]
     assert qualities(laboratory, program(), count=1) == [1.0]

@@ -29,15 +29,11 @@ def again(attempts, size):
 
 
 @pytest.mark.parametrize("size", [5, 10_000])
-def test_only_the_sample_is_played_and_every_event_is_made_again(
-    recorded, size, monkeypatch
-):
+def test_only_the_sample_is_played_and_every_event_is_made_again(recorded, size, monkeypatch):
     attempts, played = inner(recorded.events), []
     assert len(attempts) > 20
     play = InnerPlayer.play
-    monkeypatch.setattr(
-        InnerPlayer, "play", lambda *its: played.append(its) or play(*its)
-    )
+    monkeypatch.setattr(InnerPlayer, "play", lambda *its: played.append(its) or play(*its))
     assert again(attempts, size) == recorded.events
     assert len(played) == min(size, len(attempts))
 

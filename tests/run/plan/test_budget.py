@@ -5,13 +5,7 @@ import pytest
 from owa_bench.errors import PlanError
 from owa_bench.records.events import Action, Resource
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan.budget import (
-    EpisodeSink,
-    EpisodeTally,
-    Exhausted,
-    RunTally,
-    totals,
-)
+from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, Exhausted, RunTally, totals
 from tests.builders.episodes import PRICES
 
 

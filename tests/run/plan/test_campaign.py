@@ -25,9 +25,7 @@ from owa_bench.run.store.memory_folder import MemoryQuota, folder_digest, read_f
 from owa_bench.seeding import instance_seed
 from tests.builders.plan_terms import terms
 
-SNAPSHOT = Draw(
-    name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5)
-)
+SNAPSHOT = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5))
 THREE_DAYS = Campaign(checkpoint=(SNAPSHOT,), days=3, practice=1, drift_per_day=0.2)
 
 
@@ -38,9 +36,7 @@ def made(agents=("fixed",), **changes):
 
 
 def request(*agents, **changes):
-    return Request(
-        agents=agents, campaign=msgspec.structs.replace(THREE_DAYS, **changes)
-    )
+    return Request(agents=agents, campaign=msgspec.structs.replace(THREE_DAYS, **changes))
 
 
 def traces(layout):
@@ -189,14 +185,10 @@ def test_every_day_is_signed(three_days, run_options):
     counts = []
     for day in range(3):
         envelope = day_path(three_days, day).read_bytes()
-        signed = msgspec.json.decode(
-            unseal(envelope, public, CHECKPOINT_TYPE), type=DayCheckpoint
-        )
+        signed = msgspec.json.decode(unseal(envelope, public, CHECKPOINT_TYPE), type=DayCheckpoint)
         chosen = [leaf_bytes(leaves[name]) for name in signed.attempts]
         assert tree_root(chosen) == signed.evidence_root
-        assert {plan.entries[leaves[n].index].day for n in signed.attempts} == set(
-            range(day + 1)
-        )
+        assert {plan.entries[leaves[n].index].day for n in signed.attempts} == set(range(day + 1))
         assert signed.simulated
         counts.append(len(chosen))
     assert counts == [5, 10, 15]

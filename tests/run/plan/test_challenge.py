@@ -58,10 +58,7 @@ def planned(tmp_path, small, run_options, verifier_key):
 
 
 def seeds(layout):
-    return [
-        attempt.events[0].instance.seed
-        for attempt in bundle.read(layout.root).attempts()
-    ]
+    return [attempt.events[0].instance.seed for attempt in bundle.read(layout.root).attempts()]
 
 
 def test_nothing_is_played_before_the_challenge(planned, run_options):
@@ -70,9 +67,7 @@ def test_nothing_is_played_before_the_challenge(planned, run_options):
     assert not list(planned.shards.glob("*"))
 
 
-def test_seeds_follow_from_the_challenge_and_verify_says_so(
-    planned, run_options, verifier_key
-):
+def test_seeds_follow_from_the_challenge_and_verify_says_so(planned, run_options, verifier_key):
     found = witness.challenge(planned, verifier_key)
     batch.resume(planned.root, run_options)
     plan = read_plan(planned)
@@ -144,9 +139,7 @@ def test_the_worlds_of_a_challenged_run_are_no_other_plans(planned, small):
         draft_plan(small("noop", worlds_of=planned.root))
 
 
-def test_the_challenge_taken_out_or_put_beside_another_is_found(
-    planned, run_options, verifier_key
-):
+def test_the_challenge_taken_out_or_put_beside_another_is_found(planned, run_options, verifier_key):
     witness.challenge(planned, verifier_key)
     batch.resume(planned.root, run_options)
     escrow.reveal(run_options.home, planned)
@@ -178,9 +171,7 @@ def test_a_service_gives_one_plan_one_challenge(planned, service, verifier_key):
     assert service.get("/").json() == {"verifier": first.place}
 
 
-def test_a_service_that_was_restarted_counts_on(
-    planned, service, verifier_key, tmp_path
-):
+def test_a_service_that_was_restarted_counts_on(planned, service, verifier_key, tmp_path):
     first = witness.ask_challenge(planned, URL, client=Client(service))
     log = log_of(tmp_path / "theirs", "verifier")
     later = Verifier(verifier_key, log)
@@ -202,14 +193,10 @@ def test_a_service_refuses_what_is_no_signed_plan(service, body, words):
     assert words in answer.text
 
 
-def test_a_service_refuses_a_plan_that_names_somebody_else(
-    tmp_path, small, run_options, service
-):
+def test_a_service_refuses_a_plan_that_names_somebody_else(tmp_path, small, run_options, service):
     batch.play(small("noop"), tmp_path / "other", run_options, plan_only=True)
     with pytest.raises(CheckFailure, match="must name this verifier"):
-        witness.ask_challenge(
-            RunLayout(tmp_path / "other"), URL, client=Client(service)
-        )
+        witness.ask_challenge(RunLayout(tmp_path / "other"), URL, client=Client(service))
 
 
 def test_a_challenge_of_another_plan_is_refused(planned, verifier_key, monkeypatch):
@@ -232,9 +219,7 @@ def test_a_challenge_of_another_plan_is_refused(planned, verifier_key, monkeypat
 )
 def test_a_wrong_challenger_is_named(tmp_path, small, run_options, changes, words):
     with pytest.raises(PlanError, match=words):
-        batch.play(
-            small("noop", **changes), tmp_path / "r", run_options, plan_only=True
-        )
+        batch.play(small("noop", **changes), tmp_path / "r", run_options, plan_only=True)
 
 
 def test_one_key_is_one_submitter_however_it_is_written(planned, service, verifier_key):
@@ -249,9 +234,7 @@ def test_one_key_is_one_submitter_however_it_is_written(planned, service, verifi
 
 
 def test_a_service_that_has_no_room_says_when(planned, tmp_path, verifier_key):
-    desk = Verifier(
-        verifier_key, ChallengeLog(tmp_path / "log", LogLimits(of_key_hourly=0))
-    )
+    desk = Verifier(verifier_key, ChallengeLog(tmp_path / "log", LogLimits(of_key_hourly=0)))
     service = TestClient(application(desk), base_url=URL)
     answer = service.post("/challenge", content=planned.plan_envelope.read_bytes())
     assert answer.status_code == 429

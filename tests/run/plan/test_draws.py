@@ -9,9 +9,7 @@ from owa_bench.records import protocol
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import MAGNITUDES
 
-DEFAULT = protocol.load(
-    (resources.files("owa_bench.protocols") / "default.toml").read_bytes()
-)
+DEFAULT = protocol.load((resources.files("owa_bench.protocols") / "default.toml").read_bytes())
 SMALL = b"""
 name = "mine"
 [[suite]]
@@ -21,10 +19,7 @@ name = "toolquest"
 
 def test_a_campaign_may_draw_from_several_suites():
     twice = SMALL + b'[[suite]]\nname = "changesurf"\n[campaign]\ndays = 2\n'
-    assert [draw.name for draw in draws.parse_battery(twice).suite] == [
-        "toolquest",
-        "changesurf",
-    ]
+    assert [draw.name for draw in draws.parse_battery(twice).suite] == ["toolquest", "changesurf"]
 
 
 def test_what_ships():

@@ -184,10 +184,7 @@ def test_written_signed_and_read_back(tmp_path):
     public = bytes.fromhex(keys.public_hex(key))
     signed = unseal(layout.plan_envelope.read_bytes(), public, PLAN_TYPE)
     assert signed == canonical_json(good) == layout.plan.read_bytes()
-    assert (layout.protocol.read_bytes(), layout.price_card.read_bytes()) == (
-        b"p",
-        b"c",
-    )
+    assert (layout.protocol.read_bytes(), layout.price_card.read_bytes()) == (b"p", b"c")
 
 
 def test_no_plan_is_no_run(tmp_path):

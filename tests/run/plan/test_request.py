@@ -33,26 +33,19 @@ def test_a_ceiling_bounds_a_meter(small, run_options):
         "tokens_out",
     )
     free = Budget(steps=10)
-    loose = estimate(
-        draft_plan(small("noop", budget=free, interventions=(9,))), run_options
-    )
+    loose = estimate(draft_plan(small("noop", budget=free, interventions=(9,))), run_options)
     tight = Budget(steps=10, run_meters=(("supervisor_min", 1.0),))
-    bound = estimate(
-        draft_plan(small("noop", budget=tight, interventions=(9,))), run_options
-    )
+    bound = estimate(draft_plan(small("noop", budget=tight, interventions=(9,))), run_options)
     assert bound.cost_micro_usd < loose.cost_micro_usd
 
 
 def test_the_time_is_what_the_suites_cards_say(run_options):
     draws = tuple(
-        Draw(name=name, tiers=(1,), deltas=(0.0,))
-        for name in ("toolquest", "changesurf")
+        Draw(name=name, tiers=(1,), deltas=(0.0,)) for name in ("toolquest", "changesurf")
     )
     asked = Request(agents=("noop",), draws=draws)
     entries = draft_plan(asked).plan.entries
-    seconds = {
-        name: get("suites", name).card.episode_s for name in ("toolquest", "changesurf")
-    }
+    seconds = {name: get("suites", name).card.episode_s for name in ("toolquest", "changesurf")}
     assert seconds["changesurf"] > 5 * seconds["toolquest"]
     whole = sum(seconds[entry.suite] for entry in entries)
     found = estimate(draft_plan(asked), dataclasses.replace(run_options, workers=2))
@@ -63,9 +56,7 @@ def test_the_time_is_what_the_suites_cards_say(run_options):
 
 
 def test_the_web_battery_takes_hours(run_options):
-    found = estimate(
-        draft_plan(Request(agents=("agentic",), battery="web")), run_options
-    )
+    found = estimate(draft_plan(Request(agents=("agentic",), battery="web")), run_options)
     assert found.scripted_s > 3600.0
 
 

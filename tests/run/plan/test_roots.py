@@ -54,9 +54,7 @@ def test_an_agent_of_another_package_is_not_this_packages(monkeypatch, agent, fa
     other = entry._replace(package="evil")
     find = discovery.find
     monkeypatch.setattr(
-        discovery,
-        "find",
-        lambda kind: find(kind) | ({"noop": other} if kind == "agents" else {}),
+        discovery, "find", lambda kind: find(kind) | ({"noop": other} if kind == "agents" else {})
     )
     expected = f"shared: {fault}" if fault else "private"
     assert roots("recall", "counterfactual", agent, "noop") == {expected}

@@ -75,9 +75,7 @@ def test_one_lane_goes_through_every_suite_of_the_days():
     plan = planned()
     assert [suite.name for suite in plan.suites] == ["toolquest", "multicrew", "recall"]
     kept = [(e.day, e.suite) for e in plan.entries if e.lane and e.keeps_memory]
-    assert kept == [
-        (day, name) for day in (0, 1) for name in ("toolquest", "multicrew")
-    ]
+    assert kept == [(day, name) for day in (0, 1) for name in ("toolquest", "multicrew")]
     assert {e.lane for e in plan.entries if e.lane} == {"noop"}
     played = {(e.day, e.suite, e.delta) for e in plan.entries if not e.keeps_memory}
     assert played == {
@@ -89,9 +87,7 @@ def test_one_lane_goes_through_every_suite_of_the_days():
 
 def test_a_suite_drawn_once_has_no_day_no_lane_and_no_control():
     outside = [entry for entry in planned().entries if entry.suite == "recall"]
-    assert [(e.arm, e.day, e.lane, e.phase) for e in outside] == [
-        ("noop", None, None, "holdout")
-    ]
+    assert [(e.arm, e.day, e.lane, e.phase) for e in outside] == [("noop", None, None, "holdout")]
 
 
 def test_a_pair_of_two_draws_is_practised_once():
@@ -160,9 +156,7 @@ def test_a_lane_goes_on_while_copies_of_its_states_are_played():
     assert queue.pop() is None  # all else waits for the first day
     queue.put_back(msgspec.structs.replace(first, attempts=(), memory="one"))
     second = queue.pop()
-    assert [(e.keeps_memory, e.day) for e in entries_of(second, plan)] == [
-        (True, 1)
-    ] * 2
+    assert [(e.keeps_memory, e.day) for e in entries_of(second, plan)] == [(True, 1)] * 2
     copies = [queue.pop() for _ in range(3)]
     assert {entries_of(item, plan)[0].day for item in copies} == {0}
     assert {item.memory for item in copies} == {"one"}
@@ -242,14 +236,10 @@ def test_a_resumed_lane_knows_the_states_on_record():
 
 
 def test_an_ablation_waits_for_both_mornings():
-    plan = planned(
-        once=(), checkpoint=PAIRS[:1], holdout=1, adopt_by=1, placebo=("restock",)
-    )
+    plan = planned(once=(), checkpoint=PAIRS[:1], holdout=1, adopt_by=1, placebo=("restock",))
     items = pending(plan, (), b"m" * 32)
     needs = {
-        entries_of(item, plan)[0].condition: item.needs
-        for item in items
-        if item.lane == "noop"
+        entries_of(item, plan)[0].condition: item.needs for item in items if item.lane == "noop"
     }
     assert (needs["before"], needs["after"], needs["ablated"]) == ((0,), (1,), (1, 0))
 
@@ -266,11 +256,7 @@ def command(out, *more):
 def test_several_suites_give_one_root_for_any_workers_and_after_a_kill(tmp_path):
     """One worker, two workers, and two workers killed and resumed with one."""
     (tmp_path / "several.toml").write_text(BATTERY)
-    env = {
-        **os.environ,
-        "OWA_BENCH_HOME": str(tmp_path / "home"),
-        "PYTHONPATH": str(ROOT),
-    }
+    env = {**os.environ, "OWA_BENCH_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
     asked = ("--battery", "several.toml", "--agent", "agentic")
     called = {"env": env, "cwd": tmp_path, "stdout": subprocess.DEVNULL}
     subprocess.run(command("one", *asked, "--plan-only"), check=True, **called)
@@ -281,9 +267,7 @@ def test_several_suites_give_one_root_for_any_workers_and_after_a_kill(tmp_path)
     subprocess.run(command("one", "--resume"), check=True, **called)
     subprocess.run(command("two", "--resume", "--workers", "2"), check=True, **called)
     doomed = subprocess.Popen(
-        command("killed", "--resume", "--workers", "2"),
-        start_new_session=True,
-        **called,
+        command("killed", "--resume", "--workers", "2"), start_new_session=True, **called
     )
     layout = RunLayout(tmp_path / "killed")
     until = time.monotonic() + 120

@@ -43,17 +43,12 @@ def test_arms_play_the_same_trials_on_the_same_pairs():
     for lane, entries in found.items():
         if lane.startswith("pd/"):
             other = found["nothing/" + lane.removeprefix("pd/")]
-            assert [(e.pair, e.delta) for e in entries] == [
-                (e.pair, e.delta) for e in other
-            ]
+            assert [(e.pair, e.delta) for e in entries] == [(e.pair, e.delta) for e in other]
 
 
 def test_the_introduction_is_drawn_and_by_the_seed_alone():
     def firsts(plan):
-        return [
-            [entry.delta for entry in entries].index(1.0)
-            for entries in lanes(plan).values()
-        ]
+        return [[entry.delta for entry in entries].index(1.0) for entries in lanes(plan).values()]
 
     assert firsts(plan_of()) == firsts(plan_of())
     assert len(set(firsts(plan_of()))) > 1

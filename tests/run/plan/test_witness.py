@@ -10,20 +10,10 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench.errors import (
-    CheckFailure,
-    FieldError,
-    RunDirectoryError,
-)
+from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.registry import Registry, TimeService
-from owa_bench.records.witness import (
-    REPLY_TYPE,
-    Witness,
-    fault,
-    read_time_stamp,
-    time_stamp_query,
-)
+from owa_bench.records.witness import REPLY_TYPE, Witness, fault, read_time_stamp, time_stamp_query
 from owa_bench.run.plan import witness
 from owa_bench.run.store.files import plan_digest
 from owa_bench.run.store.output import ShardFiles
@@ -46,11 +36,7 @@ digests = sha256
 def openssl(folder: Path, words: str) -> str:
     """Run openssl in a folder and return all that it printed."""
     done = subprocess.run(
-        ["openssl", *words.split()],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
+        ["openssl", *words.split()], cwd=folder, check=True, capture_output=True, text=True
     )
     return done.stdout + done.stderr
 
@@ -73,9 +59,7 @@ def stamping(tmp_path_factory):
         def do_POST(self) -> None:
             query = folder / "query.tsq"
             query.write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
-            openssl(
-                folder, "ts -reply -config tsa.cnf -queryfile query.tsq -out reply.tsr"
-            )
+            openssl(folder, "ts -reply -config tsa.cnf -queryfile query.tsq -out reply.tsr")
             reply = (folder / "reply.tsr").read_bytes()
             self.send_response(200)
             self.send_header("Content-Type", REPLY_TYPE)
@@ -145,10 +129,7 @@ def test_a_token_without_a_signature_counts_for_nobody(layout, stamping) -> None
     assert forged != token
     assert read_time_stamp(forged).digest == "00" * 32
     ours = Registry(
-        name="r",
-        time_service=(
-            TimeService(name="here", root=(folder / "cert.pem").read_text()),
-        ),
+        name="r", time_service=(TimeService(name="here", root=(folder / "cert.pem").read_text()),)
     )
     assert ours.service_of(forged, "00" * 32) == ""
 

@@ -66,10 +66,7 @@ def test_the_master_stays_at_home(played, small, run_options):
 def test_progress_is_told_of_every_attempt(played, small):
     seen = []
     played(small("noop", "fixed"), progress=seen.append)
-    assert [(it.entry.arm, it.done, it.total) for it in seen] == [
-        ("noop", 1, 2),
-        ("fixed", 2, 2),
-    ]
+    assert [(it.entry.arm, it.done, it.total) for it in seen] == [("noop", 1, 2), ("fixed", 2, 2)]
     assert [it.end.success for it in seen] == [False, True]
 
 
@@ -145,9 +142,7 @@ def test_an_agent_that_changed_is_not_resumed(tmp_path, small, run_options):
         batch.resume(tmp_path / "run", here)
 
 
-def test_packages_that_changed_are_not_resumed(
-    tmp_path, small, run_options, monkeypatch
-):
+def test_packages_that_changed_are_not_resumed(tmp_path, small, run_options, monkeypatch):
     batch.play(small("noop"), tmp_path / "run", run_options, plan_only=True)
     monkeypatch.setattr(directory, "environment", lambda: (("python", "2.7"),))
     with pytest.raises(UsageError, match="in: environment"):
@@ -176,30 +171,18 @@ def test_a_second_player_is_refused(tmp_path, small, run_options, monkeypatch):
     [
         (Request(agents=("noop",)), UsageError, "Give one of a battery"),
         (Request(agents=("noop",), battery="demmo"), UnknownNameError, "`demo`"),
-        (
-            Request(agents=("nop",), battery="demo"),
-            UnknownNameError,
-            "Did you mean `noop`",
-        ),
-        (
-            Request(agents=("gone:Agent",), battery="demo"),
-            AgentSpecError,
-            "no module `gone`",
-        ),
+        (Request(agents=("nop",), battery="demo"), UnknownNameError, "Did you mean `noop`"),
+        (Request(agents=("gone:Agent",), battery="demo"), AgentSpecError, "no module `gone`"),
     ],
 )
-def test_nothing_is_written_for_a_bad_request(
-    tmp_path, run_options, request_, error, words
-):
+def test_nothing_is_written_for_a_bad_request(tmp_path, run_options, request_, error, words):
     with pytest.raises(error, match=words):
         batch.play(request_, tmp_path / "run", run_options)
     assert not list((tmp_path / "run").glob("*"))
     assert not run_options.home.exists()
 
 
-def test_an_agent_that_cannot_be_imported_is_refused_at_once(
-    tmp_path, small, run_options
-):
+def test_an_agent_that_cannot_be_imported_is_refused_at_once(tmp_path, small, run_options):
     (tmp_path / "broken.py").write_text("import no_such_library\n")
     here = RunOptions(home=run_options.home, folder=tmp_path)
     with pytest.raises(AgentSpecError, match="ModuleNotFoundError: No module named"):
@@ -222,9 +205,7 @@ def test_a_battery_that_cannot_give_a_level_says_so(tmp_path, run_options):
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\n[[suite]]\nname = "toolquest"\n')
     with pytest.raises(BatteryError, match="at least 20 instances"):
-        batch.play(
-            Request(agents=("noop",), battery=str(path)), tmp_path / "run", run_options
-        )
+        batch.play(Request(agents=("noop",), battery=str(path)), tmp_path / "run", run_options)
 
 
 def test_fewer_than_one_worker():
@@ -250,10 +231,7 @@ def test_no_secret_of_the_world_reaches_the_run_directory(played, small):
     world = assembly.base_world(traces[0].start.instance)
     values = [secret.value for it in world.providers for secret in it.secrets]
     whole = b"".join(
-        (
-            *_plain(layout),
-            *(p.read_bytes() for p in layout.root.rglob("*") if p.is_file()),
-        )
+        (*_plain(layout), *(p.read_bytes() for p in layout.root.rglob("*") if p.is_file()))
     )
     assert values
     assert not [value for value in values if value.encode() in whole]

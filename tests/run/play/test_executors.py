@@ -52,9 +52,7 @@ def test_one_replay_root_whatever_plays_it(planned, run_options):
     roots = {
         "one thread": replay_root(planned("a"), run_options),
         "threads": replay_root(planned("b"), run_options, concurrency=3),
-        "processes": replay_root(
-            planned("c"), run_options, workers=2, in_process=False, wire=True
-        ),
+        "processes": replay_root(planned("c"), run_options, workers=2, in_process=False, wire=True),
     }
     assert len(set(roots.values())) == 1, roots
 
@@ -62,11 +60,7 @@ def test_one_replay_root_whatever_plays_it(planned, run_options):
 @pytest.mark.slow
 @pytest.mark.part(2)
 @pytest.mark.parametrize(
-    "how",
-    [
-        {"workers": 4, "in_process": False},
-        {"workers": 2, "wire": True, "concurrency": 2},
-    ],
+    "how", [{"workers": 4, "in_process": False}, {"workers": 2, "wire": True, "concurrency": 2}]
 )
 def test_one_replay_root_of_a_larger_plan(planned, run_options, how):
     wide = {"families": (), "tiers": (1, 3), "agents": ("agentic", "fixed", "oracle")}
@@ -92,15 +86,11 @@ def test_an_interrupt_leaves_a_run_to_resume(planned, run_options, how):
     kept = files.rebuild_leaves(RunLayout(stopped))
     assert sum(leaf.status == "complete" for leaf in kept) >= 3
     assert not any(leaf.status == "infrastructure" for leaf in kept)
-    assert replay_root(stopped, run_options) == replay_root(
-        planned("whole"), run_options
-    )
+    assert replay_root(stopped, run_options) == replay_root(planned("whole"), run_options)
 
 
 @pytest.mark.slow
-def test_a_dead_workers_attempts_are_played_again(
-    planned, run_options, tmp_path, monkeypatch
-):
+def test_a_dead_workers_attempts_are_played_again(planned, run_options, tmp_path, monkeypatch):
     monkeypatch.setenv("OWA_TEST_MARK", str(tmp_path / "mark"))
     folder = planned("run", agents=("odd_agents:KillsItsWorker",))
     replay_root(folder, run_options, workers=2)
@@ -163,9 +153,7 @@ def test_slow_agents_are_waited_for_together(planned, run_options, how):
         folder = planned("run", agents=(agent,), episodes=4)
         batch.resume(folder, with_options(run_options, **how))
         layout = RunLayout(folder)
-        ends = [
-            files.read_trace(layout, leaf).end for leaf in files.read_leaves(layout)
-        ]
+        ends = [files.read_trace(layout, leaf).end for leaf in files.read_leaves(layout)]
     finally:
         server.shutdown()
         thread.join()
@@ -190,14 +178,7 @@ def test_after_kills_at_odd_moments_the_root_is_the_same(planned, run_options):
     killed = planned("killed")
     for pause in (0.6, 1.0, 1.4, 1.9):
         player = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                _PLAYER,
-                run_options.home,
-                killed,
-                run_options.folder,
-            ],
+            [sys.executable, "-c", _PLAYER, run_options.home, killed, run_options.folder],
             stdout=subprocess.PIPE,
             start_new_session=True,
         )

@@ -90,9 +90,7 @@ def test_an_agents_last_words_are_no_part_of_the_replay_root(played, small):
     assert b"agent_raised" in line
 
 
-def test_the_harness_failure_is_never_scored_and_tried_again(
-    played, small, monkeypatch
-):
+def test_the_harness_failure_is_never_scored_and_tried_again(played, small, monkeypatch):
     working = episode_setup.env_for
     calls = []
 
@@ -105,11 +103,7 @@ def test_the_harness_failure_is_never_scored_and_tried_again(
     monkeypatch.setattr(episode_setup, "env_for", failing)
     layout = played(small("noop"))
     leaves = files.read_leaves(layout)
-    assert [leaf.status for leaf in leaves] == [
-        "infrastructure",
-        "infrastructure",
-        "complete",
-    ]
+    assert [leaf.status for leaf in leaves] == ["infrastructure", "infrastructure", "complete"]
     assert [leaf.attempt for leaf in leaves] == [0, 1, 2]
     failed = files.read_trace(layout, leaves[0])
     assert failed.end.outcome == "infrastructure"
@@ -117,9 +111,7 @@ def test_the_harness_failure_is_never_scored_and_tried_again(
     assert failed.start.horizon == 0
 
 
-def test_after_three_failures_of_the_harness_the_entry_is_left(
-    played, small, monkeypatch
-):
+def test_after_three_failures_of_the_harness_the_entry_is_left(played, small, monkeypatch):
     def failing(*_, **__):
         raise OSError("no socket left")
 
@@ -220,9 +212,7 @@ def test_the_harness_sets_the_stream():
     assert [event.stream for event in seen] == ["evaluation", "evaluation"]
 
 
-def test_a_later_session_is_a_fresh_process_with_the_same_memory(
-    played, small, monkeypatch
-):
+def test_a_later_session_is_a_fresh_process_with_the_same_memory(played, small, monkeypatch):
     from owa_bench.shells.tool_env import ToolEnv
 
     step = ToolEnv.step

@@ -31,9 +31,7 @@ def agent_server(status=200, reply=b"{}"):
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            asked.append(
-                json.loads(self.rfile.read(int(self.headers["content-length"])))
-            )
+            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(status)
             self.end_headers()
             self.wfile.write(reply)
@@ -135,9 +133,7 @@ def test_a_command_that_speaks_the_protocol():
         (error(400, "tools are not supported"), "takes no tools of this form"),
     ],
 )
-def test_a_model_that_does_not_answer_is_refused_with_error_and_fix(
-    answer, words, monkeypatch
-):
+def test_a_model_that_does_not_answer_is_refused_with_error_and_fix(answer, words, monkeypatch):
     monkeypatch.setenv("OWA_KEY", KEY)
     with serving(lambda _: answer) as url, pytest.raises(PreflightError) as refusal:
         lines(MODEL, model_url=url, model_key_env="OWA_KEY")
@@ -149,9 +145,7 @@ def test_a_model_that_does_not_answer_is_refused_with_error_and_fix(
 def test_a_provider_that_is_gone_or_not_named():
     with pytest.raises(PreflightError, match=r"ConnectError.*--model-url right"):
         lines(MODEL, model_url=f"{NOWHERE}/v1")
-    with pytest.raises(
-        PreflightError, match=r"provider at 127.0.0.1:9 answered HTTP 502"
-    ):
+    with pytest.raises(PreflightError, match=r"provider at 127.0.0.1:9 answered HTTP 502"):
         lines("noop", model_url=f"{NOWHERE}/v1")
     with pytest.raises(AgentSpecError, match=r"'asker' needs a model's provider"):
         lines(MODEL)
@@ -189,9 +183,7 @@ def test_an_address_that_answers_otherwise_is_refused(status, reply, words):
 
 
 @pytest.mark.slow
-def test_a_refusal_writes_nothing_and_a_resumed_run_is_asked_again(
-    tmp_path, small, run_options
-):
+def test_a_refusal_writes_nothing_and_a_resumed_run_is_asked_again(tmp_path, small, run_options):
     said = []
     reach = GatewayOptions(model_url=f"{NOWHERE}/v1")
     here = replace(run_options, in_process=False, gateway=reach)

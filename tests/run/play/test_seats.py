@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from owa_bench.records.events import (
-    Action,
-    Message,
-    Observation,
-    Resource,
-    Sitting,
-    ToolOffer,
-)
+from owa_bench.records.events import Action, Message, Observation, Resource, Sitting, ToolOffer
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.trace import replay_root
 from owa_bench.run.plan.plan import read_plan
@@ -109,8 +102,7 @@ def test_cap_and_mute_are_told_to_nobody(played):
 def test_any_number_of_workers_leaves_one_replay_root(crew, planned, played):
     two = crew.play(planned, "two", "--workers", 2)
     roots = [
-        replay_root(read_plan(layout), files.rebuild_leaves(layout))
-        for layout in (played, two)
+        replay_root(read_plan(layout), files.rebuild_leaves(layout)) for layout in (played, two)
     ]
     assert roots[0] == roots[1]
 

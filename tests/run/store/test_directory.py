@@ -78,9 +78,7 @@ def test_what_all_suites_draw_with_counts_for_each(package, shared):
 def test_equal_code_has_one_digest_wherever_it_lies(tmp_path, monkeypatch):
     before = directory.source_digest(TOOLQUEST)
     copy = tmp_path / "elsewhere" / "owa_bench"
-    shutil.copytree(
-        directory._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(directory._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(directory, "_PACKAGE", copy)
     moved = types.SimpleNamespace(__file__=str(copy / "envs/toolquest/suite.py"))
     monkeypatch.setitem(directory.sys.modules, "owa_bench.envs.toolquest.suite", moved)

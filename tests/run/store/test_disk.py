@@ -30,9 +30,7 @@ def test_a_lock_is_taken_once(tmp_path):
         os.close(other)
 
 
-def test_a_folder_that_cannot_be_synced_is_left_to_the_file_system(
-    tmp_path, monkeypatch
-):
+def test_a_folder_that_cannot_be_synced_is_left_to_the_file_system(tmp_path, monkeypatch):
     def refuse(_):
         raise OSError(errno.EINVAL, "Invalid argument")
 

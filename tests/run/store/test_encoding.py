@@ -45,9 +45,7 @@ def sample() -> list[AnyEvent]:
         *made,
         call(target=f"https://x/?key={SECRET}", headers=("a", SECRET)),
         Resource(step=1, meter="wall_s", amount=0.5),
-        Execution(
-            step=1, argv=(SECRET,), exit_code=0, output="", wall_s=1.5, cpu_s=0.5
-        ),
+        Execution(step=1, argv=(SECRET,), exit_code=0, output="", wall_s=1.5, cpu_s=0.5),
     ]
 
 

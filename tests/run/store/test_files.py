@@ -71,9 +71,7 @@ def test_leaf_appended_behind_a_torn_one_stands_on_its_own_line(layout) -> None:
     append_leaves(layout, [leaf_of(0)])
     layout.leaves.write_bytes(layout.leaves.read_bytes() + b'{"attempt_id":"00')
     append_leaves(layout, [leaf_of(2)])
-    assert layout.leaves.read_bytes().split(b"\n")[2] == files.ENCODER.encode(
-        leaf_of(2)
-    )
+    assert layout.leaves.read_bytes().split(b"\n")[2] == files.ENCODER.encode(leaf_of(2))
     with pytest.raises(TraceError, match=r"Line 2 .* --resume"):
         read_leaves(layout)
 
@@ -86,9 +84,7 @@ def test_leaf_that_a_lingering_worker_writes_again_counts_once(layout) -> None:
 
 def test_damaged_leaf_line_is_named(layout) -> None:
     append_leaves(layout, [leaf_of(0), leaf_of(1)])
-    layout.leaves.write_bytes(
-        layout.leaves.read_bytes().replace(b'"index":0', b'"x":0')
-    )
+    layout.leaves.write_bytes(layout.leaves.read_bytes().replace(b'"index":0', b'"x":0'))
     with pytest.raises(TraceError, match="Line 1"):
         read_leaves(layout)
 
@@ -115,9 +111,7 @@ def test_shard_torn_at_any_byte_gives_only_whole_frames(layout, played) -> None:
     ends = [frame.offset + frame.length for frame in found]
     for cut in sorted({*range(0, len(whole), 997), *ends, *(e - 1 for e in ends)}):
         path.write_bytes(whole[:cut])
-        assert list(scan(path)) == [
-            f for f, e in zip(found, ends, strict=True) if e <= cut
-        ]
+        assert list(scan(path)) == [f for f, e in zip(found, ends, strict=True) if e <= cut]
 
 
 def test_torn_attempt_is_unfinished_and_its_whole_frames_count(layout, played) -> None:

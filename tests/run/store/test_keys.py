@@ -4,11 +4,7 @@ import subprocess
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from owa_bench.canonical import key_id, seal, unseal
 from owa_bench.errors import FieldError, UnknownNameError, UsageError
@@ -23,9 +19,7 @@ def test_key_is_made_and_loaded_again(tmp_path) -> None:
     assert keys.key_names(tmp_path / "home") == ("default",)
     assert keys.short_name(key) == key_id(bytes.fromhex(made.public_hex))
     envelope = seal("application/test", b"words", key)
-    assert (
-        unseal(envelope, bytes.fromhex(made.public_hex), "application/test") == b"words"
-    )
+    assert unseal(envelope, bytes.fromhex(made.public_hex), "application/test") == b"words"
 
 
 def test_only_the_owner_may_read_it(tmp_path) -> None:
@@ -41,9 +35,7 @@ def test_only_the_owner_may_read_it(tmp_path) -> None:
 def test_openssl_reads_both_halves(tmp_path) -> None:
     made = keys.keygen(tmp_path)
     shown = subprocess.run(
-        ["openssl", "pkey", "-in", made.private, "-pubout"],
-        capture_output=True,
-        check=True,
+        ["openssl", "pkey", "-in", made.private, "-pubout"], capture_output=True, check=True
     ).stdout
     assert shown == made.public.read_bytes()
 
@@ -62,9 +54,7 @@ def test_ensure_makes_a_key_once(tmp_path) -> None:
 
 def test_ensure_makes_no_key_of_another_name(tmp_path) -> None:
     keys.ensure(tmp_path)
-    with pytest.raises(
-        UnknownNameError, match=r"Did you mean `default`.*keygen defualt"
-    ):
+    with pytest.raises(UnknownNameError, match=r"Did you mean `default`.*keygen defualt"):
         keys.ensure(tmp_path, "defualt")
     assert keys.key_names(tmp_path) == ("default",)
 
@@ -92,9 +82,7 @@ def test_other_content_is_refused(tmp_path) -> None:
         keys.load(tmp_path, "rsa")
 
 
-def test_the_data_folder_is_the_named_one_or_the_users_own(
-    tmp_path, monkeypatch
-) -> None:
+def test_the_data_folder_is_the_named_one_or_the_users_own(tmp_path, monkeypatch) -> None:
     for name in ("OWA_BENCH_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

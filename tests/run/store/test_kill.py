@@ -89,9 +89,7 @@ def uninterrupted(tmp_path_factory) -> dict[int, str]:
     """The replay digests that every attempt must end at."""
     layout = RunLayout(tmp_path_factory.mktemp("whole"))
     layout.plan.write_text("{}")
-    with Recorder(
-        ShardFiles(layout, 0), files.plan_digest(layout), b"k", False
-    ) as recorder:
+    with Recorder(ShardFiles(layout, 0), files.plan_digest(layout), b"k", False) as recorder:
         for index in range(40):
             script().play(recorder, [(index, 0)])
     return {leaf.index: leaf.replay for leaf in files.read_leaves(layout)}
@@ -113,9 +111,7 @@ def kill_and_resume(layout, plan, moments: list[int], expected) -> None:
     assert {f"{index:06d}.0" for index in expected} <= begun
 
 
-def test_killed_writer_loses_at_most_its_open_frames(
-    layout, toy_plan, uninterrupted
-) -> None:
+def test_killed_writer_loses_at_most_its_open_frames(layout, toy_plan, uninterrupted) -> None:
     kill_and_resume(layout, toy_plan, [100, 60_000], uninterrupted)
 
 
@@ -137,9 +133,7 @@ def test_resumed_run_has_the_replay_root_of_an_uninterrupted_one(
 @pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(10))
-def test_killed_at_thirty_random_moments(
-    layout, toy_plan, uninterrupted, number: int
-) -> None:
+def test_killed_at_thirty_random_moments(layout, toy_plan, uninterrupted, number: int) -> None:
     rng = stream(number, "kill")
     moments = rng.integers(0, SAID_BY_A_THIRD, size=3).tolist()
     kill_and_resume(layout, toy_plan, moments, uninterrupted)

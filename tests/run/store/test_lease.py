@@ -84,9 +84,7 @@ def test_a_run_from_before_leases_goes_on(layout, start):
 
 
 @pytest.mark.slow
-def test_a_worker_that_outlives_its_killed_driver_is_refused(
-    tmp_path, run_options, small
-):
+def test_a_worker_that_outlives_its_killed_driver_is_refused(tmp_path, run_options, small):
     """The worker has no lock, as one on another machine; its driver dies by SIGKILL."""
     run = tmp_path / "run"
     batch.play(small("fixed", "noop", episodes=2), run, run_options, plan_only=True)

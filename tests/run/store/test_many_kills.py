@@ -100,9 +100,7 @@ def test_many_kills_lose_nothing(tmp_path: Path) -> None:
         assert found > played, "an attempt was whole before this kill and is not now"
         played = found
     play("killed", resume=True)
-    whole, killed = (
-        batch.summary(RunLayout(tmp_path / name)) for name in ("whole", "killed")
-    )
+    whole, killed = (batch.summary(RunLayout(tmp_path / name)) for name in ("whole", "killed"))
     assert killed.missing == 0
     assert killed.replay_root == whole.replay_root
     leaves = files.read_leaves(RunLayout(tmp_path / "killed"))

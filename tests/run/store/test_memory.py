@@ -256,9 +256,7 @@ def test_lanes_of_nearly_one_name_keep_apart(tmp_path):
     digests = {}
 
     def lane(name):
-        return LaneMemory(
-            SnapshotFiles(layout, name), lane_key(MASTER, name), digests.get(name)
-        )
+        return LaneMemory(SnapshotFiles(layout, name), lane_key(MASTER, name), digests.get(name))
 
     for name in names:
         made = lane(name)

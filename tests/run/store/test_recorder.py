@@ -21,9 +21,7 @@ KEY = b"redact key"
 
 def opened(layout: RunLayout, shard: int = 0, **options) -> Recorder:
     digest = files.plan_digest(layout)
-    return Recorder(
-        ShardFiles(layout, shard), digest, KEY, options.get("transcripts", True)
-    )
+    return Recorder(ShardFiles(layout, shard), digest, KEY, options.get("transcripts", True))
 
 
 @pytest.fixture
@@ -69,9 +67,7 @@ def test_head_is_the_chain_over_the_exact_lines(layout, start, call, end) -> Non
     assert frames(layout)[-1].closing.head == leaf.head
 
 
-def test_replay_digest_leaves_out_what_differs_between_runs(
-    layout, start, call, end
-) -> None:
+def test_replay_digest_leaves_out_what_differs_between_runs(layout, start, call, end) -> None:
     leaves = []
     with opened(layout) as made:
         for attempt, wall in ((0, 0.5), (1, 60.0)):
@@ -140,9 +136,7 @@ def test_every_frame_belongs_to_one_attempt(layout, start, call, end) -> None:
         for writer in writers:
             writer.emit(end())
         leaves = [writer.close("complete") for writer in reversed(writers)]
-    assert {f.segment.attempt_id for f in frames(layout)} == {
-        leaf.attempt_id for leaf in leaves
-    }
+    assert {f.segment.attempt_id for f in frames(layout)} == {leaf.attempt_id for leaf in leaves}
     for leaf in leaves:
         assert read_trace(layout, leaf).start.index == leaf.index
 
@@ -223,9 +217,7 @@ def test_timed_end_marks_the_leaf(layout, start, end) -> None:
 
 
 @pytest.mark.usefixtures("still")
-def test_frames_are_durable_before_the_leaf_is_written(
-    layout, start, end, monkeypatch
-) -> None:
+def test_frames_are_durable_before_the_leaf_is_written(layout, start, end, monkeypatch) -> None:
     order = []
     real_write, real_fdatasync, real_fsync = os.write, os.fdatasync, os.fsync
 
@@ -258,9 +250,7 @@ def test_frames_are_durable_before_the_leaf_is_written(
 
 
 @pytest.mark.usefixtures("still")
-def test_one_sync_serves_every_attempt_closed_before_it(
-    layout, start, end, monkeypatch
-) -> None:
+def test_one_sync_serves_every_attempt_closed_before_it(layout, start, end, monkeypatch) -> None:
     syncs = []
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     with opened(layout) as made:

@@ -86,9 +86,7 @@ def test_an_unknown_algorithm_gets_the_nearest_name(tmp_path, run_options):
         training.train(changed(algorithm="pppo"), tmp_path / "t", run_options)
 
 
-def test_without_the_libraries_the_install_line_is_said(
-    tmp_path, run_options, monkeypatch
-):
+def test_without_the_libraries_the_install_line_is_said(tmp_path, run_options, monkeypatch):
     monkeypatch.setattr(learners.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPartError, match=r"owa_bench\[rl\]"):
         training.train(PLAIN, tmp_path / "t", run_options)
@@ -134,9 +132,7 @@ def test_one_seed_gives_one_policy(tmp_path, run_options, libraries):
 
 
 @pytest.mark.rl
-def test_a_stopped_training_goes_on_from_its_checkpoint(
-    tmp_path, run_options, libraries
-):
+def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, run_options, libraries):
     out = tmp_path / "t"
 
     def stop(steps):
@@ -157,12 +153,8 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(
 
 
 @pytest.mark.rl
-def test_the_table_of_evaluations_and_tensorboard_say_the_same(
-    tmp_path, run_options, libraries
-):
-    accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator"
-    )
+def test_the_table_of_evaluations_and_tensorboard_say_the_same(tmp_path, run_options, libraries):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     out = tmp_path / "t"
     training.train(changed(evaluate_every=256), out, run_options)
     table = (out / "evaluations.csv").read_text()
@@ -171,8 +163,7 @@ def test_the_table_of_evaluations_and_tensorboard_say_the_same(
     curves = accumulator.EventAccumulator(str(logs)).Reload()
     shown = curves.Scalars("evaluation/mean_quality")
     assert [(one.step, one.value) for one in shown] == [
-        (int(steps), pytest.approx(float(quality), abs=1e-6))
-        for steps, quality, _ in rows
+        (int(steps), pytest.approx(float(quality), abs=1e-6)) for steps, quality, _ in rows
     ]
     assert len(shown) >= 2
 
@@ -257,9 +248,7 @@ def test_what_cannot_be_trained_is_said(tmp_path, run_options, libraries):
 
 @pytest.mark.slow
 @pytest.mark.rl
-def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
-    tmp_path, run_options, libraries
-):
+def test_macros_of_a_tool_suite_are_played_in_the_language_trace(tmp_path, run_options, libraries):
     asked = Training(
         env_id="owa_bench/ToolQuest-v3",
         algorithm="maskable_ppo",
@@ -320,9 +309,7 @@ def test_a_recurrent_policy_learns_on_n_back_and_is_played_with_its_state(
 @pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics
-def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
-    tmp_path, run_options, libraries
-):
+def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(tmp_path, run_options, libraries):
     pytest.importorskip("pybullet")
     asked = Training(
         env_id="owa_bench/CartPole3D-v2",
@@ -354,9 +341,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
 @pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics
-def test_the_batched_backend_trains_what_the_engine_then_plays(
-    tmp_path, run_options, libraries
-):
+def test_the_batched_backend_trains_what_the_engine_then_plays(tmp_path, run_options, libraries):
     pytest.importorskip("pybullet")
     asked = Training(
         env_id="owa_bench/CartPole3D-v2",
@@ -491,8 +476,7 @@ def test_a_policy_begins_from_what_the_planner_does(tmp_path, run_options, libra
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"algorithm": "dqn"}, {"backend": "here"}, {"actions": ""}, {"trial": 2}],
+    "changes", [{"algorithm": "dqn"}, {"backend": "here"}, {"actions": ""}, {"trial": 2}]
 )
 def test_imitation_needs_what_it_fits(changes):
     asked = recipes.read_recipe("ppo_evasion").training()

@@ -70,9 +70,7 @@ def test_no_horizon_counts_by_quality_alone() -> None:
     assert found.tolist() == [1.0, 0.4]
 
 
-@pytest.mark.parametrize(
-    "bad", [np.array([]), np.array([np.nan]), np.array([1.0, 2.0])]
-)
+@pytest.mark.parametrize("bad", [np.array([]), np.array([np.nan]), np.array([1.0, 2.0])])
 def test_bad_arrays_are_refused(bad: np.ndarray) -> None:
     one = np.ones(1)
     with pytest.raises(ScoringError):

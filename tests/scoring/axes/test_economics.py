@@ -37,10 +37,7 @@ def test_failures_cost_too() -> None:
 def test_few_successes_cost_the_axis_in_proportion() -> None:
     """One of four at a thousandth of the expert's cost: 1 by price, .25 / .5 by s."""
     cheap = (("supervisor_min", 0.008, "human"),)
-    traces = [
-        episode(index=i, pair=f"p{i}", costs=cheap, q_state=float(i == 0))
-        for i in range(4)
-    ]
+    traces = [episode(index=i, pair=f"p{i}", costs=cheap, q_state=float(i == 0)) for i in range(4)]
     score = axis(traces, "$")
     assert score.value == pytest.approx(0.5)
     assert score.details["beside"]["v / v_expert"]["value"] == pytest.approx(250)
@@ -60,9 +57,7 @@ def test_an_unknown_price_is_missing_not_free() -> None:
     assert score.value is None
     assert "unknown" in str(score.reason)
     known_too = episode(index=1, pair="b", costs=HELP)
-    found = axis(
-        [episode(costs=(("gpu_s", 1.0, "agent"),)), known_too], "$", prices=card
-    )
+    found = axis([episode(costs=(("gpu_s", 1.0, "agent"),)), known_too], "$", prices=card)
     assert (found.used, found.cells) == (1, 2)
 
 
@@ -114,8 +109,6 @@ def test_a_millionth_of_a_usd_is_kept() -> None:
 
 def test_without_time_there_is_no_task_an_hour() -> None:
     nothing, second = np.zeros(2), np.array([0.5, 0.0])
-    table = SimpleNamespace(
-        u=np.array([True, False]), simulated_s=nothing, wall_s=second
-    )
+    table = SimpleNamespace(u=np.array([True, False]), simulated_s=nothing, wall_s=second)
     found = _hourly(SimpleNamespace(table=table, base=np.ones(2, bool)))
     assert found == {"tasks per simulated hour": None, "tasks per wall hour": 7200.0}

@@ -32,9 +32,7 @@ def test_a_threshold_met_exactly_covers() -> None:
 def test_a_family_nobody_played_makes_it_missing() -> None:
     traces = [episode(index=0, family="x"), episode(index=1, family="y", pair="q")]
     plan = plan_of(traces)
-    found = judge(
-        plan, traces[:1], PROTOCOL, PRICES, evidence_root="", replay_root=ROOT
-    )
+    found = judge(plan, traces[:1], PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
     score = found.verdicts[0].axes[1]
     assert score.value is None
     assert "toolquest/y" in str(score.reason)

@@ -97,9 +97,7 @@ def test_what_was_never_known_is_not_called_unforgotten() -> None:
             extra=(
                 NO_TOOLS,
                 *(
-                    Probe(
-                        item=p.item, lag_days=p.lag_days, correct=p.correct, guess=0.25
-                    )
+                    Probe(item=p.item, lag_days=p.lag_days, correct=p.correct, guess=0.25)
                     for p in asked(dict.fromkeys(LAGS, 0.27), task=k)
                 ),
                 sought(True),
@@ -130,12 +128,7 @@ def test_recall_must_be_proved_to_be_without_tools() -> None:
     full = dict.fromkeys(LAGS, 0.9)
     open_ = ToolOffer(step=0, names=("answer", "recall"))
     helpful = ToolOffer(step=0, names=("answer", "ask_supervisor"))
-    for offers in (
-        (open_,),
-        (helpful,),
-        (NO_TOOLS, open_),
-        (Sitting(step=0, number=0),),
-    ):
+    for offers in ((open_,), (helpful,), (NO_TOOLS, open_), (Sitting(step=0, number=0),)):
         score = axis(run(full, 1.0, 12, *offers), "M")
         assert score.value is None
         assert "proved to be without tools" in str(score.reason)
@@ -183,12 +176,7 @@ def test_a_disqualified_episode_forgets_all() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "counts"),
-    [
-        ({}, True),
-        ({"lag_days": 0.9}, False),
-        ({"sitting": 0}, True),
-        ({"sitting": 1}, False),
-    ],
+    [({}, True), ({"lag_days": 0.9}, False), ({"sitting": 0}, True), ({"sitting": 1}, False)],
 )
 def test_retrieval_is_asked_a_day_later_in_a_new_sitting(
     changes: dict[str, object], counts: bool
@@ -216,11 +204,7 @@ def test_the_lags_of_one_item_are_one_cluster() -> None:
     apart = []
     for k in range(12):
         for j, lag in enumerate(LAGS):
-            extra = (
-                NO_TOOLS,
-                *asked({lag: 0.9}, task=k),
-                *([sought(True)] if not j else []),
-            )
+            extra = (NO_TOOLS, *asked({lag: 0.9}, task=k), *([sought(True)] if not j else []))
             apart.append(episode(index=k * 5 + j, pair=f"p{k}-{j}", extra=extra))
     one, other = axis(whole, "M"), axis(apart, "M")
     assert one.value == other.value
@@ -239,8 +223,7 @@ def test_what_is_missing_is_named() -> None:
     ):
         assert words in str(axis(run(known, tasks=tasks), "M").reason)
     bare = [
-        episode(index=k, pair=f"p{k}", extra=(NO_TOOLS, *asked(full, task=k)))
-        for k in range(2)
+        episode(index=k, pair=f"p{k}", extra=(NO_TOOLS, *asked(full, task=k))) for k in range(2)
     ]
     assert "recall@K" in str(axis(bare, "M").reason)
 

@@ -69,10 +69,7 @@ def test_laws_at_the_ends_of_their_range():
 
 
 def test_lags_without_trials_say_nothing():
-    hits, trials = (
-        np.array([[6.0, 0.0], [0.0, 0.0]]),
-        np.array([[10.0, 0.0], [0.0, 0.0]]),
-    )
+    hits, trials = (np.array([[6.0, 0.0], [0.0, 0.0]]), np.array([[10.0, 0.0], [0.0, 0.0]]))
     found = fit_retention(hits, trials, LAGS)
     assert found.start[0] == pytest.approx(0.6)
     assert np.isnan(found.start[1])
@@ -83,9 +80,7 @@ def test_lags_without_trials_say_nothing():
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
 @pytest.mark.parametrize("hits", [(16.0, 8.0), (40.0, 37.0)])
-def test_the_interval_ends_where_the_likelihood_has_fallen_by_half_the_quantile(
-    hits, level
-):
+def test_the_interval_ends_where_the_likelihood_has_fallen_by_half_the_quantile(hits, level):
     hits, trials = np.array(hits), np.array([50.0, 50.0])
 
     def profile(rate):
@@ -103,9 +98,7 @@ def test_the_interval_ends_where_the_likelihood_has_fallen_by_half_the_quantile(
     if math.isinf(found.high):
         assert profile(best) - profile(0.0) <= fall
     else:
-        assert profile(best) - profile(LN2 / found.high) == pytest.approx(
-            fall, abs=1e-4
-        )
+        assert profile(best) - profile(LN2 / found.high) == pytest.approx(fall, abs=1e-4)
     assert found.low < found.days < found.high
 
 

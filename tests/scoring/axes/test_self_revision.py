@@ -28,10 +28,7 @@ def read(
     **options: Any,
 ) -> AxisScore:
     played = sets({**GAIN, **(quality or {})}, **options)
-    base = [
-        episode(index=900 + day, pair="c", day=day, phase="checkpoint")
-        for day in range(3)
-    ]
+    base = [episode(index=900 + day, pair="c", day=day, phase="checkpoint") for day in range(3)]
     return axis([*practice(3, **(learned or {})), *base, *played], "R")
 
 
@@ -74,10 +71,7 @@ def test_without_a_placebo_lane_gates_have_no_evidence() -> None:
 
 def test_under_two_laws_the_controls_are_taken_off() -> None:
     worlds = {name: {"world_day": 0} for name in ("before", "control_before")}
-    worlds |= {
-        name: {"world_day": 3}
-        for name in ("after", "control_after", "ablated", "placebo")
-    }
+    worlds |= {name: {"world_day": 3} for name in ("after", "control_after", "ablated", "placebo")}
     found = read({"control_after": 0.3}, **worlds)
     assert found.value == pytest.approx(0.9 * 0.1 / R0, abs=1e-3)
     same = read({"control_after": 0.3})
@@ -91,9 +85,7 @@ def test_earlier_checkpoints_raise_what_was_there_before() -> None:
     names = ("after", "control_before", "control_after", "placebo")
     moved = dict.fromkeys(names, later)
     moved |= {name: later | own for name, own in memory.items()}
-    base = episode(
-        index=900, pair="c", day=0, phase="checkpoint", q_state=0.3, stated=0.0
-    )
+    base = episode(index=900, pair="c", day=0, phase="checkpoint", q_state=0.3, stated=0.0)
     found = axis([*practice(3), base, *sets(**moved)], "R")
     assert found.value == pytest.approx(0.9 * 0.1 / R0, abs=1e-3)
 
@@ -110,15 +102,9 @@ def test_credit_is_for_what_the_agent_did_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "part",
-    [
-        {"extra_help": True},
-        {"costs": (("supervisor_min", 2.0, "human"),)},
-    ],
+    "part", [{"extra_help": True}, {"costs": (("supervisor_min", 2.0, "human"),)}]
 )
-def test_a_human_between_the_start_and_adoption_takes_all_credit(
-    part: dict[str, Any],
-) -> None:
+def test_a_human_between_the_start_and_adoption_takes_all_credit(part: dict[str, Any]) -> None:
     if part.pop("extra_help", False):
         part = {"hints_after": (2,)}
     found = read(learned=part)

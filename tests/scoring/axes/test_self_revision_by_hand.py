@@ -9,17 +9,9 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.protocol import Anchor
-from owa_bench.scoring.attempt_sets import (
-    RevisionEvidence,
-    RevisionSets,
-    RevisionStages,
-)
+from owa_bench.scoring.attempt_sets import RevisionEvidence, RevisionSets, RevisionStages
 from owa_bench.scoring.axes import self_revision as axis
-from owa_bench.scoring.axes.self_revision import (
-    revision_evidence,
-    revision_gain,
-    self_revision,
-)
+from owa_bench.scoring.axes.self_revision import revision_evidence, revision_gain, self_revision
 from tests.builders.episodes import PROTOCOL
 
 WEIGHTS = np.array([0.25, 0.75])
@@ -78,9 +70,7 @@ def test_a_gain_is_over_weighted_families_and_what_was_there_before():
     assert left_out.gain == pytest.approx(0.25 * 0.3 + 0.75 * 0.2)
     second = revision_gain(sets(), WEIGHTS, PROTOCOL, left_out=1)
     assert second.gain == pytest.approx(0.25 * 0.3 + 0.75 * 0.2)
-    lone = revision_gain(
-        sets(earlier=np.array([0.7, 0.7])), WEIGHTS, PROTOCOL, left_out=2
-    )
+    lone = revision_gain(sets(earlier=np.array([0.7, 0.7])), WEIGHTS, PROTOCOL, left_out=2)
     assert lone.gain == pytest.approx(0.6 - 0.7)  # the second family holds no task
 
 
@@ -231,7 +221,4 @@ def test_one_event_that_is_no_number_is_refused():
         with pytest.raises(ScoringError, match="Events differ"):
             self_revision(*shapes, np.array(1.0))
     ends = self_revision(np.array([0.0, 1.0]), half, np.array(1.0))
-    assert (float(ends), float(self_revision(half, half, np.array(0.25)))) == (
-        0.5,
-        0.25,
-    )
+    assert (float(ends), float(self_revision(half, half, np.array(0.25)))) == (0.5, 0.25)

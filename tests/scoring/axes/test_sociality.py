@@ -87,8 +87,7 @@ def test_faults_cost_their_share() -> None:
     played = {(1, False): 0.4, (2, False): 0.7, (2, True): 0.4}
     clean = read(played).value
     talk = tuple(
-        Message(step=1, source="env", sender="a", digest="same", tokens=1000)
-        for _ in range(6)
+        Message(step=1, source="env", sender="a", digest="same", tokens=1000) for _ in range(6)
     )
     fight = (Conflict(step=1, item="spec"),)
     found = read(played, extra=talk + fight)
@@ -132,9 +131,7 @@ def test_what_is_declared_is_counted_beside_and_opens_no_channel() -> None:
     seatless = [alone(trace) for trace in crews(quality, extra=talk)]
     found = axis(seatless, "S")
     assert found.value is None
-    assert found.reason == (
-        "no channel of the environment: the agent declared 288 messages"
-    )
+    assert found.reason == ("no channel of the environment: the agent declared 288 messages")
 
 
 def alone(trace: Trace) -> Trace:
@@ -148,9 +145,7 @@ def test_one_role_that_is_played_worse_where_it_counts_less_gains_nothing() -> N
     traces = crews({(1, False): 0.4, (2, False): 0.7, (2, True): 0.4})
     honest = axis(traces, "S")
     lying = [
-        trace
-        if trace.start.role_cap != 1 or not trace.start.control
-        else with_quality(trace, 0.0)
+        trace if trace.start.role_cap != 1 or not trace.start.control else with_quality(trace, 0.0)
         for trace in traces
     ]
     assert axis(lying, "S").value == pytest.approx(honest.value, abs=1e-6)
@@ -197,8 +192,6 @@ def test_near_duplicates_that_differ_in_a_letter_are_mode_collapse() -> None:
         for words in (WAITING, BUSY, WAITING[:4])
     }
     assert shares == {WAITING: 1.0, BUSY: 0.0, WAITING[:4]: 0.0}
-    blind = tuple(
-        Message(step=1, source="env", sender="a", digest=text) for text in WAITING
-    )
+    blind = tuple(Message(step=1, source="env", sender="a", digest=text) for text in WAITING)
     unseen = read(quality, extra=blind).details["beside"]["collapse"]["value"]
     assert unseen == 0.0  # a trace without sketches tells equal messages alone

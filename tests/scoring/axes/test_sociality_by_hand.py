@@ -44,9 +44,7 @@ def sample_of_rows(*rows, families=("s/f",), family=None, alike=None):
     table["suite"] = np.full(len(rows), "s")
     table["family"] = np.array(family or [families[0]] * len(rows))
     return SimpleNamespace(
-        table=SimpleNamespace(
-            crew=SimpleNamespace(**crew), channel_gaps=lambda _: "", **table
-        ),
+        table=SimpleNamespace(crew=SimpleNamespace(**crew), channel_gaps=lambda _: "", **table),
         crews=np.ones(len(rows), bool),
         families=families,
         weights=np.full(len(families), 1 / len(families)),
@@ -59,10 +57,7 @@ def collected(sample):
     """Return the coverage of a sample and the sums of its rows, each a unit."""
     table = sample.table
     pairs, task = np.unique(table.pair, return_inverse=True)
-    family = [
-        sample.families.index(table.family[list(table.pair).index(pair)])
-        for pair in pairs
-    ]
+    family = [sample.families.index(table.family[list(table.pair).index(pair)]) for pair in pairs]
     statistics = StatisticsTable(
         ResamplingUnits(
             families=sample.families,
@@ -121,16 +116,9 @@ def test_the_muted_crew_is_a_rival_of_s_net():
 
 @pytest.mark.parametrize(
     ("messages", "steps", "chosen"),
-    [
-        ((4, 2), (8, 8), 3),
-        ((2, 4), (8, 8), 2),
-        ((2, 3), (1, 8), 3),
-        ((1, 2), (0, 1), 2),
-    ],
+    [((4, 2), (8, 8), 3), ((2, 4), (8, 8), 2), ((2, 3), (1, 8), 3), ((1, 2), (0, 1), 2)],
 )
-def test_of_equal_crews_the_one_with_fewer_messages_an_action_counts(
-    messages, steps, chosen
-):
+def test_of_equal_crews_the_one_with_fewer_messages_an_action_counts(messages, steps, chosen):
     sample = sample_of_rows(
         *crew(1, (0.3, 0.3)),
         *crew(2, (0.6, 0.6), messages=messages[0], steps=steps[0], conflict=1),
@@ -145,22 +133,16 @@ def test_of_equal_crews_the_one_with_fewer_messages_an_action_counts(
 def test_one_role_is_the_better_of_all_its_rows_and_its_base_rows():
     for control, alone in ((0.1, 0.4), (0.6, 0.5)):
         sample = sample_of_rows(
-            *crew(1, (0.4, 0.4)),
-            *crew(1, (control,) * 2, control=1),
-            *crew(2, (0.9,) * 2),
+            *crew(1, (0.4, 0.4)), *crew(1, (control,) * 2, control=1), *crew(2, (0.9,) * 2)
         )
         _, totals = collected(sample)
-        assert sociality._raw(totals, sample) == pytest.approx(
-            [(0.9 - alone) / (1 - alone)]
-        )
+        assert sociality._raw(totals, sample) == pytest.approx([(0.9 - alone) / (1 - alone)])
 
 
 def test_families_are_pooled_in_a_suite_before_the_better_rival_is_taken():
     totals = SimpleNamespace(family_weights=np.array([0.25, 0.25, 0.5]))
     sample = SimpleNamespace(families=("a/x", "a/y", "b/z"))
-    full, one, base = np.array(
-        [[[0.6, 0.8, 0.5]], [[0.2, 0.6, 0.4]], [[0.5, 0.2, 0.3]]]
-    )
+    full, one, base = np.array([[[0.6, 0.8, 0.5]], [[0.2, 0.6, 0.4]], [[0.5, 0.2, 0.3]]])
     found = sociality._pooled(totals, sample, (full,), (one, base))
     assert np.ravel(found) == pytest.approx([0.35 + 0.25, 0.2 + 0.2])
     lacking = np.array([[0.6, np.nan, 0.5]])  # a/y is left out of both sides
@@ -183,9 +165,7 @@ def test_a_fault_begins_where_the_protocol_says():
         {"cap": 2, "tokens": 9 * usual, "muted": 1, "same": alike - 1},
         {"cap": 3, "tokens": usual - 1},
     ]
-    faults = sociality._faults(
-        sample_of_rows(*rows, alike=[0, 0, 0, 0, 0, alike, 0, 0])
-    )
+    faults = sociality._faults(sample_of_rows(*rows, alike=[0, 0, 0, 0, 0, alike, 0, 0]))
     assert {name: np.flatnonzero(flags).tolist() for name, flags in faults.items()} == {
         "conflict": [1],
         "loop": [1, 2],
@@ -223,13 +203,7 @@ def test_a_control_that_gives_up_early_is_not_played(spent, answers, why, muted)
             "steps": spent[0] * size,
             "answers": answers[0] * size,
         },
-        {
-            "cap": 2,
-            "seats": 2,
-            "u": 0,
-            "steps": spent[1] * 2,
-            "answers": answers[1] * 2,
-        },
+        {"cap": 2, "seats": 2, "u": 0, "steps": spent[1] * 2, "answers": answers[1] * 2},
     ]
     sample = sample_of_rows(*rows)
     found = sociality._idle_control(sample, sample.crews)
@@ -285,17 +259,13 @@ def test_diagnostics_show_tasks_tiers_and_sizes():
     assert found["lift_naive"] == pytest.approx(((0.6 - 0.3) / 0.7 + 0.0) / 2)
     assert found["roles played"] == [1, 2, 3]
     assert found["messages declared"] == 4
-    by_tier = {
-        tier: dict(sorted(row.items())) for tier, row in found["C_m by tier"].items()
-    }
+    by_tier = {tier: dict(sorted(row.items())) for tier, row in found["C_m by tier"].items()}
     assert by_tier["1"] == pytest.approx({"1": 0.3, "1 bound": 0.9, "2": 0.6})
     assert by_tier["2"] == pytest.approx(
         {"1": 1.0, "1 bound": 0.9, "2": 1.0, "2 bound": 0.9, "2:muted": 0.15}
         | {"3": (0.3 + 0.5 + 0.9) / 3}
     )
-    assert (
-        sociality._diagnostics(sample_of_rows(*crew(2, (0.5,))))["lift_naive"] is None
-    )
+    assert sociality._diagnostics(sample_of_rows(*crew(2, (0.5,))))["lift_naive"] is None
 
 
 def test_how_a_crew_worked_together_is_a_share_of_sums():

@@ -43,10 +43,7 @@ def test_worked_example() -> None:
 def test_a_category_on_one_task_is_not_used() -> None:
     traces = [
         episode(
-            index=2 * i + k,
-            pair=f"p{k}",
-            delta=delta,
-            used=("basic", "key") if k else ("basic",),
+            index=2 * i + k, pair=f"p{k}", delta=delta, used=("basic", "key") if k else ("basic",)
         )
         for i, delta in enumerate(GRID)
         for k in range(2)

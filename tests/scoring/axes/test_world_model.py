@@ -63,10 +63,7 @@ def test_own_success_never_enters() -> None:
         (tasks(1.0, 0.0, kind="weather"), "no reference"),
         (tasks(1.0, 0.0)[:9], "18 resolved of 20"),
         (
-            [
-                episode(index=i, pair=f"p{i}", beliefs=(("unit", 0.9, True),))
-                for i in range(20)
-            ],
+            [episode(index=i, pair=f"p{i}", beliefs=(("unit", 0.9, True),)) for i in range(20)],
             "never varies",
         ),
     ],
@@ -81,9 +78,7 @@ def test_episodes_weigh_alike_however_many_propositions_they_list() -> None:
     """Ten episodes with two right answers each, ten with one wrong one: (0 + 1) / 2."""
     two = (("unit", 1.0, True), ("unit", 0.0, False))
     traces = [
-        episode(
-            index=i, pair=f"p{i}", beliefs=two if i < 10 else (("unit", 1.0, False),)
-        )
+        episode(index=i, pair=f"p{i}", beliefs=two if i < 10 else (("unit", 1.0, False),))
         for i in range(20)
     ]
     score = axis(traces, "W")
@@ -140,12 +135,7 @@ def test_a_planted_brier_skill_is_recovered() -> None:
 def test_the_reference_is_the_better_of_two_predictors() -> None:
     """Class a: 2 of 4 came true, b: 1 of 4; in parts, over two families."""
     parts = world_model_axis._PARTS * MILLION
-    columns = {
-        "W:weight:a": (3, 1),
-        "W:true:a": (2, 0),
-        "W:weight:b": (0, 4),
-        "W:true:b": (0, 1),
-    }
+    columns = {"W:weight:a": (3, 1), "W:true:a": (2, 0), "W:weight:b": (0, 4), "W:true:b": (0, 1)}
     names = {name: place for place, name in enumerate([*columns, "W:reference"])}
     table = np.zeros((1, 2, 5))
     table[0, :, :4] = np.array([*columns.values()]).T * parts
@@ -167,9 +157,7 @@ def test_what_is_said_of_beliefs_is_of_those_that_count() -> None:
     p = np.where(np.arange(3 * count) % 4 == 3, np.nan, 0.5)
     beliefs = SimpleNamespace(row=np.arange(3 * count), kind=kinds, y=y, p=p)
     sample = SimpleNamespace(
-        table=SimpleNamespace(beliefs=beliefs),
-        base=np.ones(3 * count, bool),
-        protocol=PROTOCOL,
+        table=SimpleNamespace(beliefs=beliefs), base=np.ones(3 * count, bool), protocol=PROTOCOL
     )
     found = world_model_axis._diagnostics(sample)
     assert found["left out"] == {kind[1]: "its outcome never varies"}

@@ -74,9 +74,7 @@ def test_control_entropy_of_uniform_coordinates(rng):
 def test_counted_observations_have_the_entropy_of_the_observations(rng):
     seen = np.column_stack((rng.normal(size=500), rng.random(500), np.full(500, 3.0)))
     counts = [np.histogram(column, 30)[0] for column in seen.T]
-    assert complexity.histogram_entropy(counts) == pytest.approx(
-        complexity.control_entropy(seen)
-    )
+    assert complexity.histogram_entropy(counts) == pytest.approx(complexity.control_entropy(seen))
     with pytest.raises(ScoringError, match="each row of `counts`"):
         complexity.histogram_entropy([[1, 2], [0, 0]])
 
@@ -99,9 +97,7 @@ def test_image_entropy_by_hand_and_label_bits():
     # Each pixel sees itself and two neighbours of the other value: H(1/3, 2/3).
     assert corner.mean == pytest.approx(math.log2(3) - 2 / 3)
     flat = np.zeros((5, 4, 4))
-    assert complexity.image_entropy(flat, classes=100).mean == pytest.approx(
-        6.6439, abs=1e-4
-    )
+    assert complexity.image_entropy(flat, classes=100).mean == pytest.approx(6.6439, abs=1e-4)
     twice = complexity.image_entropy(np.tile(flat, (2, 1, 1)), classes=100)
     assert twice.total == 2 * complexity.image_entropy(flat, classes=100).total
 
@@ -260,12 +256,7 @@ def test_measured_twice_a_pair_is_the_mean_and_the_floor_is_not_above_itself():
 def test_a_filled_pair_is_the_middle_of_every_triangle():
     nan = math.nan
     found = aiq.dissimilarity_matrix(
-        [
-            [0.0, nan, 0.5, 0.2],
-            [nan, 0.0, 0.1, 0.3],
-            [0.5, 0.1, 0.0, 0.4],
-            [0.2, 0.3, 0.4, 0.0],
-        ]
+        [[0.0, nan, 0.5, 0.2], [nan, 0.0, 0.1, 0.3], [0.5, 0.1, 0.0, 0.4], [0.2, 0.3, 0.4, 0.0]]
     )
     # At least |.5 - .1| and |.2 - .3|, at most .5 + .1 and .2 + .3.
     assert found.matrix[0, 1] == pytest.approx((0.4 + 0.5) / 2)
@@ -376,9 +367,7 @@ def test_a_failed_training_is_no_policy(rng):
 def test_the_interval_is_of_pools_that_were_trained_apart():
     sizes, good = [3.0, 9.0, 5.0, 20.0, 4.0, 8.0], [0.1, 0.4, 0.6, 0.9, 0.2, 0.8]
     pools = [0, 0, 1, 1, 2, 2]
-    areas = [
-        measure(sizes[k : k + 2], good[k : k + 2], bins=3).value for k in (0, 2, 4)
-    ]
+    areas = [measure(sizes[k : k + 2], good[k : k + 2], bins=3).value for k in (0, 2, 4)]
     found = measure(sizes, good, pools=pools, bins=3)
     assert found.value == pytest.approx(np.mean(areas))
     reach = 4.302653 * np.std(areas, ddof=1) / math.sqrt(3)
@@ -433,15 +422,11 @@ def test_image_entropy_is_that_of_five_pixels_counted_by_hand(rng):
 def test_a_histogram_refuses_counts_below_0():
     with pytest.raises(ScoringError, match="counts"):
         complexity.histogram_entropy([[3.0, -1.0]])
-    assert complexity.histogram_entropy([[1, 3]]) == pytest.approx(
-        2.0 - 0.75 * math.log2(3.0)
-    )
+    assert complexity.histogram_entropy([[1, 3]]) == pytest.approx(2.0 - 0.75 * math.log2(3.0))
 
 
 def test_every_bin_says_once_how_it_was_filled(rng):
-    found = complexity.complexity(
-        [1, 2, 30, 40, 50], [0.05, 0.05, 0.25, 0.5, 0.95], bins=10
-    )
+    found = complexity.complexity([1, 2, 30, 40, 50], [0.05, 0.05, 0.25, 0.5, 0.95], bins=10)
     seen = [place for place, how in enumerate(found.how) if how == complexity.OBSERVED]
     assert seen == [0, 2, 5, 9]
     assert len(found.how) == 10

@@ -112,9 +112,7 @@ def test_a_memorised_text_collapses(rng):
         def next_token_logits(self, contexts):
             logits = np.zeros((len(contexts), 8))
             if contexts.shape[1] >= 30:
-                views = np.lib.stride_tricks.sliding_window_view(
-                    tokens, contexts.shape[1]
-                )
+                views = np.lib.stride_tricks.sliding_window_view(tokens, contexts.shape[1])
                 for i, row in enumerate(contexts):
                     at = int(np.argmax((views == row).all(axis=1)))
                     logits[i, tokens[at + contexts.shape[1]]] = 40.0
@@ -210,10 +208,7 @@ def test_the_correction_and_the_interval_are_the_jackknifes(rng):
 
     whole = share(shares)
     left = np.array(
-        [
-            share(np.delete(shares, np.s_[edges[g] : edges[g + 1]], axis=0))
-            for g in range(4)
-        ]
+        [share(np.delete(shares, np.s_[edges[g] : edges[g + 1]], axis=0)) for g in range(4)]
     )
     assert found.corrected == pytest.approx(4 * whole - 3 * left.mean())
     error = math.sqrt(3 / 4 * ((left - left.mean()) ** 2).sum())
@@ -244,9 +239,7 @@ def test_the_gain_and_its_interval_come_from_the_four_lengths(rng):
 
 @pytest.mark.parametrize(("last", "collapsed"), [(0.019, True), (0.02, False)])
 def test_collapse_is_uncertainty_below_the_threshold(last, collapsed):
-    found = measure.from_entropies(
-        measure.LENGTHS, [1.0, 0.5, 0.4, 0.3, 0.2, last], [1.0] * 6
-    )
+    found = measure.from_entropies(measure.LENGTHS, [1.0, 0.5, 0.4, 0.3, 0.2, last], [1.0] * 6)
     assert found.collapsed is collapsed
 
 

@@ -34,10 +34,7 @@ def table():
 def test_tier_is_the_difficulty(table):
     found = generality.from_episodes(table)
     assert set(found) == {"toolquest", generality.ALL_SUITES}
-    even, sharp = (
-        found[generality.ALL_SUITES]["even"],
-        found[generality.ALL_SUITES]["sharp"],
-    )
+    even, sharp = (found[generality.ALL_SUITES]["even"], found[generality.ALL_SUITES]["sharp"])
     assert even.normalised == pytest.approx(0.0, abs=1e-6)
     assert sharp.capability == pytest.approx(2.5)
     assert sharp.normalised > 0.9

@@ -37,9 +37,7 @@ def step_up(at: float, end: float = Q) -> ResponseCurve:
 @given(INSIDE, st.floats(0.1, 5.0))
 def test_property_1_translation_adds_to_capability_and_keeps_generality(at, k):
     ogive = ResponseCurve(np.array([0.0, at, Q]), np.array([1.0, 0.6, 0.0]))
-    moved = ResponseCurve(
-        np.append(0.0, ogive.difficulty + k), np.append(1.0, ogive.response)
-    )
+    moved = ResponseCurve(np.append(0.0, ogive.difficulty + k), np.append(1.0, ogive.response))
     before, after = analyse(ogive), analyse(moved)
     assert after.capability == pytest.approx(before.capability + k)
     assert after.spread == pytest.approx(before.spread)
@@ -133,9 +131,7 @@ def test_figure_1_equal_means_different_generality():
 
 
 def test_missing_answers_are_left_out_not_failed():
-    whole, holed, empty = measure(
-        [[1, 1, 0], [1, math.nan, 0], [math.nan] * 3], [1.0, 2.0, 3.0]
-    )
+    whole, holed, empty = measure([[1, 1, 0], [1, math.nan, 0], [math.nan] * 3], [1.0, 2.0, 3.0])
     assert holed.used == 2
     assert holed.capability == pytest.approx(1 + 1)  # straight from (1, 1) to (3, 0)
     assert whole.capability == pytest.approx(2.5)
@@ -428,9 +424,7 @@ def test_thresholds_of_ranks_are_values_of_the_population():
     assert found.item.tolist() == [0, 0]
     # Thresholds: the second and the fourth of the values 1, 2, 3, 4.
     nan = math.nan
-    np.testing.assert_array_equal(
-        found.responses, [[1, 0], [0, 0], [nan, nan], [1, 0], [1, 1]]
-    )
+    np.testing.assert_array_equal(found.responses, [[1, 0], [0, 0], [nan, nan], [1, 0], [1, 1]])
     whole = quietly(difficulty.ranks, scores, count=1)
     assert whole.difficulties.tolist() == [1.0]
     with pytest.raises(ScoringError, match="`count` must be at least 1, got 0"):
@@ -445,15 +439,11 @@ def test_who_never_answered_is_named_and_zeros_are_answers():
 
 
 def test_as_many_neighbours_as_there_are_others_is_the_most():
-    found = difficulty.disagreeing_neighbours(
-        [[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=2
-    )
+    found = difficulty.disagreeing_neighbours([[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=2)
     assert found.tolist() == [0.5, 0.5, 1.0]
     for wrong in (0, 3):
         with pytest.raises(ScoringError, match="must be below the instances"):
-            difficulty.disagreeing_neighbours(
-                [[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=wrong
-            )
+            difficulty.disagreeing_neighbours([[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=wrong)
 
 
 def test_neighbours_are_near_in_every_column():

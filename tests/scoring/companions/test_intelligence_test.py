@@ -9,12 +9,7 @@ from scipy import optimize, special, stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.companions.arrays import IntervalEstimate
-from owa_bench.scoring.companions.intelligence_test import (
-    failures,
-    measure,
-    power_law,
-    sandpile,
-)
+from owa_bench.scoring.companions.intelligence_test import failures, measure, power_law, sandpile
 
 
 def bounded(alpha: float, top: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -28,9 +23,7 @@ def test_planted_exponents_come_back_and_least_squares_is_biased_low(alpha, most
     likely, lines = [], []
     for _ in range(10):
         found = failures.from_counts(rng.zipf(alpha, 3000).clip(max=10**9))
-        likely.append(
-            measure.maximum_likelihood(found, start=1.0, resamples=0, rng=rng).alpha
-        )
+        likely.append(measure.maximum_likelihood(found, start=1.0, resamples=0, rng=rng).alpha)
         line = measure.least_squares(found)
         if line.reason is None:
             lines.append(line.alpha)
@@ -111,37 +104,26 @@ def test_sums_equal_direct_sums(alpha, top):
     direct = [np.sum(np.arange(start, top + 1.0) ** -alpha) for start in low]
     assert power_law.power_sum(alpha, low, top) == pytest.approx(direct, rel=1e-9)
     if alpha > 1:
-        assert power_law.power_sum(alpha, low, math.inf) == pytest.approx(
-            special.zeta(alpha, low)
-        )
+        assert power_law.power_sum(alpha, low, math.inf) == pytest.approx(special.zeta(alpha, low))
 
 
 @pytest.mark.parametrize("draw", ["lognormal", "exponential"])
 def test_other_laws_are_recognised(draw, rng):
-    raw = (
-        rng.lognormal(3.0, 0.6, 4000)
-        if draw == "lognormal"
-        else rng.exponential(12.0, 4000)
-    )
+    raw = rng.lognormal(3.0, 0.6, 4000) if draw == "lognormal" else rng.exponential(12.0, 4000)
     found = failures.from_counts(np.ceil(raw))
-    compared = {
-        one.other: one for one in power_law.compare(found, alpha=1.5, start=1.0)
-    }
+    compared = {one.other: one for one in power_law.compare(found, alpha=1.5, start=1.0)}
     assert compared[draw].favours == draw
     assert compared[draw].p < 0.01
 
 
 def test_too_little_is_undetermined_not_a_number(rng):
-    few = measure.maximum_likelihood(
-        failures.from_counts(rng.zipf(2.0, 40)), resamples=10, rng=rng
-    )
+    few = measure.maximum_likelihood(failures.from_counts(rng.zipf(2.0, 40)), resamples=10, rng=rng)
     assert math.isnan(few.alpha)
     assert few.reason.startswith("undetermined: ")
     assert measure.level(few.alpha, few.span).name is None
     same = measure.least_squares(failures.from_counts(np.full(500, 12.0)))
     assert same.reason == (
-        "undetermined: 1 distinct counts and 500 solved items in 10 .. 100; "
-        "5 and 50 are needed"
+        "undetermined: 1 distinct counts and 500 solved items in 10 .. 100; 5 and 50 are needed"
     )
     compared = power_law.compare(failures.from_counts([1.0]), alpha=math.nan, start=1.0)
     assert all(one.reason for one in compared)
@@ -167,16 +149,10 @@ def test_ties_take_the_mean_rank_and_keep_their_weight():
     ("make", "said"),
     [
         (lambda: failures.from_counts([]), "`counts` needs at least 1 values, got 0"),
-        (
-            lambda: failures.from_counts([1, math.nan]),
-            "finite numbers, got nan at (1,)",
-        ),
+        (lambda: failures.from_counts([1, math.nan]), "finite numbers, got nan at (1,)"),
         (lambda: failures.from_counts([-1]), "must lie in [0, inf], got -1.0"),
         (lambda: failures.from_counts([0.3]), "must be whole or half, got 0.3 at 0"),
-        (
-            lambda: failures.from_counts([9], candidates=5),
-            "must lie in [0, 4], got 9.0",
-        ),
+        (lambda: failures.from_counts([9], candidates=5), "must lie in [0, 4], got 9.0"),
         (lambda: failures.from_scores([[1.0]], [0]), "two candidates or more"),
         (lambda: failures.from_scores([[1, 2]], [2]), "must be columns 0 .. 1"),
         (lambda: failures.from_scores([[1, 2]], [0, 1]), "of one length, got (1, 2)"),
@@ -243,12 +219,7 @@ def test_both_sandpile_loops_agree():
 
 def test_a_lonely_cell_topples_every_fourth_grain():
     sizes = sandpile.avalanches(
-        side=1,
-        dimension=2,
-        grains=8,
-        warm_up=0,
-        compiled=False,
-        rng=np.random.default_rng(0),
+        side=1, dimension=2, grains=8, warm_up=0, compiled=False, rng=np.random.default_rng(0)
     )
     assert sizes.tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
     with pytest.raises(ScoringError, match="`dimension` must be"):
@@ -259,15 +230,9 @@ def test_a_lonely_cell_topples_every_fourth_grain():
 def test_the_sandpile_exponent_rises_with_dimension():
     pytest.importorskip("numba")
     alphas = []
-    for dimension, side, grains in (
-        (2, 64, 300_000),
-        (3, 24, 300_000),
-        (4, 12, 300_000),
-    ):
+    for dimension, side, grains in ((2, 64, 300_000), (3, 24, 300_000), (4, 12, 300_000)):
         stream = np.random.default_rng(dimension)
-        sizes = sandpile.avalanches(
-            side=side, dimension=dimension, grains=grains, rng=stream
-        )
+        sizes = sandpile.avalanches(side=side, dimension=dimension, grains=grains, rng=stream)
         window = sizes[(sizes >= 10) & (sizes <= 100)]
         found = failures.from_counts(window, candidates=101)
         fit = measure.maximum_likelihood(found, start=10.0, resamples=50, rng=stream)
@@ -391,9 +356,7 @@ def test_the_exponent_maximises_the_censored_likelihood(rng):
     for step in (-1e-3, 1e-3):
         assert likelihood(fit.alpha + step) < likelihood(fit.alpha)
     # The largest gap, at the whole counts below the limit.
-    model = 1 - special.zeta(fit.alpha, np.arange(2.0, 10.0)) / special.zeta(
-        fit.alpha, 1
-    )
+    model = 1 - special.zeta(fit.alpha, np.arange(2.0, 10.0)) / special.zeta(fit.alpha, 1)
     data = [np.mean(true <= x) for x in range(1, 9)]
     assert fit.distance == pytest.approx(np.abs(model - data).max())
 
@@ -491,17 +454,10 @@ def test_every_cell_has_two_neighbours_a_dimension_or_the_edge(dimension):
         assert table[cell].tolist() == near
 
 
-@pytest.mark.parametrize(
-    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_first_grain_is_counted(compiled):
     sizes = sandpile.avalanches(
-        side=2,
-        dimension=2,
-        grains=1,
-        warm_up=0,
-        compiled=compiled,
-        rng=np.random.default_rng(0),
+        side=2, dimension=2, grains=1, warm_up=0, compiled=compiled, rng=np.random.default_rng(0)
     )
     assert sizes.shape == (1,)
 
@@ -598,9 +554,7 @@ def test_the_compiled_loop_is_taken_where_there_is_one(compiled, used, monkeypat
     assert sizes.shape == (3,)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"side": 0}, {"grains": 0}, {"dimension": 0}, {"dimension": 5}]
-)
+@pytest.mark.parametrize("wrong", [{"side": 0}, {"grains": 0}, {"dimension": 0}, {"dimension": 5}])
 def test_a_pile_has_a_side_a_grain_and_up_to_four_dimensions(wrong):
     options = {"side": 1, "dimension": 1, "grains": 1, "compiled": False} | wrong
     with pytest.raises(ScoringError, match=r"must be 1 \.\. 4"):

@@ -37,13 +37,7 @@ def pair(trial, place):
 def entries():
     return [
         PlanEntry(
-            index=0,
-            arm=arm,
-            pair=pair(trial, place),
-            suite="s",
-            version=1,
-            family="f",
-            tier=3,
+            index=0, arm=arm, pair=pair(trial, place), suite="s", version=1, family="f", tier=3
         )
         for trial, (count, _) in enumerate(TRIALS)
         for arm in ARMS
@@ -53,12 +47,7 @@ def entries():
 
 def plan():
     suite = SuiteEntry(
-        name="s",
-        version=1,
-        source_digest="0",
-        families=("f",),
-        tiers=(3,),
-        native=True,
+        name="s", version=1, source_digest="0", families=("f",), tiers=(3,), native=True
     )
     return Plan(
         name="toy",
@@ -194,9 +183,7 @@ def test_the_last_statement_of_an_episode_counts(lanes):
 
 def test_a_trial_that_lacks_an_episode_is_left_out():
     kept = [n for n in notes() if n.episode.place != 5]
-    assert {x.trial for x in trials.complete_trials(plan(), kept)} == {
-        "trial/s@1/f/T3/0000"
-    }
+    assert {x.trial for x in trials.complete_trials(plan(), kept)} == {"trial/s@1/f/T3/0000"}
 
 
 def test_a_lane_without_novelty_is_no_trial():
@@ -243,9 +230,7 @@ def test_every_agent_has_its_curve(agents, panels):
     axes = [one for one in novelty_figure(curves).axes if one.get_visible()]
     assert len(axes) == panels
     drawn = {
-        (line.get_label(), tuple(line.get_ydata()))
-        for each in axes
-        for line in each.get_lines()
+        (line.get_label(), tuple(line.get_ydata())) for each in axes for line in each.get_lines()
     }
     assert {(one.arm, one.mean) for one in curves} <= drawn
 
@@ -263,9 +248,7 @@ def arrays(said, introduced, agent=None, baseline=None):
 
 def test_novelty_metrics_by_hand():
     given = [
-        arrays(
-            [0, 0, 0, 1, 0, 1], 2, agent=[1, 1, 0, 0, 3, 3], baseline=[2, 2, 1, 1, 1, 1]
-        ),
+        arrays([0, 0, 0, 1, 0, 1], 2, agent=[1, 1, 0, 0, 3, 3], baseline=[2, 2, 1, 1, 1, 1]),
         arrays([1, 0, 1, 1, 1, 1], 2),  # a false alarm: no correct detection
         arrays([0] * 6, 2),  # never detected
     ]
@@ -338,8 +321,7 @@ def test_the_last_instances_may_be_all_novel_ones():
 
 def lane(arm, *qualities, first=1, stated=True, group="g", name="t"):
     episodes = (
-        trials.TrialEpisode(i, q, 0.0, 0.5, i >= first, stated)
-        for i, q in enumerate(qualities)
+        trials.TrialEpisode(i, q, 0.0, 0.5, i >= first, stated) for i, q in enumerate(qualities)
     )
     return trials.ArmTrial(arm, name, group, tuple(episodes))
 
@@ -384,8 +366,7 @@ def test_groups_have_rows_of_their_own_where_there_are_two():
 def test_only_trials_of_given_detection_enter_m4_and_only_the_others_the_rest():
     def trial(name, quality, novelty, *, given, named=""):
         played = [
-            trials.TrialEpisode(i, quality, novelty, 0.5, i > 0, True, named)
-            for i in range(3)
+            trials.TrialEpisode(i, quality, novelty, 0.5, i > 0, True, named) for i in range(3)
         ]
         return trials.ArmTrial("a", name, "table1/9 T3", tuple(played), given)
 
@@ -438,17 +419,13 @@ def test_a_trial_is_whole_and_begins_plain_and_told_if_its_plan_tells():
     def planned(count, told=None):
         one = entries()[0]
         return [
-            msgspec.structs.replace(one, arm="a", pair=pair(0, i), told=told)
-            for i in range(count)
+            msgspec.structs.replace(one, arm="a", pair=pair(0, i), told=told) for i in range(count)
         ]
 
     def found(count, *novel, told=None):
         played = [
             trials.TrialTrace(
-                "a",
-                "trial/s@1/f/T3/0000",
-                "g",
-                trials.TrialEpisode(i, 0.5, 0.0, 0.5, mark, True),
+                "a", "trial/s@1/f/T3/0000", "g", trials.TrialEpisode(i, 0.5, 0.0, 0.5, mark, True)
             )
             for i, mark in enumerate(novel)
         ]
@@ -464,12 +441,8 @@ def test_a_trial_is_whole_and_begins_plain_and_told_if_its_plan_tells():
 
 
 def test_columns_of_a_pair_are_each_arms_own():
-    own = trials.ArmTrial(
-        "a", "t", "g", (trials.TrialEpisode(0, 0.1, 0.2, 0.3, True, True),)
-    )
-    base = trials.ArmTrial(
-        "b", "t", "g", (trials.TrialEpisode(0, 0.4, 0.6, 0.7, True, True),)
-    )
+    own = trials.ArmTrial("a", "t", "g", (trials.TrialEpisode(0, 0.1, 0.2, 0.3, True, True),))
+    base = trials.ArmTrial("b", "t", "g", (trials.TrialEpisode(0, 0.4, 0.6, 0.7, True, True),))
     found = trials.paired_arrays(own, base)
     assert [column.tolist() for column in found[:4]] == [[0.1], [0.4], [0.2], [0.3]]
     assert found.introduced == 0

@@ -97,9 +97,7 @@ def test_no_checkpoint_and_no_price_are_said() -> None:
     free = series(day_of(0, 0, horizon=0))
     assert "no kappa unit" in str(free.reason)
     unpriced = day_of(0, 0)
-    unpriced[0] = episode(
-        index=0, day=0, phase="practice", costs=(("toolquest/x", 1.0, "agent"),)
-    )
+    unpriced[0] = episode(index=0, day=0, phase="practice", costs=(("toolquest/x", 1.0, "agent"),))
     assert "unknown" in str(series(unpriced).reason)
 
 
@@ -145,9 +143,7 @@ def test_a_floor_is_the_lower_bound_of_a_mean_over_tasks() -> None:
 
 def test_help_counts_up_to_the_last_day_that_counts() -> None:
     late = day_of(4, 1000, drills=1)
-    late[0] = episode(
-        index=1000, day=4, phase="practice", interventions=2, hints_after=(1,)
-    )
+    late[0] = episode(index=1000, day=4, phase="practice", interventions=2, hints_after=(1,))
     days = (day_of(2, 0), day_of(3, 500), late)
     found = series(*days)
     assert found.counted == (0, 1)
@@ -162,9 +158,7 @@ def test_days_alone_are_estimated_from_their_checkpoints(monkeypatch) -> None:
         2: {"A": 0.75},
     }
     monkeypatch.setattr(
-        checkpoints,
-        "point_estimates",
-        lambda sample, _: points[int(sample.table.day[0])],
+        checkpoints, "point_estimates", lambda sample, _: points[int(sample.table.day[0])]
     )
     monkeypatch.setattr(checkpoints, "family_qualities", lambda sample: {"n": sample})
     table: Any = Columns(

@@ -114,9 +114,7 @@ def test_milestones_know_what_they_do_not_know() -> None:
 
 
 def test_levers_prefer_the_lowest_axis_and_response() -> None:
-    found = marginal_returns(
-        0.5, {"A": 0.8, "P": 0.2}, {"A": 1, "P": 1}, {"A": 9.0, "P": 1.0}
-    )
+    found = marginal_returns(0.5, {"A": 0.8, "P": 0.2}, {"A": 1, "P": 1}, {"A": 9.0, "P": 1.0})
     assert [lever.symbol for lever in found] == ["P", "A"]
     assert found[0].growth == pytest.approx(0.5 * 1 / 0.2)
 
@@ -205,9 +203,7 @@ def test_milestones_read_bounds_above_0_and_both_families() -> None:
 def test_the_trajectory_needs_a_mean_bend_and_an_elasticity_above_0() -> None:
     def last(*points: float | None, elasticity: float | None = 0.2) -> bool | None:
         families = [bend(0.1, 0.05, point) for point in points]
-        return milestones(
-            families, closures=True, most=0.05, elasticity=elasticity
-        ).trajectory
+        return milestones(families, closures=True, most=0.05, elasticity=elasticity).trajectory
 
     assert last(0.3, -0.2) is True
     assert last(0.2, -0.3) is False
@@ -263,10 +259,7 @@ def test_the_parts_of_a_window_stand_on_the_link() -> None:
     values = np.array([0.2, 0.35, 0.5])
     window = SimpleNamespace(protocol=PROTOCOL, daily=SimpleNamespace(dynamic=values))
     found = score_parts(window, bend(0.1, 0.05, 0.02))  # type: ignore[arg-type]
-    g, top = (
-        on_link(np.array(x), link.link, link.link_clip)
-        for x in (values, [link.saturated])
-    )
+    g, top = (on_link(np.array(x), link.link, link.link_clip) for x in (values, [link.saturated]))
     place = (g[-1] - g[0]) / (top[0] - g[0])
     speed = math.tanh(telemetry.rate_sharpness * 0.1 / telemetry.rate_reference)
     gain = math.tanh(telemetry.bend_sharpness * 0.02 / telemetry.bend_reference)
@@ -276,9 +269,7 @@ def test_the_parts_of_a_window_stand_on_the_link() -> None:
     assert found.acceleration == pytest.approx(gain)
     assert found.k == pytest.approx(0.1 / (0.1 + telemetry.rate_normaliser))
     parts = (place, speed, gain)
-    assert found.score == pytest.approx(
-        sum(map(math.prod, zip(weights, parts, strict=True)))
-    )
+    assert found.score == pytest.approx(sum(map(math.prod, zip(weights, parts, strict=True))))
     assert found.shifted == pytest.approx(continuous(place, speed, gain, weights))
     assert found.base == pytest.approx(continuous(place, speed, None, weights))
     none = score_parts(window, Curvature("logit", None, NOTHING, None, NOTHING))  # type: ignore[arg-type]

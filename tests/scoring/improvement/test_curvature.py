@@ -52,9 +52,7 @@ def test_window_tests_read_the_lower_bound() -> None:
 
 
 @pytest.mark.slow
-def test_the_interval_covers_a_planted_bend(
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_the_interval_covers_a_planted_bend(record_property: Callable[[str, object], None]) -> None:
     found = [read(0.3, 0.1, seed) for seed in range(200)]
     covered = np.mean([f.interval.low <= 0.3 <= f.interval.high for f in found])  # type: ignore[operator]
     record_property("coverage of c_g over 28 days", float(covered))
@@ -87,13 +85,7 @@ def test_elasticity_is_the_exponent_of_a_power_law() -> None:
 
 def test_the_protocol_decides_the_least_days() -> None:
     rules = msgspec.structs.replace(RULES, curvature_days_min=30)
-    found = curvature(
-        np.arange(28.0),
-        np.full(28, 0.5),
-        "logit",
-        rules,
-        level=0.95,
-    )
+    found = curvature(np.arange(28.0), np.full(28, 0.5), "logit", rules, level=0.95)
     assert found.reason == "too few days: 28 of 30"
 
 
@@ -181,8 +173,7 @@ def test_three_levels_of_spending_have_a_bend_and_unknown_spending_none() -> Non
 
 
 @pytest.mark.parametrize(
-    ("low", "tests"),
-    [(0.0, (False, True)), (1e-9, (True, True)), (-0.2, (False, True))],
+    ("low", "tests"), [(0.0, (False, True)), (1e-9, (True, True)), (-0.2, (False, True))]
 )
 def test_windows_at_their_limits(low: float, tests: tuple[bool, bool]) -> None:
     one = read(0.3)

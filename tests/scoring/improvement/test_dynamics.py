@@ -70,9 +70,7 @@ def window(
     control = None
     if frozen is not None:
         held = CheckpointSeries(days, spent, 2e6, {"toolquest/reconcile": frozen})
-        control = FrozenControl(
-            held, DailyEstimates(values | {DYNAMIC: frozen}, (), ())
-        )
+        control = FrozenControl(held, DailyEstimates(values | {DYNAMIC: frozen}, (), ()))
     made = CampaignWindow(
         points=points,
         daily=daily,
@@ -106,9 +104,7 @@ def planted() -> Dynamics:
 def test_plain_aai_is_the_weighted_mean_with_the_runs_flow() -> None:
     one = window()
     weights = {str(s): w for s, w in PROTOCOL.index.weights.items() if w > 0}
-    logs = sum(
-        w * np.log(0.5 if s == "R" else one.daily.values[s]) for s, w in weights.items()
-    )
+    logs = sum(w * np.log(0.5 if s == "R" else one.daily.values[s]) for s, w in weights.items())
     expected = np.exp(logs / sum(weights.values()))
     assert tables.plain(one) == pytest.approx(expected, abs=1e-9)
     assert np.isnan(tables.plain(one._replace(flow=None))).all()
@@ -140,9 +136,7 @@ def test_curves_stand_where_any_checkpoint_is_known() -> None:
     assert tables.checkpoint_curves(window(np.full(COUNT, 0.4), spent=unknown)) == ()
 
 
-def test_responses_are_slopes_on_resources_with_the_targets_of_aai_4(
-    planted: Dynamics,
-) -> None:
+def test_responses_are_slopes_on_resources_with_the_targets_of_aai_4(planted: Dynamics) -> None:
     found = rows(planted, "Axis responses")
     targets = tables.axis_thresholds(PROTOCOL)
     asked = {
@@ -185,9 +179,7 @@ def test_progress_is_a_frontier_that_fell_nowhere(
 ) -> None:
     one = window()
     fits = (first, *one.daily.frontier[1:-1], last)
-    found = tables.delegation_table(
-        one._replace(daily=one.daily._replace(frontier=fits))
-    )
+    found = tables.delegation_table(one._replace(daily=one.daily._replace(frontier=fits)))
     assert found is not None
     assert dict(found.rows)["progress: F fell at no demand"] == progress
 
@@ -195,10 +187,7 @@ def test_progress_is_a_frontier_that_fell_nowhere(
 def test_no_frontier_no_delegation() -> None:
     one = window()
     values = {**one.daily.values, AREA: np.full(COUNT, np.nan)}
-    assert (
-        tables.delegation_table(one._replace(daily=one.daily._replace(values=values)))
-        is None
-    )
+    assert tables.delegation_table(one._replace(daily=one.daily._replace(values=values))) is None
 
 
 def test_the_counterfactual_takes_the_control_from_the_agent() -> None:
@@ -222,9 +211,7 @@ def test_the_counterfactual_takes_the_control_from_the_agent() -> None:
     assert tables.counterfactual_table(other) is None
 
 
-def kappa(
-    slope: float | None, low: float | None, family: str | None = "f"
-) -> KappaScore:
+def kappa(slope: float | None, low: float | None, family: str | None = "f") -> KappaScore:
     return KappaScore(
         family=family,
         slope=slope,
@@ -306,9 +293,7 @@ def test_time_based_curvature_needs_days_spending_and_every_value() -> None:
     assert time_based_curvature(window(np.full(COUNT, 0.4), spent=unknown)) == nothing
 
 
-def test_bends_by_link_and_family_and_by_time_stand_in_one_table(
-    planted: Dynamics,
-) -> None:
+def test_bends_by_link_and_family_and_by_time_stand_in_one_table(planted: Dynamics) -> None:
     found = rows(planted, "Curvature")
     for link in planted.bends:
         bend = planted.bends[link]
@@ -328,9 +313,7 @@ def test_innovation_counts_revisions_whose_sets_show_a_gain() -> None:
     )
     months = (DAYS[-1] - DAYS[0] + 1) / 30
     rules = PROTOCOL.telemetry
-    expected = innovation(
-        1 / months, 3 / months, rules.tools_a_month, rules.revisions_a_month
-    )
+    expected = innovation(1 / months, 3 / months, rules.tools_a_month, rules.revisions_a_month)
     assert dynamics(window(revision=found)).innovation == pytest.approx(expected)
     assert dynamics(window()).innovation is None
     unread = dataclasses.replace(found, reason="an attempt set holds 3 tasks of 110")
@@ -427,9 +410,7 @@ def test_the_trajectory_reads_the_elasticity_of_rolling_weeks() -> None:
 
 
 def test_margins_over_experts_have_the_superhuman_target() -> None:
-    norms = msgspec.structs.replace(
-        PROTOCOL.norms, experts={"toolquest/reconcile": (0.9, 0.04)}
-    )
+    norms = msgspec.structs.replace(PROTOCOL.norms, experts={"toolquest/reconcile": (0.9, 0.04)})
     protocol = msgspec.structs.replace(PROTOCOL, norms=norms)
     found = rows(dynamics(window(protocol=protocol)), "Superhuman margins")
     last, target, slope = found["toolquest/reconcile"][:3]
@@ -472,9 +453,7 @@ def test_an_axis_of_weight_0_has_no_marginal_return() -> None:
     weights = dict.fromkeys(PROTOCOL.index.weights, 0.0) | {"A": 1.0, "G": 3.0}
     index = msgspec.structs.replace(PROTOCOL.index, weights=weights)
     protocol = msgspec.structs.replace(PROTOCOL, index=index)
-    found = marginal_return_table(
-        0.4, {"A": 0.5, "G": 0.8, "P": 0.7}, protocol, {"G": 0.2}
-    )
+    found = marginal_return_table(0.4, {"A": 0.5, "G": 0.8, "P": 0.7}, protocol, {"G": 0.2})
     assert found is not None
     assert found.rows == (
         ("G", pytest.approx(0.4 * 0.75 / 0.8), 0.2, pytest.approx(0.75 * 0.2 / 0.8)),

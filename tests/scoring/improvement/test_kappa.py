@@ -57,9 +57,7 @@ def campaign(
     for number in range(days):
         day = first + step * number
         asked = hints if day == 2 else ()
-        traces += practice(
-            day, len(traces), episodes=drills, calls=calls, hints_after=asked
-        )
+        traces += practice(day, len(traces), episodes=drills, calls=calls, hints_after=asked)
         for k in range(2):
             traces.append(
                 episode(
@@ -173,8 +171,7 @@ def test_a_family_slope_is_gain_per_kappa_unit() -> None:
 
 def test_a_wasteful_checkpoint_changes_no_kappa() -> None:
     plain, dear = (
-        verdict(campaign(8, gain=0.02, checkpoint=calls)).kappas[1]
-        for calls in (10.0, 100_000.0)
+        verdict(campaign(8, gain=0.02, checkpoint=calls)).kappas[1] for calls in (10.0, 100_000.0)
     )
     assert plain.slope == dear.slope
     assert plain.details["kappa unit, USD"] == dear.details["kappa unit, USD"]
@@ -187,8 +184,7 @@ def test_learning_only_during_checkpoints_has_no_kappa() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "consecutive"),
-    [({"step": 10}, 1), ({"drills": PRACTICE - 1}, 0)],
+    ("days", "consecutive"), [({"step": 10}, 1), ({"drills": PRACTICE - 1}, 0)]
 )
 def test_days_that_are_no_week_of_practice_do_not_count(
     days: dict[str, int], consecutive: int
@@ -207,9 +203,7 @@ def test_lost_attempts_are_spending_too() -> None:
     traces = campaign(8, gain=0.02)
     plan = plan_of(traces)
     lost = {0: DAILY * UNIT}
-    found = judge(
-        plan, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT, lost=lost
-    )
+    found = judge(plan, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT, lost=lost)
     first = found.verdicts[0].kappas[1].points[0]
     assert first[0] == pytest.approx(2 * DAILY, rel=1e-3)
 

@@ -25,10 +25,7 @@ def campaign(days: int = 3) -> list[Trace]:
 
 def once(traces: list[Trace]) -> list[Trace]:
     more = {"suite": "recall", "family": "learning", "costs": COST, "solved": 2}
-    return [
-        *traces,
-        *(episode(index=len(traces) + k, pair=f"r{k}", **more) for k in range(3)),
-    ]
+    return [*traces, *(episode(index=len(traces) + k, pair=f"r{k}", **more) for k in range(3))]
 
 
 def test_what_is_played_once_is_no_spending_of_the_lane() -> None:
@@ -59,9 +56,7 @@ def test_kappa_reads_the_axes_that_the_plan_names() -> None:
     reasons = []
     for dynamics in ((), ("G",), ("G", "M")):
         named = msgspec.structs.replace(plan, dynamics=dynamics)
-        found = judge(
-            named, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT
-        )
+        found = judge(named, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
         reasons.append(found.verdicts[0].kappas[0].reason)
     assert str(reasons[0]).startswith("not computable: no evidence on")
     assert reasons[2] == "not computable: no evidence on M"

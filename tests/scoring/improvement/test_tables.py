@@ -129,18 +129,11 @@ def test_axes_answer_and_the_theorem_reads_the_weakest() -> None:
 
 
 def test_margins_over_experts_enter_the_theorem() -> None:
-    rules = msgspec.structs.replace(
-        PROTOCOL.norms, experts={"toolquest/reconcile": (0.9, 0.02)}
-    )
+    rules = msgspec.structs.replace(PROTOCOL.norms, experts={"toolquest/reconcile": (0.9, 0.02)})
     protocol = msgspec.structs.replace(PROTOCOL, norms=rules)
     traces = campaign(0.02)
     found = judge(
-        with_control(traces),
-        traces,
-        protocol,
-        PRICES,
-        evidence_root="",
-        replay_root=ROOT,
+        with_control(traces), traces, protocol, PRICES, evidence_root="", replay_root=ROOT
     ).verdicts[0]
     row = table(found, "Superhuman margins").rows[0]
     assert row[0] == "toolquest/reconcile"

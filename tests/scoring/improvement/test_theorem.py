@@ -66,9 +66,7 @@ def test_the_weakest_response_decides_and_axes_above_do_not_count() -> None:
 def standing(slopes: list[float], seed: int) -> str:
     """Return how assumption (iii) stands for axes of planted responses."""
     found = [planted(s, noise=0.02, seed=100 * seed + i) for i, s in enumerate(slopes)]
-    return theorem((Estimate(),) * 2 + (weakest(found),) + (Estimate(),) * 3)[0][
-        2
-    ].status
+    return theorem((Estimate(),) * 2 + (weakest(found),) + (Estimate(),) * 3)[0][2].status
 
 
 @pytest.mark.slow
@@ -107,9 +105,7 @@ def test_superhuman_margins_hold_at_their_rate(
             each = rng.random((2, 50)) < 0.4 + gain * i
             days.append(
                 {
-                    name: FamilyQuality(
-                        float(q.mean()), float(q.std(ddof=1) / math.sqrt(50))
-                    )
+                    name: FamilyQuality(float(q.mean()), float(q.std(ddof=1) / math.sqrt(50)))
                     for name, q in zip("fg", each, strict=True)
                 }
             )

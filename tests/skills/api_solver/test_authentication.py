@@ -22,9 +22,7 @@ ABOUT = {
 Server = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def drive(
-    plan: ToolPlan[Any], server: Server, calls: list[PlanCall] | None = None
-) -> Any:
+def drive(plan: ToolPlan[Any], server: Server, calls: list[PlanCall] | None = None) -> Any:
     """Walk a plan: http goes to `server`, the vault is VAULT; return its value."""
     call = next(plan)
     while True:
@@ -36,9 +34,7 @@ def drive(
             case "vault" if "name" in call.arguments:
                 answer = {"value": VAULT[call.arguments["name"]]}
             case "vault":
-                answer = {
-                    "entries": [{"name": n, "about": a} for n, a in ABOUT.items()]
-                }
+                answer = {"entries": [{"name": n, "about": a} for n, a in ABOUT.items()]}
             case _:
                 answer = {}
         try:
@@ -194,9 +190,7 @@ def test_finds_documents_through_registry_and_home_page() -> None:
         return {"status": 200 if body else 404, "body": body}
 
     calls: list[PlanCall] = []
-    plan = DocumentSearch(HttpSession(0)).find(
-        "Halden Ledger", "https://registry.example/"
-    )
+    plan = DocumentSearch(HttpSession(0)).find("Halden Ledger", "https://registry.example/")
     model = drive(plan, server, calls)
     assert model.title == "Halden Ledger"
     assert not any("o.example" in call.arguments["url"] for call in calls)

@@ -58,10 +58,7 @@ def test_sla_report() -> None:
             {"id": "c2", "code": "K2", "contract": "T1"},
         ],
         "agreements": [{"contract": "T1", "plan": "gold"}],
-        "targets": [
-            target("high", 60, 500, at_limit=True),
-            target("low", 90, 100, at_limit=False),
-        ],
+        "targets": [target("high", 60, 500, at_limit=True), target("low", 90, 100, at_limit=False)],
         "tickets": [
             ticket("c1", "high", "2030-01-01", 60),  # at the limit, a breach
             ticket("c1", "low", "2030-01-31", 100),  # 10 over
@@ -84,41 +81,20 @@ def target(priority: str, minutes: int, credit: int, *, at_limit: bool) -> dict:
 
 
 def ticket(customer: str, priority: str, opened: str, minutes: int) -> dict:
-    return {
-        "customer": customer,
-        "priority": priority,
-        "opened": opened,
-        "minutes": minutes,
-    }
+    return {"customer": customer, "priority": priority, "opened": opened, "minutes": minutes}
 
 
 def item(sku: str, on_hand: int, part: str, status: str = "active") -> dict:
-    return {
-        "sku": sku,
-        "class": "A",
-        "status": status,
-        "on_hand": on_hand,
-        "part": part,
-    }
+    return {"sku": sku, "class": "A", "status": status, "on_hand": on_hand, "part": part}
 
 
-def offer(
-    ident: str, part: str, price: int, pack: int = 6, *, available: bool = True
-) -> dict:
-    return {
-        "id": ident,
-        "part": part,
-        "pack_size": pack,
-        "price": price,
-        "available": available,
-    }
+def offer(ident: str, part: str, price: int, pack: int = 6, *, available: bool = True) -> dict:
+    return {"id": ident, "part": part, "pack_size": pack, "price": price, "available": available}
 
 
 def test_restock() -> None:
     tables = {
-        "classes": [
-            {"class": "A", "reorder_level": 5, "target_level": 20, "at_level": True}
-        ],
+        "classes": [{"class": "A", "reorder_level": 5, "target_level": 20, "at_level": True}],
         "items": [
             item("s1", 5, "p1"),  # at the level: due
             item("s2", 6, "p2"),  # above it
@@ -133,18 +109,13 @@ def test_restock() -> None:
             offer("o3", "p3", 100),
             offer("o5", "p5", 100, available=False),
         ],
-        "orders": [
-            {"offer": "o3", "status": "open"},
-            {"offer": "o1", "status": "received"},
-        ],
+        "orders": [{"offer": "o3", "status": "open"}, {"offer": "o1", "status": "received"}],
     }
     rule = {"item_status": "active", "open_status": "open"}
     assert family_rules.compute("restock", tables, rule) == [["o1", 18, 5400]]
 
 
-def delivery(
-    ident: str, event: str, outcome: str, attempts: int, endpoint: str = "E1"
-) -> dict:
+def delivery(ident: str, event: str, outcome: str, attempts: int, endpoint: str = "E1") -> dict:
     return {
         "id": ident,
         "endpoint": endpoint,
@@ -233,13 +204,7 @@ def test_incident_timeline_merges_seconds_of_utc() -> None:
         "services": [service],
         "links": [{"service": "S1", "component": "C1"}],
         "alerts": [
-            {
-                "service": "S1",
-                "reference": "A1",
-                "day": "2031-01-01",
-                "minute": 1380,
-                "loss": 7,
-            }
+            {"service": "S1", "reference": "A1", "day": "2031-01-01", "minute": 1380, "loss": 7}
         ],
         "changes": [
             change("B2", 86_459),  # the minute of A1, after it by its reference

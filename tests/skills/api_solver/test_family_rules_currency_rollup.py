@@ -2,12 +2,7 @@
 
 from owa_bench.skills.api_solver import family_rules
 
-RULE = {
-    "first_day": "2031-02-01",
-    "last_day": "2031-11-30",
-    "base": "LUM",
-    "branch_status": "open",
-}
+RULE = {"first_day": "2031-02-01", "last_day": "2031-11-30", "base": "LUM", "branch_status": "open"}
 BRANCHES = [
     {"id": "b1", "code": "B1", "status": "open", "entity": "E1"},
     {"id": "b2", "code": "B2", "status": "closed", "entity": "E1"},

@@ -21,8 +21,7 @@ def moved(request: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "known",
-    [None, f"{SERVER}/ledgers", "https://other.example/ledgers", f"{SERVER}/x"],
+    "known", [None, f"{SERVER}/ledgers", "https://other.example/ledgers", f"{SERVER}/x"]
 )
 def test_documents_that_name_another_place_are_wrong_however_it_was_found(
     tmp_path: Path, known: str | None

@@ -25,9 +25,7 @@ ROWS = [
 
 def made(rows: list[dict], name: str = "entries") -> ResourceTable:
     source = GoalSource(name, "V", None, "Entries.", optional=False, fields=FIELDS)
-    operation = Operation(
-        "GET", "https://v/e", "Entries.", (), PagingScheme("none"), DOCUMENTED
-    )
+    operation = Operation("GET", "https://v/e", "Entries.", (), PagingScheme("none"), DOCUMENTED)
     return resource_table(
         source, operation, FetchedRows("https://v/e", rows=list(rows), complete=True)
     )
@@ -69,13 +67,9 @@ def test_a_count_that_is_off_means_rows_are_missing() -> None:
 
 def test_keys_that_meet_name_renamed_fields() -> None:
     renamed = [{"x": r["acct"], "y": r["id"], "sum": r["amt"]} for r in ROWS]
-    source = GoalSource(
-        "accounts", "V", None, "Accounts.", optional=False, fields={"id": "Key."}
-    )
+    source = GoalSource("accounts", "V", None, "Accounts.", optional=False, fields={"id": "Key."})
     keys = (Property("id", "string", "Key."),)
-    operation = Operation(
-        "GET", "https://v/a", "Accounts.", (), PagingScheme("none"), keys
-    )
+    operation = Operation("GET", "https://v/a", "Accounts.", (), PagingScheme("none"), keys)
     crop = FetchedRows("https://v/a", rows=[{"id": "a1"}, {"id": "a2"}])
     entries = made(renamed)
     sheets = {"entries": entries, "accounts": resource_table(source, operation, crop)}

@@ -35,13 +35,8 @@ def case(count: int = 2, total: int = 7, *, complete: bool = True) -> TaskState:
         Brief(text="", goal={"family": "reconcile", "sources": sources}), HttpSession(0)
     )
     control = [{"list": "entries", "count": count, "total": total}]
-    for name, rows, documented in (
-        ("entries", ROWS, DOCUMENTED),
-        ("control", control, CONTROLS),
-    ):
-        operation = Operation(
-            "GET", "https://v", name, (), PagingScheme("none"), documented
-        )
+    for name, rows, documented in (("entries", ROWS, DOCUMENTED), ("control", control, CONTROLS)):
+        operation = Operation("GET", "https://v", name, (), PagingScheme("none"), documented)
         crop = FetchedRows("https://v", rows=list(rows), complete=complete)
         told = next(s for s in made.sources if s.id == name)
         made.tables[name] = resource_table(told, operation, crop)

@@ -24,12 +24,8 @@ def made(
     texts = {role: about.get(role, prop.about) for role, prop in fields.items()}
     source = GoalSource(name, "V", None, "Rows.", optional=False, fields=texts)
     documented = tuple(fields.values())
-    operation = Operation(
-        "GET", "https://v/r", "Rows.", (), PagingScheme("none"), documented
-    )
-    return resource_table(
-        source, operation, FetchedRows("https://v/r", rows=rows, complete=True)
-    )
+    operation = Operation("GET", "https://v/r", "Rows.", (), PagingScheme("none"), documented)
+    return resource_table(source, operation, FetchedRows("https://v/r", rows=rows, complete=True))
 
 
 def stated(served: list[str], choices: tuple[str, ...] = STATES) -> ResourceTable:

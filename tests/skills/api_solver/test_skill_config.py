@@ -12,11 +12,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
-from owa_bench.skills.api_solver.http_session import (
-    ALL_SKILLS,
-    HttpSession,
-    SkillConfig,
-)
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
 from owa_bench.skills.api_solver.self_checks import audit, share
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import TaskState
@@ -34,16 +30,12 @@ DRIFT = {
 }
 
 
-def work(
-    seed: int, config: SkillConfig, calendar: str | None, folder: Any
-) -> TaskState:
+def work(seed: int, config: SkillConfig, calendar: str | None, folder: Any) -> TaskState:
     """Let one solver work on one world; return its task state."""
     schedule = calendars.parse(calendar or "nested", "api")
     suite = discovery.get("suites", "toolquest")
     env = suite.env(assembly.source("toolquest", schedule), interventions=0)
-    plain = Instance(
-        suite="toolquest", version=3, family="reconcile", tier=1, seed=seed
-    )
+    plain = Instance(suite="toolquest", version=3, family="reconcile", tier=1, seed=seed)
     delta = 1.0 if calendar else 0.0
     step = assembly.drift_step("toolquest", plain, delta, schedule)
     drifted = msgspec.structs.replace(plain, drift_step=step)
@@ -65,9 +57,7 @@ def test_without_a_skill_tables_are_less_sound(skill: str, tmp_path: Any) -> Non
     calendar = DRIFT[skill]
     off = dataclasses.replace(ALL_SKILLS, **{skill: False})
     pairs = [
-        tuple(
-            share(audit(work(seed, h, calendar, tmp_path))) for h in (ALL_SKILLS, off)
-        )
+        tuple(share(audit(work(seed, h, calendar, tmp_path))) for h in (ALL_SKILLS, off))
         for seed in SEEDS
     ]
     assert all(whole >= lacking for whole, lacking in pairs), pairs
@@ -87,9 +77,7 @@ def test_without_waiting_a_limit_is_the_end() -> None:
 
 
 @pytest.mark.parametrize("skill", ["guesses", "weighs"])
-def test_one_way_of_naming_is_enough_and_none_leaves_roles_out(
-    skill: str, tmp_path: Any
-) -> None:
+def test_one_way_of_naming_is_enough_and_none_leaves_roles_out(skill: str, tmp_path: Any) -> None:
     """Fields renamed under stale documents are named by words or by values."""
     none = dataclasses.replace(ALL_SKILLS, guesses=False, weighs=False)
     one = dataclasses.replace(none, **{skill: True})
@@ -109,19 +97,12 @@ def test_without_retries_the_first_refusal_stands(tmp_path: Any) -> None:
     desk = HttpSession(0)
     security = Security("header", "X-Key")
     access = AuthenticatedClient(
-        "Halden",
-        security,
-        "https://h.example",
-        desk,
-        FactMemory(tmp_path),
-        retries=False,
+        "Halden", security, "https://h.example", desk, FactMemory(tmp_path), retries=False
     )
     plan = access.request("GET", "https://h.example/a")
     assert next(plan).tool == "vault"
     entries = [{"name": name, "about": "Halden"} for name in ("one", "two")]
-    assert plan.send(reply(json.dumps({"entries": entries}))).arguments == {
-        "name": "one"
-    }
+    assert plan.send(reply(json.dumps({"entries": entries}))).arguments == {"name": "one"}
     assert plan.send(reply('{"value": "secret"}')).tool == "http"
     with pytest.raises(StopIteration) as end:
         plan.send(reply('{"status": 401, "headers": {}, "body": {}}'))
@@ -141,6 +122,4 @@ def test_a_twin_desk_repeats_nothing_that_was_served() -> None:
     with pytest.raises(StopIteration) as end:
         next(again)
     assert end.value.value.body == [1]
-    assert next(twin.http("GET", "https://h.example/a", query={"page": 2})).tool == (
-        "http"
-    )
+    assert next(twin.http("GET", "https://h.example/a", query={"page": 2})).tool == ("http")

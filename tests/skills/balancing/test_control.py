@@ -31,9 +31,7 @@ def test_reading_leaves_out_balls_that_are_not_there():
     found = parse_observation(observation(balls=(ball,)))
     assert found.places.tolist() == [[1.0, 2.0, 3.0]]
     assert found.speeds.tolist() == [[4.0, 5.0, 6.0]]
-    assert (
-        len(parse_observation(observation(balls=(ball,))[:11]).places) == 0
-    )  # the core alone
+    assert len(parse_observation(observation(balls=(ball,))[:11]).places) == 0  # the core alone
 
 
 @pytest.mark.parametrize(
@@ -45,10 +43,7 @@ def test_the_rule_and_the_plan_push_where_the_pole_leans(lean, action):
     assert pd_action(found) == action
     for cost in (PLACED, CAUTIOUS):
         for depth in (1, 2):
-            assert (
-                choose_action(LEVEL_0, found, np.zeros(2), depth=depth, cost=cost)
-                == action
-            )
+            assert choose_action(LEVEL_0, found, np.zeros(2), depth=depth, cost=cost) == action
 
 
 def test_a_push_speeds_up_the_cart_and_turns_the_pole_back():
@@ -96,8 +91,6 @@ def test_the_cart_makes_way_for_a_ball_and_for_nothing_else():
     coming = ((-4.0, 0.2, 0.6), (5.0, 0.0, 0.0))
     high = ((-4.0, 0.0, 7.0), (5.0, 0.0, 0.0))
     assert safest_target(parse_observation(observation()), home).tolist() == [0.0, 0.0]
-    assert safest_target(
-        parse_observation(observation(balls=(high,))), home
-    ).tolist() == [0.0, 0.0]
+    assert safest_target(parse_observation(observation(balls=(high,))), home).tolist() == [0.0, 0.0]
     aside = safest_target(parse_observation(observation(balls=(coming,))), home)
     assert abs(aside[1]) >= 0.5

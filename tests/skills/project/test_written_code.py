@@ -82,9 +82,7 @@ def test_calls_follow_what_changelogs_tell(name, prefix, monkeypatch):
     stale = dict(functions)
     for library, after in forms_of(world).items():
         for feature, code in functions.items():
-            functions[feature] = library_contract.rewritten(
-                code, library, before[library], after
-            )
+            functions[feature] = library_contract.rewritten(code, library, before[library], after)
     assert functions != stale
     assert not wrong_in(world, functions, monkeypatch)
     with pytest.raises((AttributeError, IndexError)):
@@ -96,24 +94,15 @@ def test_a_rewritten_call_can_be_rewritten_again():
     moved = library_contract.CallForm(
         name="settle_of", order=("level", "amount"), scale=10, offset=1, default="up"
     )
-    code = (
-        "value = tariffa.settle(r['cents'], 2, rounding='down') + "
-        "tariffa.settle(value, 0)\n"
-    )
-    there = library_contract.rewritten(
-        code, "tariffa", {"settle": plain}, {"settle": moved}
-    )
+    code = "value = tariffa.settle(r['cents'], 2, rounding='down') + tariffa.settle(value, 0)\n"
+    there = library_contract.rewritten(code, "tariffa", {"settle": plain}, {"settle": moved})
     assert there == (
         "value = (tariffa.settle_of(2, r['cents'], rounding='down') - 1) // 10 + "
         "(tariffa.settle_of(0, value, rounding='half_up') - 1) // 10\n"
     )
-    back = library_contract.rewritten(
-        there, "tariffa", {"settle": moved}, {"settle": plain}
-    )
+    back = library_contract.rewritten(there, "tariffa", {"settle": moved}, {"settle": plain})
     assert back == code
-    other = library_contract.rewritten(
-        code, "gradus", {"settle": plain}, {"settle": moved}
-    )
+    other = library_contract.rewritten(code, "gradus", {"settle": plain}, {"settle": moved})
     assert other == code
 
 
@@ -125,11 +114,7 @@ def test_what_functions_answer_gives_their_forms():
     forms = library_contract.measured_forms(("levy",), {"levy": [2, 4, 6, 8]}, now)
     assert forms == {
         "levy": library_contract.CallForm(
-            name="compute_levy",
-            order=("level", "amount"),
-            default="down",
-            scale=10,
-            offset=1,
+            name="compute_levy", order=("level", "amount"), default="down", scale=10, offset=1
         )
     }
 

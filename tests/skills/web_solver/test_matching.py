@@ -15,9 +15,7 @@ def text(label, place=1):
 
 
 def choice(label, *options):
-    return ViewField(
-        label, "choice", (PageControl(9, "combobox", label, "", (), options, ""),)
-    )
+    return ViewField(label, "choice", (PageControl(9, "combobox", label, "", (), options, ""),))
 
 
 def test_values_find_their_fields_by_word_by_kind_and_by_shape():
@@ -35,9 +33,7 @@ def test_without_the_habits_only_equal_words_match():
 
 
 def test_a_field_that_nothing_fits_stays_empty():
-    note = ViewField(
-        "Private note", "text", (PageControl(1, "textbox", "n", "", (), (), ""),)
-    )
+    note = ViewField("Private note", "text", (PageControl(1, "textbox", "n", "", (), (), ""),))
     assert assign_arguments([note], {"which is": "Yes"}, ALL_SKILLS) == {}
 
 
@@ -51,10 +47,7 @@ def test_a_note_says_which_value_a_field_takes():
     money = note("Money", "In EUR, such as 1234.50", required=True)
     day = note("Latest", "Format: DD.MM.YYYY", required=True)
     given = {"paid into": "4110 Postage", "the sum of": "EUR 5.00", "by": "2041-03-19"}
-    assert assign_arguments([money, day], given, ALL_SKILLS) == {
-        0: "the sum of",
-        1: "by",
-    }
+    assert assign_arguments([money, day], given, ALL_SKILLS) == {0: "the sum of", 1: "by"}
     assert assign_arguments([money], {"paid into": "4110 Postage"}, ALL_SKILLS) == {}
 
 
@@ -72,9 +65,7 @@ def test_an_optional_field_takes_nothing_twice_but_others_may():
     tried = {"with the note": {"Private note"}}
     given = {"with the note": "Hello there", "speed": "Standard"}
     assert assign_arguments([note("Private note")], given, ALL_SKILLS, tried) == {}
-    assert assign_arguments([note("Note to us")], given, ALL_SKILLS, tried) == {
-        0: "with the note"
-    }
+    assert assign_arguments([note("Note to us")], given, ALL_SKILLS, tried) == {0: "with the note"}
     # In the goal's order: the note comes before what is for a later page.
     needed = [note("Purpose", required=True)]
     assert assign_arguments(needed, given, ALL_SKILLS, tried) == {0: "with the note"}
@@ -87,15 +78,9 @@ def test_a_remark_in_a_label_is_not_what_it_asks_for():
 
 
 ROWS = [
-    ViewRow(
-        "T-1", {"No.": "T-1", "With": "4120", "On": "13/12/2033", "Sum": "5.00"}, ()
-    ),
-    ViewRow(
-        "T-2", {"No.": "T-2", "With": "4120", "On": "05/11/2033", "Sum": "7.00"}, ()
-    ),
-    ViewRow(
-        "T-3", {"No.": "T-3", "With": "4130", "On": "20/12/2033", "Sum": "9.00"}, ()
-    ),
+    ViewRow("T-1", {"No.": "T-1", "With": "4120", "On": "13/12/2033", "Sum": "5.00"}, ()),
+    ViewRow("T-2", {"No.": "T-2", "With": "4120", "On": "05/11/2033", "Sum": "7.00"}, ()),
+    ViewRow("T-3", {"No.": "T-3", "With": "4130", "On": "20/12/2033", "Sum": "9.00"}, ()),
 ]
 
 
@@ -118,23 +103,15 @@ def test_quoted_words_may_be_what_rows_say():
     asked = "What have all tickets that say `Phone is dead` cost so far? Say so."
     question = matching.parse_question(asked)
     assert question.subjects == ("Phone is dead",)
-    about = [
-        ViewRow("H-1", {"About": "Phone is dead"}, ()),
-        ViewRow("H-2", {"About": "x"}, ()),
-    ]
-    found = matching.select_rows(
-        matching.without_subjects(question), about, day_first=None
-    )
+    about = [ViewRow("H-1", {"About": "Phone is dead"}, ()), ViewRow("H-2", {"About": "x"}, ())]
+    found = matching.select_rows(matching.without_subjects(question), about, day_first=None)
     assert [row.title for row in found.rows] == ["H-1"]
 
 
 def test_dates_that_a_list_folds_away_are_told_by_rows_own_pages():
     asked = "What do the transactions of account 4120 in May 2037 come to? Say so."
     question = matching.parse_question(asked)
-    folded = [
-        ViewRow("T-1", {"With": "4120"}, ()),
-        ViewRow("T-2", {"With": "4130"}, ()),
-    ]
+    folded = [ViewRow("T-1", {"With": "4120"}, ()), ViewRow("T-2", {"With": "4130"}, ())]
     found = matching.select_rows(question, folded, day_first=None)
     assert [row.title for row in found.rows] == ["T-1"]
     assert found.met < question.marks
@@ -150,6 +127,4 @@ def test_the_amount_is_the_one_under_the_label_that_is_asked_for():
     assert matching.amount_label(cells, "How high is the deposit for", labels) == (
         "Security deposit"
     )
-    assert (
-        matching.amount_label(cells, "What does a night in cost", labels) == "Per night"
-    )
+    assert matching.amount_label(cells, "What does a night in cost", labels) == "Per night"

@@ -53,12 +53,7 @@ FORM = (
 def test_a_tables_row_has_its_links_name_in_the_empty_cell():
     rows = page_view.rows(page_view.parse_page(TABLE), {"Home"})
     assert [row.title for row in rows] == ["Blue", "Red"]
-    assert rows[0].cells == {
-        "No.": "R1",
-        "Room": "Blue",
-        "Rate": "10.50",
-        "Options": "",
-    }
+    assert rows[0].cells == {"No.": "R1", "Room": "Blue", "Rate": "10.50", "Options": ""}
     assert [item.name for item in rows[0].items] == ["Blue", "Book: Blue"]
 
 

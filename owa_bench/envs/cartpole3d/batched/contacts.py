@@ -157,9 +157,7 @@ def _meet_walls(world, lane, balls, contacts, count):
         if ball.moving == 0.0 or (abs(x) < side and abs(y) < side and abs(z) < high):
             continue
         if world.railed and (  # rails may lie outside the box
-            abs(x) >= world.half
-            or abs(y) >= world.half
-            or abs(z) >= high + world.ball_radius
+            abs(x) >= world.half or abs(y) >= world.half or abs(z) >= high + world.ball_radius
         ):
             continue
         for axis in range(3):
@@ -295,9 +293,7 @@ def _meet_pole(world, lane, balls, contacts, count, i, r):
     a = (1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y))
     b = (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x))
     d = direction(lane.pole)
-    gap, n, touched = _prism(
-        dot(r, a), dot(r, b), dot(r, d), world.pole_radius, low, high
-    )
+    gap, n, touched = _prism(dot(r, a), dot(r, b), dot(r, d), world.pole_radius, low, high)
     gap -= world.ball_radius + _MARGIN
     if gap >= _NEAR:
         return count
@@ -328,9 +324,7 @@ def _cart_pole_on_walls(world, lane, balls, contacts, count):
         place = lane.cart[axis]
         if world.half - world.cart_radius - abs(place) <= 0.0:
             gap = world.half - world.cart_radius - abs(place)
-            count = _on_wall(
-                world, lane, balls, contacts, count, axis, place, gap, _CART
-            )
+            count = _on_wall(world, lane, balls, contacts, count, axis, place, gap, _CART)
         tip = place + end * d[axis]
         gap = world.half - world.pole_radius - abs(tip)
         if gap <= 0.0:

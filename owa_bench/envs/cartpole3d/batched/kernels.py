@@ -160,10 +160,7 @@ def _arrive(world, lane, balls, law, seed):
         x = y = 0.0
         for k in range(_PLACES):
             u, v = uniform(seed, _SPAWNS + k), uniform(seed, _SPAWNS + _PLACES + k)
-            a, b = (
-                world.start_ball * (2.0 * u - 1.0),
-                world.start_ball * (2.0 * v - 1.0),
-            )
+            a, b = (world.start_ball * (2.0 * u - 1.0), world.start_ball * (2.0 * v - 1.0))
             square = (a - off[0]) ** 2 + (b - off[1]) ** 2
             clear = square >= world.clearance * world.clearance
             if k == 0 or clear:

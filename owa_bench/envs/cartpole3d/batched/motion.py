@@ -48,11 +48,7 @@ def cross(a, b):
         b: Three numbers.
     Returns: Three numbers.
     """
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @compiled
@@ -141,24 +137,14 @@ def accelerate_cart_pole(world, lane, push_x, push_y):
         middle = world.foot + 0.5 * world.pole_length
         air = world.wind_speed * _wind_share(world.joint + middle * d[2])
         area = _DRAG_POLE * 2.0 * world.pole_radius * world.pole_length
-        side_x, side_y = _blown(
-            area, air * lane.heading[0] - vx, air * lane.heading[1] - vy
-        )
+        side_x, side_y = _blown(area, air * lane.heading[0] - vx, air * lane.heading[1] - vy)
         # It acts at the middle, not at the centre of mass.
         lever = cross(d, (side_x, side_y, 0.0))
         offset = middle - reach
-        tx, ty, tz = (
-            tx + offset * lever[0],
-            ty + offset * lever[1],
-            tz + offset * lever[2],
-        )
+        tx, ty, tz = (tx + offset * lever[0], ty + offset * lever[1], tz + offset * lever[2])
     tip = (vx + reach * wd[0], vy + reach * wd[1], reach * wd[2])
     rate = m * _loss(world, tip[0], tip[1], tip[2])
-    f = (
-        side_x - rate * tip[0],
-        side_y - rate * tip[1],
-        -m * world.gravity - rate * tip[2],
-    )
+    f = (side_x - rate * tip[0], side_y - rate * tip[1], -m * world.gravity - rate * tip[2])
     lift = cross((tx, ty, tz), d)
     along = dot(f, d)
     still = _loss(world, vx, vy, 0.0) * world.cart_mass

@@ -18,10 +18,7 @@ import numpy as np
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.batched import kernels, records
 from owa_bench.envs.cartpole3d.batched.numbers import compiled
-from owa_bench.envs.cartpole3d.batched.simulator import (
-    LaneActions,
-    Simulator,
-)
+from owa_bench.envs.cartpole3d.batched.simulator import LaneActions, Simulator
 from owa_bench.skills.balancing.leaning import LEANS, pd_action
 
 HORIZON = 75  # ticks
@@ -102,9 +99,7 @@ def _ahead(parts, seen, lean_x, lean_y, leaning, ticks):
             action = pd_action(row, 0.0, 0.0, 1.0)
         if t == 0:
             first = action
-        fallen, _ = kernels.play_lane(
-            worlds[0], lanes[0], balls[0], due, contacts, forces, action
-        )
+        fallen, _ = kernels.play_lane(worlds[0], lanes[0], balls[0], due, contacts, forces, action)
         if fallen:
             return first, t
     return first, ticks

@@ -203,9 +203,7 @@ def _put_ball(record: Any, ball: BallState) -> None:
     record["moving"], record["there"] = not ball.fixed, 1
 
 
-def _in_world(
-    q: Sequence[float], rates: Sequence[float], turn: float
-) -> tuple[float, ...]:
+def _in_world(q: Sequence[float], rates: Sequence[float], turn: float) -> tuple[float, ...]:
     """Return joint rates, kept in the pole's own frame, in the world's."""
     axis, w = np.array(q[:3]), q[3]
     twice = 2.0 * np.cross(axis, rates)

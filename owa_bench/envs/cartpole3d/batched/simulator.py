@@ -53,13 +53,7 @@ class Simulator:
     """
 
     def __init__(
-        self,
-        world: PhysicsWorld,
-        count: int,
-        *,
-        seed: int,
-        starts: int = STARTS,
-        threads: int = 1,
+        self, world: PhysicsWorld, count: int, *, seed: int, starts: int = STARTS, threads: int = 1
     ) -> None:
         for name, value in (("count", count), ("starts", starts), ("threads", threads)):
             if value < 1:
@@ -73,13 +67,9 @@ class Simulator:
         shares = np.linspace(0, count, min(threads, count) + 1).astype(int)
         self._shares = [slice(a, b) for a, b in pairwise(shares)]
         self._rooms = [self._room() for _ in self._shares]
-        self._first = records.lanes_of(
-            records.draw_states(world, starts, seed), self.slots
-        )
+        self._first = records.lanes_of(records.draw_states(world, starts, seed), self.slots)
         self._first[0]["seed"] = np.arange(starts)
-        kernels.play_hidden_tick(
-            self._numbers, *self._first, self._due, *self._rooms[0]
-        )
+        kernels.play_hidden_tick(self._numbers, *self._first, self._due, *self._rooms[0])
         self.episodes = np.zeros(count, np.int64)
         self.seeds = _children(np.arange(count, dtype=_U64), seed)
         self.lanes = np.zeros(count, records.LANE)
@@ -116,9 +106,7 @@ class Simulator:
             self.episodes[at] += 1
             self._begin(at)
 
-    def set_states(
-        self, states: list[SceneState], *, hidden_tick: bool = False
-    ) -> None:
+    def set_states(self, states: list[SceneState], *, hidden_tick: bool = False) -> None:
         """Put exact states into all lanes.
 
         Args:
@@ -129,9 +117,7 @@ class Simulator:
             FieldError: There is not one state a lane.
         """
         if len(states) != self.count:
-            raise FieldError(
-                "len(states)", len(states), f"must be {self.count}, one a lane"
-            )
+            raise FieldError("len(states)", len(states), f"must be {self.count}, one a lane")
         self.lanes, self.balls = records.lanes_of(states, self.slots)
         self.lanes["seed"] = self.seeds
         if hidden_tick:

@@ -100,9 +100,7 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         self._parts = simulator.parts()
         return simulator.observe(out=self._rows)[0].copy(), {}
 
-    def step(
-        self, action: Any
-    ) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
         """Push the cart for one tick.
 
         Args:

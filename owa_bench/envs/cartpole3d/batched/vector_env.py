@@ -141,18 +141,12 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
 
         def simulator(k: int, world: PhysicsWorld, lanes: slice) -> Simulator:
             return Simulator(
-                world,
-                lanes.stop - lanes.start,
-                seed=seed + k,
-                starts=starts,
-                threads=threads,
+                world, lanes.stop - lanes.start, seed=seed + k, starts=starts, threads=threads
             )
 
         self.simulators = [
             simulator(k, world, lanes)
-            for k, (world, lanes) in enumerate(
-                zip(self._worlds, self._lanes, strict=True)
-            )
+            for k, (world, lanes) in enumerate(zip(self._worlds, self._lanes, strict=True))
         ]
         self._draws = seeding.stream(seed, "batched", "trials")
         self.plain = np.zeros(self.num_envs, dtype=np.int64)  # episodes of level 0
@@ -203,9 +197,7 @@ def _worlds(
     else:
         sizes = (magnitude,)
     return tuple(
-        levels.level(spec, name, size)
-        for name in names
-        for size in (sizes if name else sizes[:1])
+        levels.level(spec, name, size) for name in names for size in (sizes if name else sizes[:1])
     )
 
 
@@ -220,9 +212,7 @@ class _BatchedVecEnv(VecEnv):
         self.env = env
         self._actions = np.zeros(env.num_envs, dtype=np.int64)
         self._ticks = np.zeros(env.num_envs, dtype=np.int64)
-        super().__init__(
-            env.num_envs, env.single_observation_space, env.single_action_space
-        )
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> Any:
         """Begin an episode in every lane."""
@@ -259,21 +249,13 @@ class _BatchedVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refuse: lanes have no attributes of their own."""
-        raise UsageError(
-            f"A lane has no attribute `{attr_name}`: make another env instead."
-        )
+        raise UsageError(f"A lane has no attribute `{attr_name}`: make another env instead.")
 
     def env_method(
-        self,
-        method_name: str,
-        *method_args: Any,
-        indices: Any = None,
-        **method_kwargs: Any,
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
         """Refuse: lanes have no methods of their own."""
-        raise UsageError(
-            f"A lane has no method `{method_name}`: call the simulator instead."
-        )
+        raise UsageError(f"A lane has no method `{method_name}`: call the simulator instead.")
 
     def env_is_wrapped(
         self, wrapper_class: type, indices: Iterable[int] | int | None = None

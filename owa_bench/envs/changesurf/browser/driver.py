@@ -19,9 +19,7 @@ from starlette.types import ASGIApp
 
 from owa_bench.envs.changesurf.browser.observation import PageObservation
 
-ActionKind = Literal[
-    "click", "type", "select", "press", "scroll", "back", "goto", "look"
-]
+ActionKind = Literal["click", "type", "select", "press", "scroll", "back", "goto", "look"]
 Refusal = Literal["", "gone", "hidden", "covered", "disabled", "unfit", "outside"]
 
 
@@ -207,12 +205,7 @@ class Interceptor:
         )
 
     def _note(
-        self,
-        event: Mapping[str, Any],
-        body: bytes,
-        reply: AppResponse,
-        *,
-        denied: bool = False,
+        self, event: Mapping[str, Any], body: bytes, reply: AppResponse, *, denied: bool = False
     ) -> None:
         request = event["request"]
         self.exchanges.append(
@@ -283,9 +276,7 @@ def _download_note(reply: AppResponse) -> str:
     return f"A file was downloaded ({len(reply.body)} bytes):\n{text[:1500]}"
 
 
-async def call_app(
-    app: ASGIApp, request: Mapping[str, Any], body: bytes
-) -> AppResponse:
+async def call_app(app: ASGIApp, request: Mapping[str, Any], body: bytes) -> AppResponse:
     """Send one request to an app.
 
     Args:

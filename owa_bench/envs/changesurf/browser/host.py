@@ -235,9 +235,7 @@ class BrowserHost:
         session = await self.browser.new_browser_cdp_session()
         listing = await session.send("SystemInfo.getProcessInfo")
         self.pid = next(
-            int(entry["id"])
-            for entry in listing["processInfo"]
-            if entry["type"] == "browser"
+            int(entry["id"]) for entry in listing["processInfo"] if entry["type"] == "browser"
         )
         await session.detach()
 

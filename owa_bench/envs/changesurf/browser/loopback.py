@@ -38,21 +38,15 @@ class ForwardingApp:
         """Answer as the app behind the socket does."""
         body = (await receive()).get("body", b"")
         status, headers, answer = await asyncio.to_thread(self._ask, scope, body)
-        await send(
-            {"type": "http.response.start", "status": status, "headers": headers}
-        )
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    def _ask(
-        self, scope: Scope, body: bytes
-    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    def _ask(self, scope: Scope, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """Return status, headers and body of the server's answer."""
         target = scope["raw_path"].decode()
         if scope["query_string"]:
             target += "?" + scope["query_string"].decode()
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self._port, timeout=_ANSWER_S
-        )
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_S)
         with contextlib.closing(connection):
             connection.putrequest(
                 scope["method"], target, skip_host=True, skip_accept_encoding=True
@@ -77,18 +71,14 @@ class ForwardingApp:
 class LocalhostApp:
     """An app whose sandbox hosts go by names that any browser finds on loopback."""
 
-    def __init__(
-        self, app: ASGIApp, port: int, before: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, app: ASGIApp, port: int, before: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._port = port
         self._before = before
 
     def address(self, url: str) -> str:
         """Return where a person finds an address of the sandbox."""
-        return re.sub(
-            r"https://([\w.-]+)\.test", rf"http://\1.localhost:{self._port}", url
-        )
+        return re.sub(r"https://([\w.-]+)\.test", rf"http://\1.localhost:{self._port}", url)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with every address rewritten; `before` is called first."""

@@ -183,8 +183,7 @@ def page_lines(observed: PageObservation) -> list[str]:
     """Return the whole page as lines in reading order."""
     by_ref = {control.ref: control for control in observed.controls}
     return [
-        line if isinstance(line, str) else control_line(by_ref[line])
-        for line in observed.lines
+        line if isinstance(line, str) else control_line(by_ref[line]) for line in observed.lines
     ]
 
 

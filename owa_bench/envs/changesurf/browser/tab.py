@@ -92,8 +92,7 @@ class Tab:
             self._cdp.send("Page.getFrameTree"),
             self._cdp.send("Page.enable"),
             self._cdp.send(
-                "Runtime.addBinding",
-                {"name": UNTRUSTED_BINDING, "executionContextName": WORLD},
+                "Runtime.addBinding", {"name": UNTRUSTED_BINDING, "executionContextName": WORLD}
             ),
             self.interceptor.start(),
             self._cdp.send(
@@ -278,9 +277,7 @@ class Tab:
 
     async def scroll(self, pixels: int) -> None:
         """Scroll the window at once."""
-        await self._call(
-            f"scrollBy({{top: {pixels}, behavior: 'instant'}}); '1'", self._world
-        )
+        await self._call(f"scrollBy({{top: {pixels}, behavior: 'instant'}}); '1'", self._world)
 
     async def go(self, url: str) -> None:
         """Navigate to an address and wait until its document is there."""
@@ -315,9 +312,7 @@ class Tab:
 
     async def snapshot(self) -> bytes:
         """Return the DOM as the browser holds it, without what names this process."""
-        shot = await self._cdp.send(
-            "DOMSnapshot.captureSnapshot", {"computedStyles": []}
-        )
+        shot = await self._cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": []})
         for document in shot["documents"]:
             document.pop("frameId", None)
             document["nodes"].pop("backendNodeId", None)

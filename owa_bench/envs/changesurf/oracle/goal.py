@@ -135,7 +135,5 @@ def _beyond(wanted: RequiredRow, changed: tuple[RowDifference, ...]) -> int:
     return 0
 
 
-def _cells(
-    table: SiteTable, row: tuple[SiteValue, ...] | None
-) -> dict[str, SiteValue] | None:
+def _cells(table: SiteTable, row: tuple[SiteValue, ...] | None) -> dict[str, SiteValue] | None:
     return None if row is None else dict(zip(table.columns, row, strict=True))

@@ -12,18 +12,12 @@ from owa_bench.envs.changesurf.server.forms import MONTHS, show
 from owa_bench.envs.changesurf.server.listing import categories
 from owa_bench.envs.changesurf.server.page_model import Button, FormField
 from owa_bench.envs.changesurf.server.pages import build
-from owa_bench.envs.changesurf.server.sign_in import (
-    REQUEST_MS,
-    least_form_ms,
-    sign_in_code,
-)
+from owa_bench.envs.changesurf.server.sign_in import REQUEST_MS, least_form_ms, sign_in_code
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.site_spec import SiteValue, Slot
 
-StepKind = Literal[
-    "fill", "select", "check", "press", "wait", "goto", "done", "infeasible"
-]
+StepKind = Literal["fill", "select", "check", "press", "wait", "goto", "done", "infeasible"]
 _MANY = 2  # rows from which on turning pages beats searching one by one
 
 
@@ -162,9 +156,7 @@ class _StepFinder:
             "sys:password": auth.password,
             "sys:code": sign_in_code(self._site),
         }
-        steps = (
-            self._write(field, values[field.ref]) for field in self._forms[0].fields
-        )
+        steps = (self._write(field, values[field.ref]) for field in self._forms[0].fields)
         return next(filter(None, steps), None) or self._press("submit:signin")
 
     def _mail(self) -> OracleStep:
@@ -209,8 +201,7 @@ class _StepFinder:
         year, month, date = map(int, day.split("-"))
         texts = {"day": str(date), "month": MONTHS[month - 1], "year": str(year)}
         steps = (
-            self._set(part, texts[part.ref.rpartition("/")[2]], field.label)
-            for part in field.parts
+            self._set(part, texts[part.ref.rpartition("/")[2]], field.label) for part in field.parts
         )
         return next(filter(None, steps), None)
 
@@ -287,9 +278,7 @@ class _StepFinder:
         query = self._site.query
         title = str(row[about.title])
         if plan.filter == "search" and query.words != title:
-            return self._write(self._forms[0].fields[0], title) or self._press(
-                "go:search"
-            )
+            return self._write(self._forms[0].fields[0], title) or self._press("go:search")
         name = str(row[about.category]) if about.category else ""
         known = categories(self._site, about)
         if plan.filter == "tree" and query.category != name in known:

@@ -96,8 +96,7 @@ class ChangeSurfOracle:
         forms = [
             page
             for page in steps(site.world, workflow, dict(goal.values))
-            if ("step", page) in kinds
-            and _form_slots(site.world, page) <= _right_slots(site)
+            if ("step", page) in kinds and _form_slots(site.world, page) <= _right_slots(site)
         ]
         if not site.world.honeypot and goal_score(site) >= THETA:
             forms = [*steps(world, workflow, dict(goal.values))]
@@ -124,13 +123,7 @@ class ChangeSurfOracle:
         new = self.solved(world, after) - self.solved(world, before)
         pages = (after.site.visited - before.site.visited) & _way(after.site)
         texts = _right_texts(after) - _right_texts(before)
-        return frozenset(
-            {
-                *new,
-                *(f"page {p}" for p in pages),
-                *(f"text {t}" for t in texts),
-            }
-        )
+        return frozenset({*new, *(f"page {p}" for p in pages), *(f"text {t}" for t in texts)})
 
     def hint(self, timeline: Timeline, state: SurfState) -> BrowserToolCall:
         """Return the next correct tool call; it tells nothing of the propositions.
@@ -154,8 +147,7 @@ class ChangeSurfOracle:
         """Return the listed propositions with their truth in the first world."""
         world: SiteWorld = timeline.worlds[0]
         return tuple(
-            PropositionTruth(p.name, p.kind, is_true(world, p))
-            for p in world.spec.propositions
+            PropositionTruth(p.name, p.kind, is_true(world, p)) for p in world.spec.propositions
         )
 
     def categories(self, world: SiteWorld) -> tuple[str, ...]:
@@ -166,9 +158,7 @@ class ChangeSurfOracle:
 # --- tool calls -----------------------------------------------------------------------
 
 
-def _step_call(
-    step: OracleStep, controls: Sequence[ObservedControl]
-) -> BrowserToolCall:
+def _step_call(step: OracleStep, controls: Sequence[ObservedControl]) -> BrowserToolCall:
     """Return the tool call of a step on the open page.
 
     A control that is not there is looked for again on the whole page: reading costs a
@@ -216,9 +206,7 @@ def is_true(world: SiteWorld, proposition: SiteProposition) -> bool:
     return str(row[table.columns.index(column)]) == value
 
 
-def _evidence_nodes(
-    world: SiteWorld, needs: dict[str, tuple[str, ...]]
-) -> Iterator[str]:
+def _evidence_nodes(world: SiteWorld, needs: dict[str, tuple[str, ...]]) -> Iterator[str]:
     """Add a node for every row of the evidence, below its list where that hides it."""
     for collection, key, column in world.spec.goal.evidence:
         plan = world.plan.listing(collection)

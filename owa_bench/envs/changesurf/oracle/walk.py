@@ -156,9 +156,7 @@ class HttpWalker:
     last step, 0 if it made no request.
     """
 
-    def __init__(
-        self, timeline: Timeline, *, act_ms: Callable[[str], int] = lambda _: 0
-    ) -> None:
+    def __init__(self, timeline: Timeline, *, act_ms: Callable[[str], int] = lambda _: 0) -> None:
         self._act_ms = act_ms
         self.server = SiteServer(timeline.worlds[0], instance=timeline.instance)
         self._client = httpx.AsyncClient(
@@ -179,9 +177,7 @@ class HttpWalker:
         await self._client.aclose()
         self.server.close()
 
-    async def load(
-        self, method: str, url: str, data: list[tuple[str, str]] | None = None
-    ) -> None:
+    async def load(self, method: str, url: str, data: list[tuple[str, str]] | None = None) -> None:
         """Request a page and read it, frames included.
 
         Args:
@@ -213,9 +209,7 @@ class HttpWalker:
 
     def control_values(self) -> tuple[ControlValue, ...]:
         """Return what every control on the page holds now."""
-        return tuple(
-            self._control_value(node) for node in observation.html_controls(self.root)
-        )
+        return tuple(self._control_value(node) for node in observation.html_controls(self.root))
 
     def _control_value(self, node: observation.HtmlNode) -> ControlValue:
         value = self._values.get(id(node), "")

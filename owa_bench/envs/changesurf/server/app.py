@@ -29,9 +29,7 @@ from owa_bench.worlds.site_spec import SiteSpec, SiteTable, Slot, by_key
 
 _BODY_LIMIT = 65_536
 _SYSTEM_PAGES = ("home", "login", "login2", "passport", "return", "mail", "decoy")
-_SYSTEM_FIELDS = (
-    *("token", "user", "password", "code", "q", "page", "category", "trap", "offer"),
-)
+_SYSTEM_FIELDS = (*("token", "user", "password", "code", "q", "page", "category", "trap", "offer"),)
 _FEW = 12
 
 
@@ -166,9 +164,7 @@ class SiteServer:
         at_home = host != self._state.world.plan.auth_host
         return page if at_home == (page != "passport") else "missing"
 
-    def _canonical(
-        self, method: str, page: str, pairs: list[tuple[str, str]]
-    ) -> SiteRequest:
+    def _canonical(self, method: str, page: str, pairs: list[tuple[str, str]]) -> SiteRequest:
         """Return a request in canonical words: aliases of now and of before."""
         sent: dict[str, str] = {}
         stray: list[str] = []
@@ -206,9 +202,7 @@ class SiteServer:
         name = self._factory.aliases.of("field", "sys:q")
         query = visit.Query(words=http.query_params.get(name, ""))
         page = "search" if http.url.path == "/" else "missing"
-        self._state = visit.at_page(
-            visit.with_event(self._state, "view", page=page), page, query
-        )
+        self._state = visit.at_page(visit.with_event(self._state, "view", page=page), page, query)
         return self._open_page()
 
     def _html(self, page: PageModel, part: str = "") -> str:

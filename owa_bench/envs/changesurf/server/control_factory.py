@@ -97,9 +97,7 @@ class ControlFactory:
         Returns:
             The field.
         """
-        return self.field(
-            ref, label=self.plan.label(label), secret=secret, required=True
-        )
+        return self.field(ref, label=self.plan.label(label), secret=secret, required=True)
 
     def slot(
         self,
@@ -131,9 +129,7 @@ class ControlFactory:
             label += " (where it applies)"
         if slot.kind == "date" and shown.control != "text":
             parts = self._date_parts(ref, label, shown, str(value), typed)
-            return self.field(
-                ref, label=label, control=shown.control, parts=parts, error=error
-            )
+            return self.field(ref, label=label, control=shown.control, parts=parts, error=error)
         # A box that was left empty sends nothing.
         chosen = "no" if slot.kind == "check" and typed else str(value)
         if slot.kind == "check":
@@ -213,12 +209,7 @@ class ControlFactory:
         return "In EUR, such as 1234.50" if slot.kind == "money" else ""
 
     def _date_parts(
-        self,
-        ref: str,
-        label: str,
-        shown: SlotPlan,
-        value: str,
-        typed: Mapping[str, str],
+        self, ref: str, label: str, shown: SlotPlan, value: str, typed: Mapping[str, str]
     ) -> tuple[FormField, ...]:
         """Return day, month and year: three lists, or the days as radio buttons."""
         year, month, day = value.split("-") if value else ("", "", "")
@@ -260,9 +251,7 @@ def factory_for(state: SiteState, instance: Instance) -> ControlFactory:
     return ControlFactory(state.world, page_model.aliases_of(instance, churned))
 
 
-def with_decoys(
-    factory: ControlFactory, instance: Instance, page: PageModel
-) -> PageModel:
+def with_decoys(factory: ControlFactory, instance: Instance, page: PageModel) -> PageModel:
     """Add decoys to a page: controls with the aliases of one drift step before.
 
     An agent that learnt an id uses a decoy; one that reads labels does not. Forms look
@@ -288,9 +277,7 @@ def with_decoys(
 
 def _with_decoy(past: ControlFactory, address: str, form: PageForm) -> PageForm:
     buttons = tuple(
-        past.button(button.ref, DECOY_BUTTON, href=address)._replace(
-            ref=f"decoy:{button.ref}"
-        )
+        past.button(button.ref, DECOY_BUTTON, href=address)._replace(ref=f"decoy:{button.ref}")
         for button in form.buttons[:1]
     )
     fields = tuple(

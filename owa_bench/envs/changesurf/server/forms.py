@@ -76,9 +76,7 @@ def is_decided(world: SiteWorld, workflow: Workflow, page: int, slot: Slot) -> b
     return slot.when is None or slot.when[0] not in keys
 
 
-def steps(
-    world: SiteWorld, workflow: Workflow, values: Mapping[str, SiteValue]
-) -> tuple[str, ...]:
+def steps(world: SiteWorld, workflow: Workflow, values: Mapping[str, SiteValue]) -> tuple[str, ...]:
     """Return the pages of a draft.
 
     Args:
@@ -181,9 +179,7 @@ def read_money(text: str) -> int | None:
     return sign * (int(units) * _CENTS + int(rest))
 
 
-def show(
-    value: SiteValue, kind: Kind, form: DateForm, *, in_cents: bool = False
-) -> str:
+def show(value: SiteValue, kind: Kind, form: DateForm, *, in_cents: bool = False) -> str:
     """Return a canonical value as a list or a text field shows it.
 
     Args:

@@ -15,9 +15,7 @@ BlocksAndCells = tuple[tuple[page_model.Block, ...], tuple[CellRef, ...]]
 class ListPages:
     """The pages of one collection: its list, and a page for each row."""
 
-    def __init__(
-        self, factory: ControlFactory, state: SiteState, collection: Collection
-    ) -> None:
+    def __init__(self, factory: ControlFactory, state: SiteState, collection: Collection) -> None:
         self._factory = factory
         self._state = state
         self._collection = collection

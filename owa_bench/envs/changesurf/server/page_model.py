@@ -287,9 +287,7 @@ def html(aliases: Aliases, plan: RenderPlan, page: PageModel, *, part: str = "")
 @lru_cache(maxsize=256)
 def _style(salt: str, theme: int, nav: Nav, dense: bool) -> str:
     """Return the style sheet of an attempt; every page of it has the same."""
-    colours = zip(
-        ("ink", "paper", "accent", "tint"), _THEMES[theme % len(_THEMES)], strict=True
-    )
+    colours = zip(("ink", "paper", "accent", "tint"), _THEMES[theme % len(_THEMES)], strict=True)
     template = _environment().get_template("style.css.j2")
     return template.render(
         nav=nav,

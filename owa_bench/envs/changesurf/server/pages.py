@@ -66,9 +66,7 @@ def address(factory: control_factory.ControlFactory, page: str, query: Query) ->
 class _Pages:
     """Builds the pages of one state; a method for each kind of page."""
 
-    def __init__(
-        self, factory: control_factory.ControlFactory, state: SiteState
-    ) -> None:
+    def __init__(self, factory: control_factory.ControlFactory, state: SiteState) -> None:
         self._factory = factory
         self._plan = factory.plan
         self._spec = factory.world.spec
@@ -105,9 +103,7 @@ class _Pages:
         extra = () if self._plan.auth.kind == "none" else ("mail",)
         return tuple(
             self._factory.go(
-                f"menu:{key}",
-                css="entry",
-                href=self._factory.route(pages.get(key, f"start:{key}")),
+                f"menu:{key}", css="entry", href=self._factory.route(pages.get(key, f"start:{key}"))
             )
             for key in (*self._plan.menu, *extra)
         )
@@ -164,13 +160,10 @@ class _Pages:
             self._factory.slot(
                 key,
                 slot,
-                value=values.get(
-                    slot.key, self._plan.slot(f"{key}.{slot.key}").default
-                ),
+                value=values.get(slot.key, self._plan.slot(f"{key}.{slot.key}").default),
                 typed=dict(self._state.typed),
                 error=errors.get(slot.key, ""),
-                required=slot.required
-                and forms.is_decided(world, workflow, page, slot),
+                required=slot.required and forms.is_decided(world, workflow, page, slot),
             )
             for slot in forms.slots_on(world, workflow, page, values)
         )
@@ -184,9 +177,7 @@ class _Pages:
         name = aliases.of("field", "sys:offer")
         buttons = (
             self._factory.go(
-                f"offer:{word}",
-                name=name,
-                value=aliases.of("value", f"sys:offer={word}"),
+                f"offer:{word}", name=name, value=aliases.of("value", f"sys:offer={word}")
             )
             for word in ("yes", "no")
         )
@@ -230,9 +221,7 @@ class _Pages:
         token = factory.token(str(self._draft.number), page)
         trap = None
         if self._plan.friction.trap:
-            trap = factory.entry("sys:trap", "field:q")._replace(
-                label="Leave this empty"
-            )
+            trap = factory.entry("sys:trap", "field:q")._replace(label="Leave this empty")
         return PageForm(
             ident=factory.aliases.of("id", f"form:{page}"),
             action=factory.route(page),
@@ -261,10 +250,7 @@ class _Pages:
         if self._state.hold != "lapsed":
             return ()
         pages = self._plan.auth.expires
-        text = (
-            f"Your sign-in has ended: it lasts for {pages} pages. "
-            "What you entered is kept."
-        )
+        text = f"Your sign-in has ended: it lasts for {pages} pages. What you entered is kept."
         return (Paragraph(text),)
 
     def _second_login(self) -> PageModel:
@@ -287,8 +273,7 @@ class _Pages:
             action=factory.route(page),
             method="post",
             fields=tuple(
-                factory.entry(f"sys:{x}", f"field:{x}", secret=x == "password")
-                for x in names
+                factory.entry(f"sys:{x}", f"field:{x}", secret=x == "password") for x in names
             ),
             buttons=(factory.go("go:signin", "submit:signin"),),
         )

@@ -66,9 +66,7 @@ def secrets(auths: Iterable[SignIn]) -> Iterator[tuple[str, str]]:
                 yield (f"{name}:{i}" if i else name), value
 
 
-def sign_in(
-    state: SiteState, page: str, method: str, sent: Mapping[str, str]
-) -> RequestResult:
+def sign_in(state: SiteState, page: str, method: str, sent: Mapping[str, str]) -> RequestResult:
     """Handle a request to one of the sign-in pages.
 
     Args:

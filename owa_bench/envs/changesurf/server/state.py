@@ -142,9 +142,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
 def initial_state(world: SiteWorld) -> SiteState:
     """Return the state in which a visit begins."""
     tables = world.spec.tables
-    return SiteState(
-        world=world, first_churn=world.plan.churn, initial=tables, tables=tables
-    )
+    return SiteState(world=world, first_churn=world.plan.churn, initial=tables, tables=tables)
 
 
 def commits(state: SiteState) -> int:
@@ -164,9 +162,7 @@ def with_event(state: SiteState, kind: str, *detail: str, page: str = "") -> Sit
     Returns:
         The state after.
     """
-    event = ServerEvent(
-        at_ms=state.now_ms, kind=kind, page=page or state.page, detail=detail
-    )
+    event = ServerEvent(at_ms=state.now_ms, kind=kind, page=page or state.page, detail=detail)
     return replace(state, log=(*state.log, event))
 
 
@@ -280,10 +276,7 @@ class Database:
             values: the form's values, by slot.
             record: the row at which the workflow began, empty for none.
         """
-        cells = {
-            column: effect_value(source, values, record)
-            for column, source in effect.values
-        }
+        cells = {column: effect_value(source, values, record) for column, source in effect.values}
         if effect.kind == "replace":
             self._execute(f'DELETE FROM "{effect.table}"')  # noqa: S608
         if effect.kind in ("insert", "replace"):
@@ -316,9 +309,7 @@ class Database:
         self._execute(f'INSERT INTO "{table}" VALUES ({marks})', *values)  # noqa: S608
         self._connection.commit()
 
-    def _execute(
-        self, statement: str, *values: SiteValue
-    ) -> Iterator[tuple[SiteValue, ...]]:
+    def _execute(self, statement: str, *values: SiteValue) -> Iterator[tuple[SiteValue, ...]]:
         return self._connection.execute(statement, values)
 
     def _columns(self, table: str) -> tuple[str, ...]:
@@ -350,9 +341,7 @@ class Database:
         )
         return any(found)
 
-    def _is_free(
-        self, place: tuple[str, ...], period: list[SiteValue], record: RowValues
-    ) -> bool:
+    def _is_free(self, place: tuple[str, ...], period: list[SiteValue], record: RowValues) -> bool:
         table, column, first, last, status = place
         found = self._execute(
             f'SELECT 1 FROM "{table}" WHERE "{column}" = ? AND "{first}" < ? '  # noqa: S608

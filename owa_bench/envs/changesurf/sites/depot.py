@@ -1,13 +1,7 @@
 """Depot, a shop: look a product up, buy an exact variant, return an order."""
 
 from owa_bench.envs.changesurf import site_schema as schema
-from owa_bench.envs.changesurf.site_schema import (
-    Site,
-    SiteDraw,
-    SiteFact,
-    SiteRows,
-    SiteTask,
-)
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteFact, SiteRows, SiteTask
 from owa_bench.worlds.site_spec import Effect, SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -69,9 +63,7 @@ _COUNTS = {1: (6, 4), 2: (16, 8), 3: (34, 14)}
 
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     count, past = _COUNTS[draw.tier]
-    kinds = [
-        (good, colour, x) for good in _GOODS for colour in _COLOURS for x in _SIZES
-    ]
+    kinds = [(good, colour, x) for good in _GOODS for colour in _COLOURS for x in _SIZES]
     products: SiteRows = [
         (
             *(f"P{i}", f"{good}, {colour}, {size}", _GOODS[good], colour, size),
@@ -88,9 +80,7 @@ def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
         orders.append((*order, *rest))
     vouchers: SiteRows = [("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")]
     return (
-        schema.table(
-            "products", "id name group colour size price stock weight", products
-        ),
+        schema.table("products", "id name group colour size price stock weight", products),
         schema.table(
             "orders",
             "id product quantity ordered total status delivery address gift voucher "
@@ -111,9 +101,7 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
     )
     tiers = ("reason:choice", "refund:choice", "pieces:number")
     returning = schema.slots(draw, *tiers, reason=_REASONS, refund=_REFUNDS)
-    order = schema.effect(
-        "insert", "orders", buying, product="record:name", status="=placed"
-    )
+    order = schema.effect("insert", "orders", buying, product="record:name", status="=placed")
     stock = Effect(kind="take", table="products", values=(("stock", "slot:quantity"),))
     give_back = schema.effect("update", "orders", returning, status="=returned")
     refusals = {"is status delivered": "Only delivered orders can go back."}
@@ -131,9 +119,7 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
                 "known voucher vouchers code open": "This voucher is not valid.",
             },
         ),
-        schema.workflow(
-            "return", returning, give_back, record="orders", refusals=refusals
-        ),
+        schema.workflow("return", returning, give_back, record="orders", refusals=refusals),
     )
 
 

@@ -1,13 +1,7 @@
 """Desk, a help desk, held out: look tickets up, file one, route one to a queue."""
 
 from owa_bench.envs.changesurf import site_schema as schema
-from owa_bench.envs.changesurf.site_schema import (
-    Site,
-    SiteDraw,
-    SiteFact,
-    SiteRows,
-    SiteTask,
-)
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteFact, SiteRows, SiteTask
 from owa_bench.worlds.site_spec import Option, SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -75,8 +69,7 @@ def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     return (
         schema.table(
             "tickets",
-            "id subject queue urgency opened status cost due watch device note level "
-            "from",
+            "id subject queue urgency opened status cost due watch device note level from",
             tickets,
         ),
         schema.table("queues", "id name hours status budget", queues),
@@ -108,10 +101,7 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
             routing,
             schema.effect("update", "tickets", routing),
             record="tickets",
-            refusals={
-                "is status open": "Only open tickets can be routed.",
-                **_TEAM_REFUSALS,
-            },
+            refusals={"is status open": "Only open tickets can be routed.", **_TEAM_REFUSALS},
         ),
     )
 
@@ -152,10 +142,7 @@ def _file(draw: SiteDraw) -> SiteTask:
 def _route(draw: SiteDraw) -> SiteTask:
     row = draw.pick(draw.rows["tickets"])
     others = [q for q in draw.rows["queues"] if q[3] == "open" and q[0] != row[2]]
-    draws = {
-        "queue": lambda: draw.pick(others)[0],
-        "from": lambda: draw.day(draw.between(1, 3)),
-    }
+    draws = {"queue": lambda: draw.pick(others)[0], "from": lambda: draw.day(draw.between(1, 3))}
     values = draw.values("route", **draws)
     return SiteTask(f"Route the ticket {row[0]}.", "route", values, row[0])
 
@@ -179,18 +166,11 @@ SITE = Site(
             title="id",
             category="queue",
         ),
-        schema.collection(
-            "queues", "id name hours status budget:money", "name", secluded="budget"
-        ),
+        schema.collection("queues", "id name hours status budget:money", "name", secluded="budget"),
     ),
     tables=_tables,
     workflows=_workflows,
-    tasks={
-        "lookup": _lookup,
-        "file": _file,
-        "route": _route,
-        "infeasible": _closed_team,
-    },
+    tasks={"lookup": _lookup, "file": _file, "route": _route, "infeasible": _closed_team},
     infeasible="file",
     fact=SiteFact("tickets", "queue"),
     held_out=True,

@@ -75,17 +75,14 @@ def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     ]
     return (
         schema.table("accounts", "id name kind opened status limit", accounts),
-        schema.table(
-            "entries", "id account date payee amount status reason since note", entries
-        ),
+        schema.table("entries", "id account date payee amount status reason since note", entries),
         schema.table("transfers", "id source target amount due memo receipt speed", []),
     )
 
 
 def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
     accounts = tuple(
-        Option(value=str(row[0]), text=f"{row[0]} {row[1]}")
-        for row in draw.rows["accounts"]
+        Option(value=str(row[0]), text=f"{row[0]} {row[1]}") for row in draw.rows["accounts"]
     )
     transfer = schema.slots(
         draw,
@@ -157,9 +154,7 @@ def _transfer(draw: SiteDraw) -> SiteTask:
 def _reverse(draw: SiteDraw) -> SiteTask:
     row = draw.pick(draw.rows["entries"])
     values = draw.values(
-        "reverse",
-        since=lambda: draw.day(draw.between(1, 3)),
-        note=lambda: draw.pick(_NOTES),
+        "reverse", since=lambda: draw.day(draw.between(1, 3)), note=lambda: draw.pick(_NOTES)
     )
     return SiteTask(f"Reverse the transaction {row[0]}.", "reverse", values, row[0])
 

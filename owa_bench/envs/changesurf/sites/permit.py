@@ -110,12 +110,8 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
         paper=_PAPERS,
         reply=_REPLIES,
     )
-    withdrawal = schema.slots(
-        draw, "reason:choice", "until:date", "remark", reason=_REASONS
-    )
-    file = schema.effect(
-        "insert", "cases", application, permit="record:name", status="=pending"
-    )
+    withdrawal = schema.slots(draw, "reason:choice", "until:date", "remark", reason=_REASONS)
+    file = schema.effect("insert", "cases", application, permit="record:name", status="=pending")
     withdraw = schema.effect("update", "cases", withdrawal, status="=withdrawn")
     return (
         schema.workflow(
@@ -172,9 +168,7 @@ def _apply(draw: SiteDraw) -> SiteTask:
 def _withdraw(draw: SiteDraw) -> SiteTask:
     row = draw.pick(draw.rows["cases"])
     values = draw.values(
-        "withdraw",
-        until=lambda: draw.day(draw.between(1, 3)),
-        remark=lambda: draw.pick(_REMARKS),
+        "withdraw", until=lambda: draw.day(draw.between(1, 3)), remark=lambda: draw.pick(_REMARKS)
     )
     return SiteTask(f"Withdraw the application {row[0]}.", "withdraw", values, row[0])
 
@@ -199,18 +193,11 @@ SITE = Site(
             category="area",
             secluded="penalty",
         ),
-        schema.collection(
-            "cases", "id permit applicant filed:date paid:money status", title="id"
-        ),
+        schema.collection("cases", "id permit applicant filed:date paid:money status", title="id"),
     ),
     tables=_tables,
     workflows=_workflows,
-    tasks={
-        "lookup": _lookup,
-        "apply": _apply,
-        "withdraw": _withdraw,
-        "infeasible": _ended,
-    },
+    tasks={"lookup": _lookup, "apply": _apply, "withdraw": _withdraw, "infeasible": _ended},
     infeasible="apply",
     fact=schema.SiteFact("permits", "area"),
 )

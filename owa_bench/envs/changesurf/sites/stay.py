@@ -95,9 +95,7 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
         pay=_PAY,
     )
     change = schema.slots(draw, "checkout:date", "board:choice", "wish", board=_BOARD)
-    book = schema.effect(
-        "insert", "bookings", booking, room="record:id", status="=confirmed"
-    )
+    book = schema.effect("insert", "bookings", booking, room="record:id", status="=confirmed")
     return (
         schema.workflow(
             "book",

@@ -87,14 +87,10 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         kinds = draws.between(1, 3)  # cap, bonus or both
         if kinds & 1:
             cap = draws.between(12, 60)
-            names.append(
-                add(item.name, "cap", owned(draws, item), f"{cap}", f"{cap + 9}")
-            )
+            names.append(add(item.name, "cap", owned(draws, item), f"{cap}", f"{cap + 9}"))
         if kinds & 2:
             bonus = draws.between(2, 30)
-            names.append(
-                add(item.name, "bonus", owned(draws, item), f"{bonus}", f"{bonus + 7}")
-            )
+            names.append(add(item.name, "bonus", owned(draws, item), f"{bonus}", f"{bonus + 7}"))
         used = dict.fromkeys(places[name] for name in (item.name, *item.needs))
         terms = [("module", places[item.name])]
         if item.needs:
@@ -113,9 +109,7 @@ def files(world: CrewWorld) -> dict[str, str]:
     Returns: The files.
     """
     places = {item.name: dict(item.terms)["module"] for item in world.items}
-    modules = {
-        path_of(item): f'"""Module {places[item.name]}."""\n' for item in world.items
-    }
+    modules = {path_of(item): f'"""Module {places[item.name]}."""\n' for item in world.items}
     return {
         f"{_PACKAGE}/__init__.py": "",
         f"{_PACKAGE}/service.py": _SERVICE.format(modules=places),
@@ -187,17 +181,13 @@ def problem(item: CrewItem, fragment: Fragment) -> str:
         if _runs_when_defined(body[0]):
             return f"{rule} of rows, plain: no decorators, defaults or annotations."
         return ""
-    return (
-        f"{rule}, got {', '.join(type(node).__name__ for node in body) or 'nothing'}."
-    )
+    return f"{rule}, got {', '.join(type(node).__name__ for node in body) or 'nothing'}."
 
 
 def _runs_when_defined(function: ast.FunctionDef) -> bool:
     """Return whether a module that holds a function runs code of it when imported."""
     parts = [*function.args.defaults, *function.args.kw_defaults, function.returns]
-    parts += [
-        node.annotation for node in ast.walk(function.args) if type(node) is ast.arg
-    ]
+    parts += [node.annotation for node in ast.walk(function.args) if type(node) is ast.arg]
     return bool(function.decorator_list) or any(part is not None for part in parts)
 
 
@@ -248,9 +238,7 @@ def _imports(item: CrewItem) -> list[tuple[str, str]]:
     return [(module, name) for module, _, name in pairs]
 
 
-def solution(
-    item: CrewItem, values: Values, before: Mapping[str, Fragment]
-) -> dict[str, Any]:
+def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> dict[str, Any]:
     """Return the function that the clauses ask for.
 
     Args:
@@ -276,9 +264,7 @@ def solution(
         turned = values[f"{place}.layout"] != layout
         given = "[row[::-1] for row in rows]" if turned else "rows"
         lines.append(f'    total += {need}({given})["total"]')
-    lines.append(
-        f'    return {{"tag": "{values[f"{item.name}.tag"]}", "total": total}}'
-    )
+    lines.append(f'    return {{"tag": "{values[f"{item.name}.tag"]}", "total": total}}')
     return {"source": "\n".join(lines)}
 
 

@@ -152,9 +152,7 @@ def accepts(
     return all((check(r, "") is None) == good for r, good in _records(item, values))
 
 
-def solution(
-    item: CrewItem, values: Values, before: Mapping[str, Fragment]
-) -> dict[str, Any]:
+def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> dict[str, Any]:
     """Return the schema that the clauses ask for.
 
     Args:

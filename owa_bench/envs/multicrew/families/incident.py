@@ -66,9 +66,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     for _ in range(max(3, len(items) // 3)):
         part = draws.word()
         flag = add(part, "flag", draws.pick(draws.roles), draws.code(), draws.code())
-        sound = add(
-            part, "version", draws.pick(draws.roles), draws.code(), draws.code()
-        )
+        sound = add(part, "version", draws.pick(draws.roles), draws.code(), draws.code())
         parts[part] = (flag, sound)
     names = list(parts)
     made = []
@@ -112,9 +110,7 @@ def accepts(
     return order.startswith(first)
 
 
-def solution(
-    item: CrewItem, values: Values, before: Mapping[str, Fragment]
-) -> dict[str, Any]:
+def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> dict[str, Any]:
     """Return the runbook that the clauses ask for.
 
     Args:

@@ -69,13 +69,9 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     for number, item in enumerate(items):
         site, hours, key = sites[number % len(sites)]
         length, gap = draws.between(2, 5), draws.between(1, 9)
-        ends = add(
-            item.name, "length", owned(draws, item), f"{length}", f"{length + 1}"
-        )
+        ends = add(item.name, "length", owned(draws, item), f"{length}", f"{length + 1}")
         waits = add(item.name, "gap", owned(draws, item), f"{gap}", f"{gap + 11}")
-        made.append(
-            replace(item, clauses=(ends, waits, hours, key), terms=(("site", site),))
-        )
+        made.append(replace(item, clauses=(ends, waits, hours, key), terms=(("site", site),)))
     return draft.content(made)
 
 
@@ -124,9 +120,7 @@ def accepts(
     return bool(fragment["start"] == _earliest(item, values, before))
 
 
-def solution(
-    item: CrewItem, values: Values, before: Mapping[str, Fragment]
-) -> dict[str, Any]:
+def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> dict[str, Any]:
     """Return the booking at the first hour that is free.
 
     Args:

@@ -54,11 +54,7 @@ def draw(draws: Draws) -> dict[str, Any]:
 
 def fields(people: RegisterCast) -> dict[str, Any]:
     """Return the fields of a world that hold its population."""
-    return {
-        "watched": people.watched,
-        "relations": people.relations,
-        "values": people.values,
-    }
+    return {"watched": people.watched, "relations": people.relations, "values": people.values}
 
 
 def population(draws: Draws, others: int) -> RegisterCast:
@@ -76,11 +72,7 @@ def population(draws: Draws, others: int) -> RegisterCast:
     values[TOLL] = tuple(f"{12 * (i + 2)} pell" for i in range(_POOL))
     siblings = {name: lexicon.siblings(name, _SIBLINGS) for name in watched}
     unknown = lexicon.names(others)
-    people = (
-        *watched,
-        *(kin for group in siblings.values() for kin in group),
-        *unknown,
-    )
+    people = (*watched, *(kin for group in siblings.values() for kin in group), *unknown)
     units = draws.rng.integers(2, size=len(people)).tolist()
     return RegisterCast(
         watched=watched,
@@ -103,9 +95,7 @@ class Pair(NamedTuple):
     withdrawn: bool
 
 
-def chains(
-    draws: Draws, people: RegisterCast, count: int
-) -> tuple[list[Statement], list[Pair]]:
+def chains(draws: Draws, people: RegisterCast, count: int) -> tuple[list[Statement], list[Pair]]:
     """Return the statements about the items, and the items.
 
     Args:
@@ -132,9 +122,7 @@ def chains(
     return statements, finals
 
 
-def statements_of(
-    draws: Draws, people: RegisterCast, pair: Pair, last: int
-) -> list[Statement]:
+def statements_of(draws: Draws, people: RegisterCast, pair: Pair, last: int) -> list[Statement]:
     """Return the statements of one item, a withdrawal at the end where it has one.
 
     Args:
@@ -177,11 +165,7 @@ def wordings(
     for place in range(length):
         value = pool[(start + 7 * place) % len(pool)]
         aside, says = draws.rng.random(2).tolist()
-        terms: dict[str, Any] = {
-            "subject": subject,
-            "relation": relation,
-            "value": value,
-        }
+        terms: dict[str, Any] = {"subject": subject, "relation": relation, "value": value}
         if siblings and aside < draws.by_tier(_ASIDE):
             terms["beside"] = siblings[place % len(siblings)]
         if before and says < 0.5:  # half of the changes say so
@@ -209,13 +193,7 @@ def filler(draws: Draws, people: RegisterCast, count: int) -> list[Statement]:
     found = []
     for number, (who, what, when) in enumerate(picks):
         pool = subjects if number % 2 else people.others
-        terms = wordings(
-            draws,
-            people,
-            pool[who % len(pool)],
-            relations[what % len(relations)],
-            1,
-        )
+        terms = wordings(draws, people, pool[who % len(pool)], relations[what % len(relations)], 1)
         day = STUDY_DAYS[when % len(STUDY_DAYS)]
         found.append(Statement(day, -1 - number, 0, terms[0]))
     return found
@@ -251,12 +229,7 @@ def _claims(draws: Draws, finals: list[Pair]) -> tuple[Claim, ...]:
         pair = (fitting or left)[0]
         left.remove(pair)
         claims.append(
-            Claim(
-                name=f"{kind}/{number}",
-                kind=kind,
-                subject=pair.subject,
-                relation=pair.relation,
-            )
+            Claim(name=f"{kind}/{number}", kind=kind, subject=pair.subject, relation=pair.relation)
         )
     return tuple(claims)
 

@@ -48,11 +48,7 @@ class Transfer(NamedTuple):
 def draw(draws: Draws) -> dict[str, Any]:
     """Return the content of a world."""
     makers = (_extraction, _fidelity, _contradiction, _verification)
-    return {
-        "exercises": tuple(
-            maker(draws, number) for number in range(_EACH) for maker in makers
-        )
-    }
+    return {"exercises": tuple(maker(draws, number) for number in range(_EACH) for maker in makers)}
 
 
 def _passage(draws: Draws) -> tuple[list[Transfer], list[str]]:
@@ -74,16 +70,13 @@ def _passage(draws: Draws) -> tuple[list[Transfer], list[str]]:
     ]
     styles = draws.styles(count)
     return transfers, [
-        transfer.sentence(style)
-        for transfer, style in zip(transfers, styles, strict=True)
+        transfer.sentence(style) for transfer, style in zip(transfers, styles, strict=True)
     ]
 
 
 def _changed(draws: Draws, transfer: Transfer, transfers: list[Transfer]) -> Transfer:
     """Return the transfer with roles exchanged, or another receiver, place or day."""
-    others = [
-        d for d in transfers if d.receiver not in (transfer.receiver, transfer.agent)
-    ]
+    others = [d for d in transfers if d.receiver not in (transfer.receiver, transfer.agent)]
     later = _DAYS[(_DAYS.index(transfer.day) + 2) % len(_DAYS)]
     options = [
         transfer._replace(agent=transfer.receiver, receiver=transfer.agent),

@@ -70,9 +70,7 @@ def _concept(draws: Draws, number: int) -> Exercise:
         step = 1 + int(draws.rng.integers(_VALUES - 1))
         other[feature] = (other[feature] + step) % _VALUES
         verdict = "is too" if falls(other) else "is not"
-        lines.append(
-            f"'{sequence_text(target)}' is {word}; '{sequence_text(other)}' {verdict}."
-        )
+        lines.append(f"'{sequence_text(target)}' is {word}; '{sequence_text(other)}' {verdict}.")
     objects = draws.rng.integers(_VALUES, size=(_QUERIES, _FEATURES)).tolist()
     for place in range(2):  # some fall under it, whatever the draw
         for feature in needed:
@@ -128,9 +126,7 @@ def _tower(draws: Draws, number: int) -> Exercise:
     moves: list[tuple[int, int]] = []
     _bring([0] * discs, goal, discs, moves)
     size = ", ".join(words)
-    ends = ", ".join(
-        f"{word} on {_PEGS[peg]}" for word, peg in zip(words, goal, strict=True)
-    )
+    ends = ", ".join(f"{word} on {_PEGS[peg]}" for word, peg in zip(words, goal, strict=True))
     page = (
         f"Three pegs A, B, C. Discs from the smallest to the largest: {size}. All lie "
         "on A, the largest below. One disc moves at a time, never onto a smaller one.\n"
@@ -145,9 +141,7 @@ def _tower(draws: Draws, number: int) -> Exercise:
     )
 
 
-def _bring(
-    now: list[int], goal: list[int], discs: int, moves: list[tuple[int, int]]
-) -> None:
+def _bring(now: list[int], goal: list[int], discs: int, moves: list[tuple[int, int]]) -> None:
     """Move the smallest `discs` discs to their goal, the largest of them first."""
     if not discs:
         return

@@ -35,12 +35,8 @@ def draw(draws: Draws) -> dict[str, Any]:
         own = {"subject": name, "relation": verb}
         chains += [[{**own, "value": next(pool)}] for _ in range(count)]
         chains += [[{**own, "value": next(pool)}, {}] for _ in range(_WITHDRAWN)]
-        chains += [
-            [{**own, "value": next(pool), "inverse": True}] for _ in range(_INVERSE)
-        ]
-        chains += [
-            [{**own, "value": next(pool), "rumour": True}] for _ in range(_RUMOURS)
-        ]
+        chains += [[{**own, "value": next(pool), "inverse": True}] for _ in range(_INVERSE)]
+        chains += [[{**own, "value": next(pool), "rumour": True}] for _ in range(_RUMOURS)]
         kin = {"subject": sibling, "relation": verb}
         chains += [[{**kin, "value": next(pool)}] for _ in range(_SIBLING)]
         questions += [_question(f"q{number}", "retrieve", own, lag) for lag in LAGS]
@@ -71,9 +67,7 @@ def _dated(draws: Draws, chains: list[list[dict[str, Any]]]) -> list[Statement]:
     return found
 
 
-def _question(
-    name: str, kind: QuestionKind, terms: dict[str, Any], lag: int
-) -> Question:
+def _question(name: str, kind: QuestionKind, terms: dict[str, Any], lag: int) -> Question:
     last = STUDY_DAYS[-1]
     return Question(name=name, kind=kind, day=last + lag, lag=lag, shown=last, **terms)
 

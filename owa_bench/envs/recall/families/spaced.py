@@ -22,9 +22,7 @@ def draw(draws: Draws) -> dict[str, Any]:
     count = draws.by_tier(_PAIRS)
     cues, values = draws.lexicon.names(count), draws.lexicon.words(count)
     statements = [
-        Statement(
-            pair % 2, pair, 0, {"subject": cue, "relation": _RELATION, "value": value}
-        )
+        Statement(pair % 2, pair, 0, {"subject": cue, "relation": _RELATION, "value": value})
         for pair, (cue, value) in enumerate(zip(cues, values, strict=True))
     ]
     _, notices = numbered(statements, draws)

@@ -32,9 +32,7 @@ class RuleAnswer(NamedTuple):
     rows: tuple[task_spec.AnswerRow, ...]
 
 
-def solve(
-    family: str, sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> RuleAnswer:
+def solve(family: str, sources: task_spec.Sources, rule: task_spec.RuleParameters) -> RuleAnswer:
     """Return what the family's rule makes of the rows, sorted.
 
     Args:

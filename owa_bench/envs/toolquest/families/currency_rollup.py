@@ -165,9 +165,7 @@ def _receipts(
     return draws.with_copies(rng, rows, size["repeats"], alter, "rc-8001")
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the receipts of each group in its currency.
 
     Args:
@@ -200,9 +198,7 @@ def solve(
     return [(g, n, cents + opening[g]) for g, (n, cents) in sums.items()]
 
 
-def converted(
-    receipt: task_spec.SourceRow, rates: task_spec.SourceRows, base: Value
-) -> int:
+def converted(receipt: task_spec.SourceRow, rates: task_spec.SourceRows, base: Value) -> int:
     """Return a receipt in cents of the base currency, half a cent rounded up.
 
     Args:
@@ -248,10 +244,7 @@ FAMILY = task_spec.TaskFamily(
     ),
     duplicates="receipts",
     bound="rates.last_day_included",
-    bound_text=(
-        "The last day of the rate of {currency} that begins on {first_day} belongs to "
-        "it."
-    ),
+    bound_text=("The last day of the rate of {currency} that begins on {first_day} belongs to it."),
     documents=("receipts", "rates"),
     last="rates",
     invariants=(

@@ -66,20 +66,14 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     records = list(_originals(rng, size["customers"], policies))
     count, copies = size["customers"], size["copies"]
     copied = [0, 1, *rng.sample(range(4, count), copies - 3), 1]
-    records += [
-        _copy(rng, records[place], policies, i) for i, place in enumerate(copied)
-    ]
+    records += [_copy(rng, records[place], policies, i) for i, place in enumerate(copied)]
     alike = rng.sample(range(count), size["strangers"])
     records += [_stranger(rng, records[place], i) for i, place in enumerate(alike)]
     customers = _customers(rng, records)
     invoices = _invoices(rng, size, customers)
     ids = [str(customer["id"]) for customer in customers]
     return task_spec.TaskData(
-        tables={
-            "policies": policies,
-            "customers": draws.by_id(customers),
-            "invoices": invoices,
-        },
+        tables={"policies": policies, "customers": draws.by_id(customers), "invoices": invoices},
         links=customers,
         rule={"customer_status": "active", "invoice_status": "open"},
         pairs=((ids[0], ids[count]), (ids[alike[0]], ids[count + copies])),
@@ -114,18 +108,13 @@ def _originals(
 
 
 def _copy(
-    rng: draws.IntegerDraws,
-    original: task_spec.SourceRow,
-    policies: task_spec.SourceRows,
-    i: int,
+    rng: draws.IntegerDraws, original: task_spec.SourceRow, policies: task_spec.SourceRows, i: int
 ) -> _Record:
     """Return a later record of a customer, its address in other capitals.
 
     The first copy is made exactly at the limit of its segment, the second before it.
     """
-    limit = next(
-        int(p["days"]) for p in policies if p["segment"] == original["segment"]
-    )
+    limit = next(int(p["days"]) for p in policies if p["segment"] == original["segment"])
     kind = i if i < 2 else rng.below(3)
     gap = (limit, rng.between(1, limit - 1), limit + rng.between(1, 30))[kind]
     email = str(original["email"])
@@ -156,18 +145,14 @@ def _stranger(rng: draws.IntegerDraws, record: task_spec.SourceRow, i: int) -> _
     }
 
 
-def _customers(
-    rng: draws.IntegerDraws, records: task_spec.SourceRows
-) -> list[task_spec.SourceRow]:
+def _customers(rng: draws.IntegerDraws, records: task_spec.SourceRows) -> list[task_spec.SourceRow]:
     """Return the records with id, code and account, in the order given."""
     codes = draws.random_codes(rng, "CU", len(records), 5)
     accounts = draws.random_codes(rng, "DB", len(records), 6)
     order = rng.shuffled(range(len(records)))
     return [
         {"id": f"cr-{101 + place}", "code": code, "account": account, **record}
-        for place, code, account, record in zip(
-            order, codes, accounts, records, strict=True
-        )
+        for place, code, account, record in zip(order, codes, accounts, records, strict=True)
     ]
 
 
@@ -206,9 +191,7 @@ def _invoices(
     )
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the duplicates.
 
     Args:
@@ -244,9 +227,7 @@ def _merges(
     policy: task_spec.SourceRow, first: task_spec.SourceRow, record: task_spec.SourceRow
 ) -> bool:
     """Return whether a record was made soon enough after the first one."""
-    later, earlier = (
-        date.fromisoformat(str(row["created"])) for row in (record, first)
-    )
+    later, earlier = (date.fromisoformat(str(row["created"])) for row in (record, first))
     gap, limit = (later - earlier).days, int(policy["days"])
     return gap < limit or (gap == limit and bool(policy["limit_included"]))
 
@@ -274,9 +255,7 @@ FAMILY = task_spec.TaskFamily(
     duplicates="customers",
     same=("tax_number", "email"),
     bound="policies.limit_included",
-    bound_text=(
-        "In segment {segment}, a record made exactly at the limit is merged too."
-    ),
+    bound_text=("In segment {segment}, a record made exactly at the limit is merged too."),
     documents=("customers", "invoices"),
     last="invoices",
     draw=draw,

@@ -166,9 +166,7 @@ def _grants(
     return draws.with_copies(rng, rows, size["repeats"], alter, "gr-7001")
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return what is held wrongly.
 
     Args:
@@ -189,9 +187,7 @@ def solve(
         person, entitlement = people[grant["seat"]], grant["entitlement"]
         entitled = (person["department"], entitlement) in rights
         day = str(grant["granted"])
-        if day > str(rule["day"]) or (
-            entitled and person["status"] == rule["person_status"]
-        ):
+        if day > str(rule["day"]) or (entitled and person["status"] == rule["person_status"]):
             continue
         total = sums[person["login"], entitlement]
         total[0] += 1
@@ -206,10 +202,7 @@ FAMILY = task_spec.TaskFamily(
     link=task_spec.VendorLink(
         "people", "login", "seat", "Which licence seat belongs to which login."
     ),
-    sizes=(
-        "people 8 15 20; entitlements 3 4 4; terms 2 2 3; grants 16 34 48; "
-        "repeats 2 4 4"
-    ),
+    sizes=("people 8 15 20; entitlements 3 4 4; terms 2 2 3; grants 16 34 48; repeats 2 4 4"),
     columns=("login", "entitlement", "grants", "price_cents"),
     sources=("rights", "people", "links", "grants", "terms"),
     text=(
@@ -225,8 +218,7 @@ FAMILY = task_spec.TaskFamily(
     duplicates="grants",
     bound="terms.last_day_included",
     bound_text=(
-        "The last day of the term of {entitlement} that begins on {first_day} belongs "
-        "to the term."
+        "The last day of the term of {entitlement} that begins on {first_day} belongs to the term."
     ),
     documents=("grants", "terms"),
     last="terms",

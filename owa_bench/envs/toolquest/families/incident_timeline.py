@@ -117,10 +117,7 @@ def _services(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
 
 
 def _alerts(
-    rng: draws.IntegerDraws,
-    size: task_spec.Sizes,
-    services: task_spec.SourceRows,
-    span: _Days,
+    rng: draws.IntegerDraws, size: task_spec.Sizes, services: task_spec.SourceRows, span: _Days
 ) -> draws.Postings:
     """Return alerts; the first lies on the window's last day.
 
@@ -187,9 +184,7 @@ def _instant(rng: draws.IntegerDraws, span: _Days, i: int) -> int:
     return day * _DAY + minute
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the events of the window in order of time.
 
     Args:
@@ -232,9 +227,7 @@ def _change_events(
     sources: task_spec.Sources, rule: task_spec.RuleParameters
 ) -> Iterator[_TimelineEvent]:
     """Yield the changes of the components that run the services in question."""
-    component_of = task_spec.key_map(
-        sources, sources["services"], "service", "component"
-    )
+    component_of = task_spec.key_map(sources, sources["services"], "service", "component")
     components = {
         component_of.get(s["service"])
         for s in sources["services"]
@@ -275,8 +268,7 @@ FAMILY = task_spec.TaskFamily(
         task_spec.Invariant(
             "gapless",
             ("windows",),
-            "Windows follow one another without a gap: each lasts until the next one "
-            "begins.",
+            "Windows follow one another without a gap: each lasts until the next one begins.",
         ),
     ),
     draw=draw,

@@ -97,10 +97,7 @@ def _accounts(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
 
 
 def _entries(
-    rng: draws.IntegerDraws,
-    count: int,
-    accounts: task_spec.SourceRows,
-    quarter: tuple[int, int],
+    rng: draws.IntegerDraws, count: int, accounts: task_spec.SourceRows, quarter: tuple[int, int]
 ) -> Iterator[task_spec.SourceRow]:
     """Yield bookings; the first is on an open account on the period's last day."""
     first, last = quarter
@@ -155,9 +152,7 @@ def _transfers(
     return draws.with_copies(rng, rows, repeats, alter, "tr-5001")
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the entries that differ from their transfers.
 
     Args:
@@ -168,12 +163,8 @@ def solve(
         (account code, reference, ledger - bank in cents) where they differ.
     """
     period = next(p for p in sources["periods"] if p["name"] == rule["period"])
-    accounts = {
-        a["id"]: a for a in sources["accounts"] if a["status"] == rule["account_status"]
-    }
-    bank_account = task_spec.key_map(
-        sources, sources["accounts"], "code", "bank_account"
-    )
+    accounts = {a["id"]: a for a in sources["accounts"] if a["status"] == rule["account_status"]}
+    bank_account = task_spec.key_map(sources, sources["accounts"], "code", "bank_account")
     paid = {
         (t["bank_account"], t["reference"]): int(t["amount"])
         for t in task_spec.distinct(sources["transfers"])

@@ -139,10 +139,7 @@ def _offers(
 
 
 def _orders(
-    rng: draws.IntegerDraws,
-    count: int,
-    items: task_spec.SourceRows,
-    offers: task_spec.SourceRows,
+    rng: draws.IntegerDraws, count: int, items: task_spec.SourceRows, offers: task_spec.SourceRows
 ) -> Iterator[task_spec.SourceRow]:
     """Yield earlier orders; open ones never for the first two items."""
     due = {item["part"] for item in items[:2]}
@@ -160,9 +157,7 @@ def _orders(
         }
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the orders that are due.
 
     Args:
@@ -207,9 +202,7 @@ def _cheapest(
 FAMILY = task_spec.TaskFamily(
     name="restock",
     vendors=parse(_VENDORS),
-    link=task_spec.VendorLink(
-        "items", "sku", "part", "Which part number belongs to which item."
-    ),
+    link=task_spec.VendorLink("items", "sku", "part", "Which part number belongs to which item."),
     sizes="items 9 18 26; classes 2 3 4; offers 2 2 2; repeats 2 2 4; orders 4 8 10",
     columns=("offer", "quantity", "total"),
     sources=("classes", "items", "links", "offers", "orders"),

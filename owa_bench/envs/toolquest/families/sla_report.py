@@ -150,9 +150,7 @@ def _minutes(rng: draws.IntegerDraws, limit: int, i: int) -> int:
     return rng.between(1, limit)
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the breaches of each customer.
 
     Args:
@@ -202,10 +200,7 @@ FAMILY = task_spec.TaskFamily(
     ),
     duplicates="tickets",
     bound="targets.limit_is_breach",
-    bound_text=(
-        "On plan {plan}, priority {priority}, an answer at exactly the limit is a "
-        "breach."
-    ),
+    bound_text=("On plan {plan}, priority {priority}, an answer at exactly the limit is a breach."),
     documents=("tickets", "targets"),
     last="targets",
     draw=draw,

@@ -118,9 +118,7 @@ def _endpoints(rng: draws.IntegerDraws, count: int) -> Iterator[task_spec.Source
         }
 
 
-def _messages(
-    rng: draws.IntegerDraws, count: int, today: int
-) -> Iterator[task_spec.SourceRow]:
+def _messages(rng: draws.IntegerDraws, count: int, today: int) -> Iterator[task_spec.SourceRow]:
     """Yield one message for each event; the first ones are still kept today."""
     for i, number in enumerate(draws.random_codes(rng, "MS", count, 6)):
         last = today + (0 if i == 1 else rng.between(0, _KEPT_DAYS))
@@ -211,9 +209,7 @@ def _replays(
         }
 
 
-def solve(
-    sources: task_spec.Sources, rule: task_spec.RuleParameters
-) -> list[task_spec.AnswerRow]:
+def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[task_spec.AnswerRow]:
     """Return the replays that are due.
 
     Args:
@@ -272,9 +268,7 @@ FAMILY = task_spec.TaskFamily(
     link=task_spec.VendorLink(
         "deliveries", "event", "message", "Which message an event stands for."
     ),
-    sizes=(
-        "endpoints 4 5 6; events 8 14 20; pairs 12 24 36; repeats 2 2 4; replays 4 8 10"
-    ),
+    sizes=("endpoints 4 5 6; events 8 14 20; pairs 12 24 36; repeats 2 2 4; replays 4 8 10"),
     columns=("delivery", "attempt", "value"),
     sources=("endpoints", "deliveries", "replays", "links", "messages"),
     text=(
@@ -292,8 +286,7 @@ FAMILY = task_spec.TaskFamily(
     duplicates="deliveries",
     bound="endpoints.at_limit",
     bound_text=(
-        "At endpoint {endpoint}, a delivery with exactly the most attempts is still "
-        "replayed."
+        "At endpoint {endpoint}, a delivery with exactly the most attempts is still replayed."
     ),
     documents=("deliveries", "messages"),
     last="messages",

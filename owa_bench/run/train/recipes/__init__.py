@@ -54,8 +54,6 @@ def read_recipe(name: str) -> TrainingRecipe:
     except ImportError as error:
         raise MissingPartError("PyYAML (for recipes)", INSTALL) from error
     except OSError as error:
-        raise UsageError(
-            f"The recipe {name} cannot be read: {error.strerror}."
-        ) from error
+        raise UsageError(f"The recipe {name} cannot be read: {error.strerror}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"{name} is no recipe: {error}.") from error

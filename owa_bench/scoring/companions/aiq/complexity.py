@@ -72,9 +72,7 @@ def complexity(
     """
     large, good, labels = _pool(sizes, performances, pools, low, high)
     if bins < 1 or not low < high:
-        raise ScoringError(
-            f"`bins` must be at least 1 and low < high, got {bins}, {low}, {high}."
-        )
+        raise ScoringError(f"`bins` must be at least 1 and low < high, got {bins}, {low}, {high}.")
     edges = np.linspace(low, high, bins + 1)
     own = [labels == label for label in np.unique(labels)]
     curves = np.array([_curve(large[one], good[one], edges)[0] for one in own])
@@ -114,9 +112,7 @@ def normalise(values: npt.ArrayLike) -> Floats:
     """
     areas = arrays.vector(values, "values")
     if not areas.max() > 0.0:
-        raise ScoringError(
-            f"`values` must hold a complexity above 0, got {areas.max():g} at most."
-        )
+        raise ScoringError(f"`values` must hold a complexity above 0, got {areas.max():g} at most.")
     return np.asarray(areas / areas.max(), dtype=np.float64)
 
 
@@ -142,9 +138,7 @@ def _pool(
     return large[known], good[known], labels[known]
 
 
-def _curve(
-    large: Floats, good: Floats, edges: Floats
-) -> tuple[Floats, tuple[str, ...]]:
+def _curve(large: Floats, good: Floats, edges: Floats) -> tuple[Floats, tuple[str, ...]]:
     """Return the least size per bin, empty ones filled, and the origin of each."""
     count = edges.size - 1
     place = np.clip(np.searchsorted(edges, good, side="right") - 1, 0, count - 1)
@@ -165,9 +159,7 @@ def _curve(
     return curve, tuple(how)
 
 
-def _above(
-    centres: Floats, least: Floats, seen: npt.NDArray[np.intp], floor: float
-) -> Floats:
+def _above(centres: Floats, least: Floats, seen: npt.NDArray[np.intp], floor: float) -> Floats:
     """Return the sizes above the highest performance seen."""
     slope = 0.0
     start = float(least[seen[0]])
@@ -201,9 +193,7 @@ def control_entropy(observations: npt.ArrayLike, *, bins: int = 30) -> float:
     >>> control_entropy([[0.0, 7.0], [1.0, 7.0]], bins=2)
     1.0
     """
-    table = arrays.matrix(
-        observations, "observations", axes="observations, coordinates"
-    )
+    table = arrays.matrix(observations, "observations", axes="observations, coordinates")
     arrays.check_finite(table, "observations")
     constant = np.eye(1, bins)[0]
     columns = zip(table.T, np.ptp(table, axis=0) > 0, strict=True)
@@ -230,9 +220,7 @@ def histogram_entropy(counts: npt.ArrayLike) -> float:
     arrays.check_range(table, "counts", 0.0, math.inf)
     totals = table.sum(axis=1)
     if not np.all(totals > 0):
-        raise ScoringError(
-            "each row of `counts` must hold an observation, got one with none."
-        )
+        raise ScoringError("each row of `counts` must hold an observation, got one with none.")
     entropy = 0.0
     for row, total in zip(table, totals, strict=True):
         shares = row[row > 0] / total
@@ -271,9 +259,7 @@ def _local(image: Floats) -> float:
     """Return the mean entropy of the five-pixel neighbourhoods of an image."""
     framed = np.pad(image, 1, constant_values=np.nan)
     height, width = image.shape
-    around = np.stack(
-        [framed[1 + i : 1 + i + height, 1 + j : 1 + j + width] for i, j in _OFFSETS]
-    )
+    around = np.stack([framed[1 + i : 1 + i + height, 1 + j : 1 + j + width] for i, j in _OFFSETS])
     inside = ~np.isnan(around)
     alike = (around[:, None] == around[None, :]).sum(axis=1)  # NaN equals nothing
     size = inside.sum(axis=0)

@@ -31,9 +31,7 @@ class Dissimilarities(NamedTuple):
     floor: float
 
 
-def dissimilarity(
-    mixed: npt.ArrayLike, proportions: npt.ArrayLike | None = None
-) -> float:
+def dissimilarity(mixed: npt.ArrayLike, proportions: npt.ArrayLike | None = None) -> float:
     """Return the dissimilarity of two domains.
 
     Formula: DS = integral over p of |V_mix(p) - (p V_1 + (1 - p) V_2)|, trapezoid;
@@ -51,9 +49,7 @@ def dissimilarity(
     """
     values = np.asarray(mixed, dtype=np.float64)
     table = arrays.matrix(
-        values[:, None] if values.ndim == 1 else values,
-        "mixed",
-        axes="proportions, retrainings",
+        values[:, None] if values.ndim == 1 else values, "mixed", axes="proportions, retrainings"
     )
     arrays.check_range(table, "mixed", 0.0, 1.0)
     p = (
@@ -65,9 +61,7 @@ def dissimilarity(
     if p[0] != 0.0 or p[-1] != 1.0 or np.any(np.diff(p) <= 0):
         raise ScoringError(f"`proportions` must rise from 0 to 1, got {p.tolist()}.")
     if np.isnan(table).all(axis=1).any():
-        raise ScoringError(
-            "`mixed` holds a proportion without a retraining that worked."
-        )
+        raise ScoringError("`mixed` holds a proportion without a retraining that worked.")
     seen = np.nanmean(table, axis=1)
     expected = p * seen[-1] + (1.0 - p) * seen[0]
     return float(integrate.trapezoid(np.abs(seen - expected), p))
@@ -91,9 +85,7 @@ def noise_floor(selves: npt.ArrayLike) -> float:
     return float(np.quantile(values, _NOISE))
 
 
-def dissimilarity_matrix(
-    measured: npt.ArrayLike, *, floor: float = 0.0
-) -> Dissimilarities:
+def dissimilarity_matrix(measured: npt.ArrayLike, *, floor: float = 0.0) -> Dissimilarities:
     """Return the complete dissimilarity matrix from all or some measured pairs.
 
     Formula: symmetric mean of what was measured; a pair that was not: the middle of
@@ -112,9 +104,7 @@ def dissimilarity_matrix(
     """
     table = arrays.matrix(measured, "measured", axes="domains, domains")
     if table.shape[0] != table.shape[1]:
-        raise ScoringError(
-            f"`measured` must be square (domains, domains), got {table.shape}."
-        )
+        raise ScoringError(f"`measured` must be square (domains, domains), got {table.shape}.")
     arrays.check_range(table, "measured", 0.0, np.inf)
     known = ~np.isnan(table)
     _check_symmetry(table, known, floor)
@@ -153,9 +143,7 @@ def subset(found: Dissimilarities, chosen: Sequence[int]) -> Dissimilarities:
             f"`chosen` must be at least 2 different domains of {count}, got {places}."
         )
     cells = np.ix_(places, places)
-    return Dissimilarities(
-        found.matrix[cells], found.told[cells], found.filled[cells], found.floor
-    )
+    return Dissimilarities(found.matrix[cells], found.told[cells], found.filled[cells], found.floor)
 
 
 def _triangle_midpoint(filled: Flags, matrix: Floats, i: int, j: int) -> float:
@@ -222,9 +210,7 @@ class AiqResult(NamedTuple):
     reason: str | None = None
 
 
-def intelligence_space(
-    dissimilarities: npt.ArrayLike, complexities: npt.ArrayLike
-) -> Space:
+def intelligence_space(dissimilarities: npt.ArrayLike, complexities: npt.ArrayLike) -> Space:
     """Return a suite's intelligence space.
 
     Formula:
@@ -327,9 +313,7 @@ def _checked_suite(
     arrays.check_finite(gaps, "dissimilarities")
     if gaps.shape != (heights.size, heights.size):
         shapes = (gaps.shape, heights.shape)
-        raise ScoringError(
-            f"`dissimilarities` must be n x n for n `complexities`, got {shapes}."
-        )
+        raise ScoringError(f"`dissimilarities` must be n x n for n `complexities`, got {shapes}.")
     arrays.check_range(gaps, "dissimilarities", 0.0, math.inf)
     if not np.allclose(gaps, gaps.T) or np.any(np.diag(gaps) != 0.0):
         raise ScoringError(

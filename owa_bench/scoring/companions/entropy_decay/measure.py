@@ -126,12 +126,8 @@ def information_gain(
     arrays.check_range(shares, "index", 0.0, 1.0)
     lacking = sorted({*short, *long} - set(ks.astype(np.int64).tolist()))
     if lacking:
-        raise ScoringError(
-            f"`lengths` must hold {lacking} for the IGS, got {ks.tolist()}."
-        )
-    near, far = (
-        float(np.mean([shares[ks == k][0] for k in chosen])) for chosen in (short, long)
-    )
+        raise ScoringError(f"`lengths` must hold {lacking} for the IGS, got {ks.tolist()}.")
+    near, far = (float(np.mean([shares[ks == k][0] for k in chosen])) for chosen in (short, long))
     return near * (1.0 - far)
 
 
@@ -205,9 +201,7 @@ def from_entropies(
     arrays.check_lengths(ks, shares, "`lengths` and `conditional`")
     arrays.check_range(ks, "lengths", 1.0, math.inf)
     if np.unique(ks).size != ks.size:
-        raise ScoringError(
-            f"`lengths` must name each context length once, got {ks.tolist()}."
-        )
+        raise ScoringError(f"`lengths` must name each context length once, got {ks.tolist()}.")
     nowhere = arrays.no_interval("entropies only: no windows to resample")
     columns = (np.asarray(part, dtype=np.float64) for part in (conditional, marginal))
     points = tuple(
@@ -218,9 +212,7 @@ def from_entropies(
     return found if found.reason else found._replace(gain_span=nowhere)
 
 
-def _corpus(
-    tokens: npt.ArrayLike, windows: int, lengths: Sequence[int], groups: int
-) -> Integers:
+def _corpus(tokens: npt.ArrayLike, windows: int, lengths: Sequence[int], groups: int) -> Integers:
     """Return the tokens, or say how many lack."""
     corpus = np.asarray(tokens)
     if corpus.ndim != 1 or not np.issubdtype(corpus.dtype, np.integer):
@@ -243,12 +235,7 @@ def _corpus(
 
 
 def _group_sums(
-    model: NextTokenModel,
-    corpus: Integers,
-    k: int,
-    windows: int,
-    groups: int,
-    batch: int,
+    model: NextTokenModel, corpus: Integers, k: int, windows: int, groups: int, batch: int
 ) -> GroupSums:
     """Return the sums of every group over its windows."""
     entropies, counts = np.zeros((2, groups))
@@ -261,9 +248,7 @@ def _group_sums(
             masses = np.zeros((groups, logs.shape[1]))
         if logs.shape[1] != masses.shape[1]:
             sizes = (logs.shape[1], masses.shape[1])
-            raise ScoringError(
-                f"`next_token_logits` must keep one vocabulary, got sizes {sizes}."
-            )
+            raise ScoringError(f"`next_token_logits` must keep one vocabulary, got sizes {sizes}.")
         counts[group] += last - first
         entropies[group] += float(special.entr(shares).sum())
         masses[group] += shares.sum(axis=0)
@@ -289,9 +274,7 @@ def _log_softmax(model: NextTokenModel, contexts: Integers) -> Floats:
             f"shape {logits.shape}."
         )
     if np.isnan(logits).any() or np.isinf(logits.max(axis=1)).any():
-        raise ScoringError(
-            "`next_token_logits` must be numbers, -inf allowed, one finite a row."
-        )
+        raise ScoringError("`next_token_logits` must be numbers, -inf allowed, one finite a row.")
     return np.asarray(special.log_softmax(logits, axis=1), dtype=np.float64)
 
 

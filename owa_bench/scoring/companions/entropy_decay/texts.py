@@ -47,9 +47,7 @@ def strip_gutenberg(text: str, *, begins_with: str | None = None) -> str:
     words = r"\s+".join(re.escape(word) for word in begins_with.split()) + r"(?!\w)"
     places = [match.start() for match in re.finditer(words, text)]
     if not places:
-        raise ScoringError(
-            f"`begins_with` must be found in the text, got {begins_with!r}."
-        )
+        raise ScoringError(f"`begins_with` must be found in the text, got {begins_with!r}.")
     return text[places[-1] :]
 
 
@@ -72,18 +70,14 @@ class NGramModel:
         self.vocabulary = int(vocabulary or corpus.max() + 1)
         if corpus.min() < 0 or corpus.max() >= self.vocabulary:
             span = (int(corpus.min()), int(corpus.max()))
-            raise ScoringError(
-                f"`tokens` must lie in [0, {self.vocabulary}), got {span}."
-            )
+            raise ScoringError(f"`tokens` must lie in [0, {self.vocabulary}), got {span}.")
         self._counts = _counts(corpus.tolist(), order)
         self._logs: dict[tuple[int, ...], Floats] = {}
 
     def next_token_logits(self, contexts: Integers) -> Floats:
         """Return log probabilities (windows, vocabulary) of what follows contexts."""
         keep = self.order - 1
-        rows = [
-            tuple(row[len(row) - min(keep, len(row)) :]) for row in contexts.tolist()
-        ]
+        rows = [tuple(row[len(row) - min(keep, len(row)) :]) for row in contexts.tolist()]
         return np.stack([self._log_distribution(row) for row in rows])
 
     def _log_distribution(self, context: tuple[int, ...]) -> Floats:

@@ -82,9 +82,7 @@ def opponents(matches: npt.ArrayLike) -> ItemTable:
     """
     scores = arrays.matrix(matches, "matches", axes="agents, agents")
     if scores.shape[0] != scores.shape[1]:
-        raise ScoringError(
-            f"`matches` must be square (agents, agents), got shape {scores.shape}."
-        )
+        raise ScoringError(f"`matches` must be square (agents, agents), got shape {scores.shape}.")
     arrays.check_range(scores, "matches", 0.0, 1.0)
     _check_columns(scores.T, "agent", "matches")
     warn_if_small("Opp", *scores.shape)
@@ -208,9 +206,7 @@ def _check_columns(table: Floats, kind: str, name: str) -> None:
     answered = np.sum(~np.isnan(table), axis=0) > 0
     if not answered.all():
         place = int(np.argmin(answered))
-        raise ScoringError(
-            f"`{name}` holds no number for {kind} {place}: leave it out."
-        )
+        raise ScoringError(f"`{name}` holds no number for {kind} {place}: leave it out.")
 
 
 def _steps(count: int) -> Floats:
@@ -277,9 +273,7 @@ def item_response(responses: npt.ArrayLike) -> ItemResponse:
     table = arrays.matrix(responses, "responses", axes="agents, items")
     known = ~np.isnan(table)
     if not np.isin(table[known], (0.0, 1.0)).all():
-        raise ScoringError(
-            "`responses` must be 0 or 1 for IRT; use ARef, Rnk or DRef for others."
-        )
+        raise ScoringError("`responses` must be 0 or 1 for IRT; use ARef, Rnk or DRef for others.")
     warn_if_small("IRT", *table.shape)
     varied = _varies(table)
     fit = _fit(np.where(known, table, 0.0)[:, varied], known[:, varied])
@@ -313,16 +307,10 @@ def factor_loadings(responses: npt.ArrayLike, *, rounds: int = 200) -> FactorLoa
     table = arrays.matrix(responses, "responses", axes="agents, items")
     warn_if_small("FA", *table.shape)
     complete = table[~np.isnan(table).any(axis=1)]
-    varied = (
-        np.ptp(complete, axis=0) > 0
-        if len(complete)
-        else np.zeros(table.shape[1], bool)
-    )
+    varied = np.ptp(complete, axis=0) > 0 if len(complete) else np.zeros(table.shape[1], bool)
     if len(complete) < 3 or varied.sum() < 2:
         found = (len(complete), int(varied.sum()))
-        raise ScoringError(
-            f"FA needs 3 whole agents and 2 items that vary, got {found}."
-        )
+        raise ScoringError(f"FA needs 3 whole agents and 2 items that vary, got {found}.")
     correlation = np.atleast_2d(np.corrcoef(complete[:, varied].T))
     loadings = np.full(table.shape[1], np.nan)
     loadings[varied] = _axis(correlation, rounds)
@@ -334,9 +322,7 @@ def _varies(table: Floats) -> npt.NDArray[np.bool_]:
     ones = np.nansum(table, axis=0)
     varied = np.asarray((ones > 0) & (ones < (~np.isnan(table)).sum(axis=0)))
     if not varied.any():
-        raise ScoringError(
-            "IRT needs an item that some agents solve and some do not, got none."
-        )
+        raise ScoringError("IRT needs an item that some agents solve and some do not, got none.")
     return varied
 
 

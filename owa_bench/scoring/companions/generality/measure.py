@@ -69,9 +69,7 @@ def characteristic_curve(
     answers = np.asarray(responses, dtype=np.float64)
     if answers.shape != hardness.shape:
         shapes = (answers.shape, hardness.shape)
-        raise ScoringError(
-            f"`responses` and `difficulties` must be of one length, got {shapes}."
-        )
+        raise ScoringError(f"`responses` and `difficulties` must be of one length, got {shapes}.")
     arrays.check_range(answers, "responses", 0.0, 1.0)
     known = ~np.isnan(answers)
     if not known.any():
@@ -123,10 +121,7 @@ def analyse(curve: ResponseCurve, *, used: int = 0) -> GeneralityResult:
 
 
 def measure(
-    responses: npt.ArrayLike,
-    difficulties: npt.ArrayLike,
-    *,
-    largest: float | None = None,
+    responses: npt.ArrayLike, difficulties: npt.ArrayLike, *, largest: float | None = None
 ) -> tuple[GeneralityResult, ...]:
     """Return the analysis of each row of a response matrix.
 
@@ -188,9 +183,7 @@ def interval(
         chosen = rng.integers(0, answers.size, answers.size)
         found = _row(answers[chosen], tops[chosen], float(hardness.max()))
         draws[i] = found.capability, found.spread, found.normalised
-    low, middle, high = (
-        arrays.percentile_interval(column, level=level) for column in draws.T
-    )
+    low, middle, high = (arrays.percentile_interval(column, level=level) for column in draws.T)
     return low, middle, high
 
 
@@ -199,9 +192,7 @@ def _row(answers: Floats, hardness: Floats, top: float) -> GeneralityResult:
     used = int((~np.isnan(answers)).sum())
     if not used:
         nan = math.nan
-        return GeneralityResult(
-            nan, nan, nan, nan, nan, nan, top, 0, "no item answered"
-        )
+        return GeneralityResult(nan, nan, nan, nan, nan, nan, top, 0, "no item answered")
     return analyse(characteristic_curve(answers, hardness, largest=top), used=used)
 
 
@@ -216,9 +207,7 @@ def _extended(points: Floats, means: Floats, largest: float) -> ResponseCurve:
     return ResponseCurve(points, means)
 
 
-def _normalised(
-    spread: float, capability: float, largest: float
-) -> tuple[float, str | None]:
+def _normalised(spread: float, capability: float, largest: float) -> tuple[float, str | None]:
     """Return x of equation 6, or NaN and why capability leaves no room for it."""
     room = capability * (largest - capability)
     if room > _CANCELLATION * largest**2:
@@ -240,8 +229,7 @@ def _check_curve(h: Floats, p: Floats) -> None:
     arrays.check_finite(p, "response")
     if h.size < 2 or h[0] != 0.0 or np.any(np.diff(h) < 0) or not h[-1] > 0.0:
         raise ScoringError(
-            "`difficulty` must begin at 0, never fall and end above 0, got "
-            f"{h.tolist()[:8]}."
+            f"`difficulty` must begin at 0, never fall and end above 0, got {h.tolist()[:8]}."
         )
 
 

@@ -64,9 +64,7 @@ def from_scores(scores: npt.ArrayLike, reference: npt.ArrayLike) -> Failures:
     arrays.check_lengths(table, column, "`scores` and `reference`")
     integral = column == np.floor(column)
     if not np.all(integral & (column >= 0) & (column < table.shape[1])):
-        raise ScoringError(
-            f"`reference` must be columns 0 .. {table.shape[1] - 1} of `scores`."
-        )
+        raise ScoringError(f"`reference` must be columns 0 .. {table.shape[1] - 1} of `scores`.")
     own = np.take_along_axis(table, column.astype(np.int64)[:, None], axis=1)
     above = np.sum(table > own, axis=1)
     tied = np.sum(table == own, axis=1) - 1
@@ -91,9 +89,7 @@ def from_attempts(failed: npt.ArrayLike, solved: npt.ArrayLike) -> Failures:
     counts = _counts(failed, "failed")
     done = np.asarray(solved)
     if done.shape != counts.shape or not np.isin(done, (0, 1)).all():
-        raise ScoringError(
-            "`solved` needs one true or false for each task of `failed`."
-        )
+        raise ScoringError("`solved` needs one true or false for each task of `failed`.")
     return Failures(counts, ~done.astype(np.bool_), math.inf)
 
 
@@ -112,9 +108,7 @@ def from_episodes(table: Observables) -> dict[str, Failures]:
     """
     plain = table.take(~table.honeypot)
     if not len(plain):
-        raise ScoringError(
-            "failure counts need an episode that is no honeypot, got none."
-        )
+        raise ScoringError("failure counts need an episode that is no honeypot, got none.")
     rows = {arm: plain.arm == arm for arm in np.unique(plain.arm).tolist()}
     return {
         arm: from_attempts(plain.failed_attempts[own], plain.u[own] > 0)
@@ -163,10 +157,7 @@ def tail(failures: Failures, start: float = 0.0) -> TailCounts:
     >>> tail(from_counts([0, 2, 2, 5]), 1.0).weights.tolist()
     [2.0, 1.0]
     """
-    seen, limits = (
-        failures.counts[~failures.censored],
-        failures.counts[failures.censored],
-    )
+    seen, limits = (failures.counts[~failures.censored], failures.counts[failures.censored])
     both = np.concatenate((np.floor(seen), np.ceil(seen)))
     values, halves = np.unique(both[both >= start], return_counts=True)
     points, numbers = np.unique(limits[limits >= start], return_counts=True)

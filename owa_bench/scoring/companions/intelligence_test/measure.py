@@ -15,11 +15,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions import arrays
 from owa_bench.scoring.companions.intelligence_test import power_law
-from owa_bench.scoring.companions.intelligence_test.failures import (
-    Failures,
-    TailCounts,
-    tail,
-)
+from owa_bench.scoring.companions.intelligence_test.failures import Failures, TailCounts, tail
 from owa_bench.scoring.distributions import t_quantile
 
 LEAST_DISTINCT = 5  # distinct counts at or above the start [R]
@@ -125,9 +121,7 @@ def maximum_likelihood(
     True
     """
     if start is not None and start < 1:
-        raise ScoringError(
-            f"`start` must be at least 1 (a power law has no 0), got {start:g}."
-        )
+        raise ScoringError(f"`start` must be at least 1 (a power law has no 0), got {start:g}.")
     chosen, found = _best_start(failures, start)
     distinct, censored = chosen.values.size, float(chosen.censored.sum())
     result = LikelihoodFit(
@@ -295,9 +289,7 @@ def level(alpha: float, span: arrays.IntervalEstimate) -> Level:
     if first == last:
         return Level(first)
     reach = f"[{span.low:.2f}, {span.high:.2f}]"
-    return Level(
-        None, f"undetermined: the interval {reach} reaches from {first} to {last}"
-    )
+    return Level(None, f"undetermined: the interval {reach} reaches from {first} to {last}")
 
 
 def projection(
@@ -344,9 +336,7 @@ def projection(
     low, high, reason = _fieller(u, v, slope, goal, confidence)
     span = arrays.IntervalEstimate(_power(low), _power(high), reason)
     dates = arrays.IntervalEstimate(_years(low), _years(high), reason)
-    return Projection(
-        slope, start, r_squared, _power(place), span, _years(place), dates
-    )
+    return Projection(slope, start, r_squared, _power(place), span, _years(place), dates)
 
 
 def _fieller(

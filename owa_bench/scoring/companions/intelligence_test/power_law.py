@@ -8,11 +8,7 @@ import numpy as np
 from scipy import optimize, special
 
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.intelligence_test.failures import (
-    Failures,
-    TailCounts,
-    tail,
-)
+from owa_bench.scoring.companions.intelligence_test.failures import Failures, TailCounts, tail
 
 _DIRECT = 64  # terms summed one by one before the integral takes over
 _BOUNDED = (-2.0, 15.0)  # exponents that are searched, with a top
@@ -83,9 +79,7 @@ def fit_exponent(tail: TailCounts) -> FittedExponent:
         return float(alpha * logs - tail.censored @ sums[1:] + tail.size * sums[0])
 
     bounds = _UNBOUNDED if math.isinf(tail.top) else _BOUNDED
-    found = optimize.minimize_scalar(
-        loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}
-    )
+    found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     alpha = float(found.x)
     return FittedExponent(alpha, -float(found.fun), _distance(tail, alpha))
 
@@ -148,9 +142,7 @@ class Comparison(NamedTuple):
     reason: str | None = None
 
 
-def compare(
-    failures: Failures, *, alpha: float, start: float
-) -> tuple[Comparison, ...]:
+def compare(failures: Failures, *, alpha: float, start: float) -> tuple[Comparison, ...]:
     """Return the comparisons of a fitted power law with lognormal and exponential.
 
     Formula: R = sum of l_power - l_other per item; p = erfc(|R| / sqrt(2 n var));
@@ -170,9 +162,7 @@ def compare(
     """
     if not math.isfinite(alpha):
         reason = "the power law itself is undetermined"
-        return tuple(
-            Comparison(name, math.nan, math.nan, None, reason) for name in _LAWS
-        )
+        return tuple(Comparison(name, math.nan, math.nan, None, reason) for name in _LAWS)
     counts = tail(failures, start)
     points = np.concatenate((counts.values, counts.limits))
     weights = np.concatenate((counts.weights, counts.censored))

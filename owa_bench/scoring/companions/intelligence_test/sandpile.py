@@ -68,16 +68,12 @@ def _neighbours(side: int, dimension: int) -> Integers:
             moved = places.copy()
             moved[axis] += step
             inside = (moved[axis] >= 0) & (moved[axis] < side)
-            flat = np.ravel_multi_index(
-                tuple(moved.clip(0, side - 1)), (side,) * dimension
-            )
+            flat = np.ravel_multi_index(tuple(moved.clip(0, side - 1)), (side,) * dimension)
             columns.append(np.where(inside, flat, cells))
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _generations(
-    grid: Integers, neighbours: Integers, drops: Integers, limit: int
-) -> Integers:
+def _generations(grid: Integers, neighbours: Integers, drops: Integers, limit: int) -> Integers:
     """Relax with numpy: all unstable cells of a generation topple at once."""
     cells = grid.size
     sand = np.append(grid, 0)
@@ -108,9 +104,7 @@ def _compiled() -> Relax | None:
     return relax
 
 
-def _one_by_one(
-    grid: Integers, neighbours: Integers, drops: Integers, limit: int
-) -> Integers:
+def _one_by_one(grid: Integers, neighbours: Integers, drops: Integers, limit: int) -> Integers:
     """Relax with a stack of unstable cells; plain loops, to be compiled."""
     cells = grid.size
     sand = np.zeros(cells + 1, dtype=np.int64)

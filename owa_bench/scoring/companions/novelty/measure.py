@@ -94,10 +94,7 @@ def detection(trial: NoveltyTrial) -> int | None:
 
 
 def measure(
-    trials: Sequence[NoveltyTrial],
-    given: Sequence[NoveltyTrial] = (),
-    *,
-    last: int = 5,
+    trials: Sequence[NoveltyTrial], given: Sequence[NoveltyTrial] = (), *, last: int = 5
 ) -> NoveltyResult:
     """Return the SAIL-ON metrics over trials of System and of Given Detection.
 
@@ -174,9 +171,7 @@ def _check(trial: NoveltyTrial, last: int) -> None:
     columns = {name: arrays.vector(getattr(trial, name), name) for name in _COLUMNS}
     lengths = {name: values.size for name, values in columns.items()}
     if len(set(lengths.values())) != 1:
-        raise ScoringError(
-            f"the columns of a trial must be of one length, got {lengths}."
-        )
+        raise ScoringError(f"the columns of a trial must be of one length, got {lengths}.")
     novel = trial.agent.size - trial.introduced
     if trial.introduced < 1 or not 1 <= last <= novel:
         raise ScoringError(

@@ -21,11 +21,7 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.companions.novelty.measure import (
-    NoveltyResult,
-    NoveltyTrial,
-    measure,
-)
+from owa_bench.scoring.companions.novelty.measure import NoveltyResult, NoveltyTrial, measure
 
 PREFIX = "trial/"
 NOVELTY, THRESHOLD, LEVEL = "novelty", "novelty_threshold", "level/"
@@ -115,9 +111,7 @@ def read_trial(trace: Trace) -> TrialTrace | None:
     return TrialTrace(start.arm, _trial_of(start.pair), group, _episode(trace))
 
 
-def complete_trials(
-    plan: Plan, traces: Iterable[TrialTrace | None]
-) -> tuple[ArmTrial, ...]:
+def complete_trials(plan: Plan, traces: Iterable[TrialTrace | None]) -> tuple[ArmTrial, ...]:
     """Return every complete trial.
 
     Formula: none. Shapes: an entry per counted attempt; a trial per arm and lane.
@@ -134,9 +128,7 @@ def complete_trials(
         for entry in plan.entries
         if entry.pair.startswith(PREFIX)
     )
-    told = {
-        _trial_of(entry.pair) for entry in plan.entries if isinstance(entry.told, int)
-    }
+    told = {_trial_of(entry.pair) for entry in plan.entries if isinstance(entry.told, int)}
     by_trial: dict[tuple[str, str, str], list[TrialEpisode]] = {}
     for one in traces:
         if one is not None:
@@ -171,8 +163,7 @@ def measure_arms(
     arms = list(dict.fromkeys(trial.arm for trial in trials))
     if not reference:
         raise ScoringError(
-            f"The baseline must be an arm that played trials ({', '.join(arms)}), got "
-            f"{baseline}."
+            f"The baseline must be an arm that played trials ({', '.join(arms)}), got {baseline}."
         )
     results = []
     for arm in arms:
@@ -258,9 +249,7 @@ def _share_named(trials: Sequence[ArmTrial]) -> float:
     ends = [(one.episodes[-1].named, one.group) for one in trials]
     if not any(named for named, _ in ends):
         return math.nan
-    right = [
-        group.split(" ")[0].endswith(f"/{named}") for named, group in ends if named
-    ]
+    right = [group.split(" ")[0].endswith(f"/{named}") for named, group in ends if named]
     return sum(right) / len(ends)
 
 
@@ -295,9 +284,7 @@ def quality_curves(trials: Sequence[ArmTrial]) -> tuple[QualityCurve, ...]:
     return tuple(curves)
 
 
-def novelty_table(
-    trials: Sequence[ArmTrial], baseline: str, *, last: int = LAST
-) -> CellTable:
+def novelty_table(trials: Sequence[ArmTrial], baseline: str, *, last: int = LAST) -> CellTable:
     """Return the metrics as a table: all trials first, then each level and tier.
 
     Formula: as `measure_arms`. Shapes: trials; a row per arm and group.
@@ -337,11 +324,7 @@ def _trial_of(pair: str) -> str:
 def _episode(trace: Trace) -> TrialEpisode:
     """Return one episode; the last statement before its end counts."""
     beliefs = {event.proposition: event.p for event in trace.of(Belief)}
-    levels = {
-        name.removeprefix(LEVEL): p
-        for name, p in beliefs.items()
-        if name.startswith(LEVEL)
-    }
+    levels = {name.removeprefix(LEVEL): p for name, p in beliefs.items() if name.startswith(LEVEL)}
     return TrialEpisode(
         int(trace.start.pair.rpartition("/")[2]),
         trace.end.q_state,

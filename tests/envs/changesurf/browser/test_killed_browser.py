@@ -29,9 +29,7 @@ def test_a_killed_browser_is_a_new_attempt(tmp_path, monkeypatch):
     monkeypatch.setattr(PlaywrightDriver, "act", act_once_dead)
     draw = Draw(name="changesurf", families=("depot/buy",), tiers=(1,), deltas=(0.0,))
     options = RunOptions(home=tmp_path / "home", folder=Path.cwd(), in_process=True)
-    found = batch.play(
-        Request(agents=("oracle",), draws=(draw,)), tmp_path / "r", options
-    )
+    found = batch.play(Request(agents=("oracle",), draws=(draw,)), tmp_path / "r", options)
     assert killed
     leaves = files.leaves_of_shards(RunLayout(tmp_path / "r"))
     assert [(leaf.attempt, leaf.status) for leaf in leaves] == [

@@ -6,10 +6,7 @@ import re
 from urllib.parse import urljoin
 
 from owa_bench.envs.changesurf.browser.driver import BrowserTarget, call_app
-from owa_bench.envs.changesurf.browser.loopback import (
-    ForwardingApp,
-    host_site,
-)
+from owa_bench.envs.changesurf.browser.loopback import ForwardingApp, host_site
 from owa_bench.run import assembly
 from owa_bench.shells.loopback import LoopbackServer
 from tests.builders.changesurf_episodes import instance_of
@@ -34,9 +31,7 @@ def test_on_the_wire_the_browser_alone_is_served():
         await send({"type": "http.response.body", "body": b"served"})
 
     server = LoopbackServer(app, guarded=True)
-    place = BrowserTarget(
-        ForwardingApp(server), frozenset({"a.test"}), "https://a.test/"
-    )
+    place = BrowserTarget(ForwardingApp(server), frozenset({"a.test"}), "https://a.test/")
     try:
         for key in ({}, {"x-owa-key": "a guess"}):
             connection = http.client.HTTPConnection("127.0.0.1", server.port)

@@ -38,9 +38,7 @@ class Visit:
         return next(c for c in self.seen.page.controls if c.name == name)
 
     def do(self, op, name="", text=""):
-        self.seen = self.driver.act(
-            BrowserAction(op, self.ref(name) if name else 0, text)
-        )
+        self.seen = self.driver.act(BrowserAction(op, self.ref(name) if name else 0, text))
         return self.seen
 
 
@@ -177,10 +175,7 @@ def test_going_back_sends_no_form_a_second_time(visit):
     assert visit.do("back").page.title == "Kept"
     assert visit.site.kept == 1
     asked = [e for e in visit.driver.exchanges() if e.url.endswith("/keep")]
-    assert [(e.method, e.request_body) for e in asked] == [
-        ("POST", b"kept=1"),
-        ("GET", b""),
-    ]
+    assert [(e.method, e.request_body) for e in asked] == [("POST", b"kept=1"), ("GET", b"")]
     visit.do("click", "Keep again")
     assert visit.site.kept == 2
 
@@ -315,9 +310,7 @@ def test_a_killed_browser_is_infrastructure_and_the_next_one_works(browser):
 
 
 @pytest.mark.slow
-def test_a_browser_that_hangs_is_infrastructure_and_the_next_one_works(
-    browser, monkeypatch
-):
+def test_a_browser_that_hangs_is_infrastructure_and_the_next_one_works(browser, monkeypatch):
     doomed = BrowserHost()
     held, Lease._host = Lease._host, doomed
     try:

@@ -66,9 +66,7 @@ def test_addresses_and_tokens_are_new_in_every_instance():
         of = worlds.instance("depot/buy", 2, seed)
         world = worlds.world("depot/buy", 2, seed)
         server = SiteServer(world, instance=of)
-        pages = [
-            p for p in page_keys(world, server.state.tables) if p.startswith(_OPAQUE)
-        ]
+        pages = [p for p in page_keys(world, server.state.tables) if p.startswith(_OPAQUE)]
         aliases = {alias for alias, page in server._routes.items() if page in pages}
         assert len(aliases) == len(pages)
         aliases.add(server._factory.token("1", "flow:buy/1"))

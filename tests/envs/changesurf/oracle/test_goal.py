@@ -8,10 +8,7 @@ import pytest
 from owa_bench import calendars
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.oracle import goal
-from owa_bench.envs.changesurf.oracle.goal import (
-    differences,
-    missing_evidence,
-)
+from owa_bench.envs.changesurf.oracle.goal import differences, missing_evidence
 from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.server.state import initial_state
 from owa_bench.worlds.site_spec import SiteTable
@@ -38,12 +35,8 @@ def test_a_perfect_visit_is_worth_one_and_what_is_wrong_or_too_much_less(family)
 
 
 def test_differences_name_every_row_once():
-    old = (
-        SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 2), ("c", 3))),
-    )
-    new = (
-        SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 5), ("d", 4))),
-    )
+    old = (SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 2), ("c", 3))),)
+    new = (SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 5), ("d", 4))),)
     found = [(d.key, d.before, d.after) for d in differences(old, new)]
     assert found == [
         ("b", {"id": "b", "x": 2}, {"id": "b", "x": 5}),
@@ -140,9 +133,7 @@ def test_what_drift_made_true_is_true(kind, operator):
         base = worlds.world("depot/buy", 2, seed)
         [asked] = [p for p in base.spec.propositions if p.kind == kind]
         [drifted] = worlds.drifted(of, 1.0, calendar).worlds
-        plain, now = (
-            next(r.truth for r in listed(w) if r.kind == kind) for w in (base, drifted)
-        )
+        plain, now = (next(r.truth for r in listed(w) if r.kind == kind) for w in (base, drifted))
         assert not plain
         truths.add(now)
         if kind == "unit":

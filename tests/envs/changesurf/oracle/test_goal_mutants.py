@@ -42,9 +42,7 @@ def test_every_mutant_of_the_judge_is_noticed():
     ]
     assert len(made) >= LEAST
     strange = [
-        text
-        for text in alive
-        if text.partition(": ")[2] not in SAME and SAME_FILTER not in text
+        text for text in alive if text.partition(": ")[2] not in SAME and SAME_FILTER not in text
     ]
     assert strange == []
     assert len(alive) <= 4

@@ -7,12 +7,7 @@ import msgspec
 import pytest
 
 from owa_bench import calendars
-from owa_bench.envs.changesurf.generate import (
-    FAMILIES,
-    HELD_OUT_FAMILIES,
-    HONEYPOT_FAMILIES,
-    TIERS,
-)
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, HONEYPOT_FAMILIES, TIERS
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
@@ -109,8 +104,6 @@ def test_drift_in_the_middle_of_an_episode_is_played(browser):
 def test_a_walk_that_is_lost_leaves_it_to_the_browser(browser):
     timeline = SOURCE(instance_of("depot/buy", 3))
     [world] = timeline.worlds
-    labels = tuple(
-        msgspec.structs.replace(label, text="Same") for label in world.plan.labels
-    )
+    labels = tuple(msgspec.structs.replace(label, text="Same") for label in world.plan.labels)
     same = dataclasses.replace(timeline, worlds=(world.with_plan(labels=labels),))
     assert SUITE.horizon(same) is None

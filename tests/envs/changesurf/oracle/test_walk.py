@@ -12,12 +12,7 @@ import pytest
 from owa_bench import calendars
 from owa_bench.discovery import find
 from owa_bench.envs.changesurf.browser.observation import parse_html
-from owa_bench.envs.changesurf.generate import (
-    FAMILIES,
-    HELD_OUT_FAMILIES,
-    HONEYPOT_FAMILIES,
-    TIERS,
-)
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, HONEYPOT_FAMILIES, TIERS
 from owa_bench.envs.changesurf.magnitude import magnitude_change
 from owa_bench.envs.changesurf.oracle.goal import FRAME_RATE, q_state
 from owa_bench.envs.changesurf.oracle.walk import walk
@@ -187,12 +182,7 @@ def test_a_placebo_realises_nothing_and_changes_every_id():
         plain, placebo = worlds.walked(of), worlds.walked(of, 1.0, churn)
         # names of one attempt: then nothing is realised
         still = worlds.drifted(of, 1.0, churn).worlds[0]
-        assert magnitude_change(plain, walk(worlds.timeline(of, still))) == (
-            0.0,
-            0.0,
-            0.0,
-            0,
-        )
+        assert magnitude_change(plain, walk(worlds.timeline(of, still))) == (0.0, 0.0, 0.0, 0)
         ids = [
             {n.attributes.get("id") for n in parse_html(w.pages[0].html).elements()}
             for w in (plain, placebo)

@@ -13,10 +13,7 @@ from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, next_step
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker, form_of
 from owa_bench.envs.changesurf.server.app import SiteServer
-from owa_bench.envs.changesurf.server.page_model import (
-    aliases_of,
-    former_aliases,
-)
+from owa_bench.envs.changesurf.server.page_model import aliases_of, former_aliases
 from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.seeding import stream
 from owa_bench.worlds.site import Friction
@@ -46,9 +43,7 @@ async def until(walker, timeline, stop):
 
 
 def before_submit(page):
-    return lambda step, state: (
-        state.page == page and step.op == "press" and step.group == ""
-    )
+    return lambda step, state: state.page == page and step.op == "press" and step.group == ""
 
 
 def plain(family="depot/buy", tier=2, seed=3, **plan):
@@ -225,9 +220,7 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
     async def script(walker):
         slot = timeline.worlds[0].plan.slot("change.checkout")
         assert slot.control == "text"
-        step = await until(
-            walker, timeline, lambda s, _: s.op == "fill" and "/" in s.value
-        )
+        step = await until(walker, timeline, lambda s, _: s.op == "fill" and "/" in s.value)
         day, month, year = "24", "01", "2040"
         await walker.perform(step._replace(value=f"{day}/{month}/{year}"))
         submit = next(n for n in html_controls(walker.root) if n.role == "button")
@@ -238,9 +231,7 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
     surfaced = timeline.worlds[0].plan.slot("change.checkout")
     if surfaced.control != "text":
         part = msgspec.structs.replace(surfaced, control="text")
-        timeline = worlds.timeline(
-            timeline.instance, timeline.worlds[0].with_part("slots", part)
-        )
+        timeline = worlds.timeline(timeline.instance, timeline.worlds[0].with_part("slots", part))
     state = play(timeline, script)
     assert state.errors == (("checkout", "Write the date as MM/DD/YYYY."),)
 
@@ -263,12 +254,8 @@ def test_an_offer_that_is_taken_is_collateral():
 
 def test_a_rotated_password_is_refused_with_a_reason():
     base = worlds.world("stay/book", 2, 3)
-    auth = msgspec.structs.replace(
-        base.plan.auth, kind="password", former=("old-1",), early=True
-    )
-    timeline = worlds.timeline(
-        worlds.instance("stay/book", 2, 3), base.with_plan(auth=auth)
-    )
+    auth = msgspec.structs.replace(base.plan.auth, kind="password", former=("old-1",), early=True)
+    timeline = worlds.timeline(worlds.instance("stay/book", 2, 3), base.with_plan(auth=auth))
 
     async def script(walker):
         step = await until(
@@ -292,9 +279,7 @@ def test_who_presses_what_carries_an_old_id_is_noted():
         await until(walker, timeline, before_submit("flow:buy/0"))
         old = former_aliases(timeline.instance)
         ident = old.of("id", "press:submit:buy")
-        [bait] = [
-            n for n in html_controls(walker.root) if n.attributes.get("id") == ident
-        ]
+        [bait] = [n for n in html_controls(walker.root) if n.attributes.get("id") == ident]
         assert bait.name == "Save draft"
         await walker.press(bait)
 
@@ -310,10 +295,7 @@ def test_who_fills_a_field_by_an_old_name_is_noted():
         form = form_of(walker.find(step))
         old = former_aliases(timeline.instance)
         slot = timeline.worlds[0].plan.flow("buy").pages[0][0]
-        sent = [
-            *walker.form_data(form),
-            (old.of("field", f"buy.{slot}"), "2"),
-        ]
+        sent = [*walker.form_data(form), (old.of("field", f"buy.{slot}"), "2")]
         await walker.load("POST", form.attributes["action"], sent)
 
     state = play(timeline, script)
@@ -354,19 +336,13 @@ def test_every_way_to_sign_in_works_and_a_wrong_code_does_not():
     base = worlds.world("depot/return", 2, 4)
     for kind in ("password", "two_step", "mailbox", "one_time", "redirect"):
         auth = msgspec.structs.replace(base.plan.auth, kind=kind)
-        timeline = worlds.timeline(
-            worlds.instance("depot/return", 2, 4), base.with_plan(auth=auth)
-        )
+        timeline = worlds.timeline(worlds.instance("depot/return", 2, 4), base.with_plan(auth=auth))
         found = []
 
         known = (auth.password, auth.codes[0], auth.mailed[0])
 
         async def script(walker, timeline=timeline, known=known, found=found):
-            step = await until(
-                walker,
-                timeline,
-                lambda s, _: s.op == "fill" and s.value in known,
-            )
+            step = await until(walker, timeline, lambda s, _: s.op == "fill" and s.value in known)
             await walker.perform(step._replace(value="wrong"))
             form = next(n for n in walker.root.elements() if n.tag == "form")
             submit = next(n for n in html_controls(form) if n.role == "button")

@@ -130,9 +130,7 @@ def test_a_sign_in_that_lapsed_says_so_and_gives_back_what_was_typed():
         await walker.load("GET", walker.url)  # one page more than the sign-in lasts
         await until(walker, timeline, filled)
         held = [c.value for c in walker.control_values() if c.value]
-        walker.server._state = msgspec.structs.replace(
-            walker.server.state, signed_requests=1
-        )
+        walker.server._state = msgspec.structs.replace(walker.server.state, signed_requests=1)
         await submit(walker)
         assert "it lasts for 1 pages" in walker.root.text()
         before = walker.server.state

@@ -45,14 +45,12 @@ def answer(world, tier, rule):
         branches = {
             b["id"]
             for b in rows_of(world, "sales", "branches")
-            if b["status"] == "open"
-            and entity_of[b["code"]] in {e["entity"] for e in mine}
+            if b["status"] == "open" and entity_of[b["code"]] in {e["entity"] for e in mine}
         }
         amounts = [
             converted(world, r, rule["base"])
             for r in receipts
-            if r["branch"] in branches
-            and rule["first_day"] <= r["date"] <= rule["last_day"]
+            if r["branch"] in branches and rule["first_day"] <= r["date"] <= rule["last_day"]
         ]
         if amounts:
             total = sum(amounts) + sum(e["opening"] for e in mine)

@@ -31,9 +31,7 @@ def answer(world, tier, rule):
         if first is record:
             continue
         [policy] = [
-            p
-            for p in rows_of(world, "crm", "policies")
-            if p["segment"] == first["segment"]
+            p for p in rows_of(world, "crm", "policies") if p["segment"] == first["segment"]
         ]
         limit = date.fromisoformat(first["created"]) + timedelta(policy["days"])
         if policy["limit_included"]:

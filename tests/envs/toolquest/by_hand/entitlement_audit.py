@@ -27,9 +27,7 @@ def answer(world, tier, rule):
             if r["department"] == person["department"] and person["status"] == "active"
         }
         for grant in unique(rows_of(world, "licensing", "grants")):
-            if grant["seat"] != seat_of[person["login"]] or (
-                grant["entitlement"] in rights
-            ):
+            if grant["seat"] != seat_of[person["login"]] or (grant["entitlement"] in rights):
                 continue
             if grant["granted"] > rule["day"]:
                 continue
@@ -38,8 +36,7 @@ def answer(world, tier, rule):
                 for t in rows_of(world, "licensing", "terms")
                 if t["entitlement"] == grant["entitlement"]
                 and t["first_day"] <= grant["granted"]
-                and (grant["granted"], not t["last_day_included"])
-                <= (t["last_day"], False)
+                and (grant["granted"], not t["last_day_included"]) <= (t["last_day"], False)
             ]
             place = (person["login"], grant["entitlement"])
             grants[place] += 1

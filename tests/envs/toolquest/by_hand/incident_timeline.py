@@ -30,17 +30,13 @@ def answer(world, tier, rule):
             if alert["service"] == service["service"]:
                 hour, minute = divmod(alert["minute"], 60)
                 day = date.fromisoformat(alert["day"])
-                local = datetime(
-                    day.year, day.month, day.day, hour, minute, tzinfo=clock
-                )
+                local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=clock)
                 moments.append((local.timestamp(), alert["reference"], alert["loss"]))
         for change in unique(rows_of(world, "rollout", "changes")):
             if change["component"] == component_of[service["service"]]:
                 seconds = EPOCH + change["second"] - change["second"] % 60
                 moments.append((seconds, change["reference"], change["cost"]))
-    [window] = [
-        w for w in rows_of(world, "monitor", "windows") if w["name"] == rule["window"]
-    ]
+    [window] = [w for w in rows_of(world, "monitor", "windows") if w["name"] == rule["window"]]
     end = date.fromisoformat(window["last_day"])
     end += timedelta(days=1 if window["last_day_included"] else 0)
     found = []

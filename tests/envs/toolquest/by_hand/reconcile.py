@@ -20,16 +20,8 @@ def answer(world, tier, rule):
     bank_of = linked(world, tier, "ledger", "accounts", "code", "bank_account")
     found = []
     for entry in unique(rows_of(world, "ledger", "entries")):
-        [account] = [
-            a
-            for a in rows_of(world, "ledger", "accounts")
-            if a["id"] == entry["account"]
-        ]
-        [period] = [
-            p
-            for p in rows_of(world, "ledger", "periods")
-            if p["name"] == rule["period"]
-        ]
+        [account] = [a for a in rows_of(world, "ledger", "accounts") if a["id"] == entry["account"]]
+        [period] = [p for p in rows_of(world, "ledger", "periods") if p["name"] == rule["period"]]
         late = entry["date"] > period["last_day"] or (
             entry["date"] == period["last_day"] and not period["last_day_included"]
         )

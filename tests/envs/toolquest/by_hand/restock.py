@@ -20,11 +20,7 @@ def answer(world, tier, rule):
     offers = rows_of(world, "supply", "offers")
     found = []
     for item in rows_of(world, "inventory", "items"):
-        [level] = [
-            c
-            for c in rows_of(world, "inventory", "classes")
-            if c["class"] == item["class"]
-        ]
+        [level] = [c for c in rows_of(world, "inventory", "classes") if c["class"] == item["class"]]
         threshold = level["reorder_level"] + (1 if level["at_level"] else 0)
         if item["status"] != "active" or item["on_hand"] >= threshold:
             continue
@@ -35,9 +31,7 @@ def answer(world, tier, rule):
             for o in rows_of(world, "supply", "orders")
         ):
             continue
-        best = sorted(
-            (o["price"], o["id"], o["pack_size"]) for o in mine if o["available"]
-        )[0]
+        best = sorted((o["price"], o["id"], o["pack_size"]) for o in mine if o["available"])[0]
         quantity = best[2]
         while item["on_hand"] + quantity < level["target_level"]:
             quantity += best[2]

@@ -29,11 +29,7 @@ def answer(world, tier, rule):
         for event, number in message_of.items():
             messages = rows_of(world, "outbox", "messages")
             [message] = [m for m in messages if m["message"] == number]
-            mine = [
-                d
-                for d in log
-                if d["endpoint"] == endpoint["endpoint"] and d["event"] == event
-            ]
+            mine = [d for d in log if d["endpoint"] == endpoint["endpoint"] and d["event"] == event]
             failed = [d for d in mine if d["outcome"] == "failed"]
             if len(failed) == 0 or message["kept_until"] < rule["today"]:
                 continue
