@@ -19,7 +19,7 @@ from scipy import stats
 from torch import Tensor
 
 from owa_bench import seeding
-from owa_bench.scoring.companions.aiq import complexity
+from owa_bench.measures.aiq import complexity
 from owa_bench.subjects import cartpole, learning
 from owa_bench.subjects.learning import Population, architectures
 

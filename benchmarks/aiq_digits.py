@@ -22,8 +22,8 @@ from scipy import stats
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from owa_bench.scoring.companions.aiq import measure as aiq  # noqa: E402
-from owa_bench.scoring.companions.aiq.complexity import complexity, image_entropy  # noqa: E402
+from owa_bench.measures.aiq import measure as aiq  # noqa: E402
+from owa_bench.measures.aiq.complexity import complexity, image_entropy  # noqa: E402
 from owa_bench.subjects.image_domains import (  # noqa: E402
     Network,
     convolutional_pool,

@@ -22,7 +22,7 @@ from rich.progress import Progress
 from scipy import stats
 
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.report import bundle
+from owa_bench.report.read import bundle
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

@@ -18,8 +18,9 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.players import brief_agent, play_out
-from owa_bench import calendars
 from owa_bench.discovery import find, get
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf import generate as sites
 from owa_bench.envs.changesurf.effective_class import effective_class, procedure_fails
 from owa_bench.envs.toolquest import generate as apis
@@ -49,7 +50,7 @@ def share(failed: int, played: int) -> str:
 def fails(instance: Instance, calendar: calendars.Calendar) -> bool:
     """Return whether the recorded procedure fails on an instance."""
     suite = instance.suite
-    env = get("suites", suite).env(assembly.source(suite, calendar)).unwrapped
+    env = get("suites", suite).env(timelines.source(suite, calendar)).unwrapped
     still = msgspec.structs.replace(instance, drift_step=0)
     config = AgentConfig(script=assembly.procedure(suite, still))
     agent = get("agents", "fixed").make(config)
@@ -79,7 +80,7 @@ def bites(operator: str, tier: int, seeds: range) -> list[bool]:
             still = _instance("toolquest", apis.VERSION, family, tier, seed)
             step = 0
             if operator:
-                step = assembly.drift_step("toolquest", still, 1.0, calendar)
+                step = timelines.drift_step("toolquest", still, 1.0, calendar)
             if step or not operator:
                 drifted = msgspec.structs.replace(still, drift_step=step)
                 found.append(fails(drifted, calendar))

@@ -21,7 +21,8 @@ from rich.progress import Progress
 from owa_bench.records.events import Intervention, Revision
 from owa_bench.records.score import AgentVerdict
 from owa_bench.records.trace import Trace
-from owa_bench.report import bundle, statement
+from owa_bench.report import statement
+from owa_bench.report.read import bundle
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Budgeted, Draw
 from owa_bench.run.plan.request import Request, RunOptions

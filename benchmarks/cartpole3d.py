@@ -24,8 +24,8 @@ import numpy as np
 from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.levels import LEVELS, OPERATORS
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, base
 from owa_bench.seeding import stream
-from owa_bench.worlds.physics import PhysicsWorld, base
 
 SEGMENT = 20  # ticks after a reset
 RESETS = 10

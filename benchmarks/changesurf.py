@@ -38,6 +38,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserAction, BrowserTarget
 from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.browser.loopback import LocalhostApp
@@ -46,7 +47,6 @@ from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.shells.solution import solve
@@ -148,7 +148,7 @@ def inputs() -> dict[Instance, list[Input]]:
         made.append(Input(given, seen.navigated))
         return seen
 
-    source = assembly.source("changesurf")
+    source = timelines.source("changesurf")
     playing = SUITE.env(source)
     PlaywrightDriver.act = noted  # type: ignore[method-assign]
     found = {}
@@ -193,7 +193,7 @@ def played(
 
 def env(steps: int, name: str, *, recorded: bool = False, shots: bool = False) -> Speed:
     """Clock the whole env on the oracle's scripts, without their last word."""
-    source = assembly.source("changesurf")
+    source = timelines.source("changesurf")
     playing = SUITE.env(source)
     scripts = {task: list(solve(SUITE, source(task)).actions[:-1]) for task in tasks()}
 
@@ -230,7 +230,7 @@ def raw_page(url: str, steps: int) -> Speed:
 
 def raw_sites(scripts: dict[Instance, list[Input]], steps: int) -> Speed:
     """Clock raw Playwright on the suite's sites, served over loopback."""
-    source = assembly.source("changesurf")
+    source = timelines.source("changesurf")
     server = LoopbackServer(Site().app)
     with raw() as page:
 

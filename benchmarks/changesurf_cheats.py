@@ -28,13 +28,14 @@ from kept_results import share_of
 from players import brief_agent, play_out
 from scipy import stats
 
-from owa_bench import calendars, discovery
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 from owa_bench.seeding import derive
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.solution import solve
@@ -100,14 +101,14 @@ def jobs(seeds: int, first: int = UNSEEN) -> list[Job]:
 @cache
 def script(still: Instance) -> tuple[str, ...]:
     """Return the oracle's actions on the undrifted site."""
-    return solve(SUITE, assembly.source("changesurf")(still)).actions
+    return solve(SUITE, timelines.source("changesurf")(still)).actions
 
 
 @cache
 def env_of(calendar: str) -> Any:
     """Return the env under a calendar; the browser is one for all of them."""
     schedule = calendars.parse(calendar, "web")
-    source = assembly.source("changesurf", schedule)
+    source = timelines.source("changesurf", schedule)
     return SUITE.env(source, interventions=0).unwrapped
 
 
@@ -122,7 +123,7 @@ def play(job: Job) -> Result:
         seed=job.seed,
     )
     schedule = calendars.parse(job.calendar, "web")
-    step = assembly.drift_step("changesurf", still, job.delta, schedule)
+    step = timelines.drift_step("changesurf", still, job.delta, schedule)
     instance = msgspec.structs.replace(still, drift_step=step)
     hard_coded = job.who in CHEATS and CHEATS[job.who].make is Hardcoded
     known: frozenset[str] = frozenset()

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 from PIL import Image, ImageDraw
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "pictures" / "changesurf.jpg"
@@ -29,7 +29,7 @@ WIDTH, HEIGHT, STRIPE = 440, 246, 16
 def pictures(env: Any, family: str, seed: int, delta: float) -> list[bytes]:
     """Return the first page and the last one before the commit."""
     plain = Instance(suite="changesurf", version=3, family=family, tier=2, seed=seed)
-    step = assembly.drift_step("changesurf", plain, delta)
+    step = timelines.drift_step("changesurf", plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
     env.reset(options={"instance": instance})
     session = env.unwrapped.session
@@ -66,7 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=5)
     seed = parser.parse_args().seed
-    env = SUITE.env(assembly.source("changesurf"))
+    env = SUITE.env(timelines.source("changesurf"))
     rows = []
     sites: dict[str, str] = {}
     for family in (*FAMILIES, *HELD_OUT_FAMILIES):

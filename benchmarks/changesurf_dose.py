@@ -25,11 +25,12 @@ import msgspec
 from kept_results import share_of
 from players import brief_agent, play_out
 
-from owa_bench import calendars, discovery
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 from owa_bench.seeding import derive
 from owa_bench.shells.solution import solve
 
@@ -122,7 +123,7 @@ def way_of(env: Any, still: Instance, script: tuple[str, ...]) -> Any:
 def still_of(family: str, seed: int) -> tuple[Instance, tuple[str, ...]]:
     """Return a site before any drift, and the oracle's actions on it."""
     still = Instance(suite="changesurf", version=3, family=family, tier=1, seed=seed)
-    return still, solve(SUITE, assembly.source("changesurf")(still)).actions
+    return still, solve(SUITE, timelines.source("changesurf")(still)).actions
 
 
 def play(task: Task) -> dict[str, float]:
@@ -131,9 +132,9 @@ def play(task: Task) -> dict[str, float]:
     calendar = calendars.parse(task.cell.calendar, "web")
     step = 0
     if task.cell.delta:
-        step = assembly.drift_step("changesurf", still, task.cell.delta, calendar)
+        step = timelines.drift_step("changesurf", still, task.cell.delta, calendar)
     instance = msgspec.structs.replace(still, drift_step=step)
-    source = assembly.source("changesurf", calendar)
+    source = timelines.source("changesurf", calendar)
     env: Any = SUITE.env(source, interventions=0).unwrapped
     way = way_of(env, still, script)
     scores = {}

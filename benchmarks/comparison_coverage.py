@@ -5,7 +5,7 @@
 
 A round is two agents on one set of tasks: skills of tasks are drawn, the second agent's
 differ from the first's by the planted amount, and both meet the same luck in part. The
-interval is that of `owa_bench.scoring.comparison.paired_figures`, whole.
+interval is that of `owa_bench.scoring.estimate.comparison.paired_figures`, whole.
 """
 
 import argparse
@@ -22,9 +22,9 @@ from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance
 from owa_bench.records.trace import Leaf, Trace, attempt_id
-from owa_bench.scoring.comparison import COST, QUALITY, PairedOutcomes, paired_figures
-from owa_bench.scoring.observables import observe
-from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.estimate.comparison import COST, QUALITY, PairedOutcomes, paired_figures
+from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.observe.sample import Sample
 from owa_bench.seeding import stream
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/tables/comparison_coverage.md"

@@ -15,11 +15,11 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.protocol import ResetRequest
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

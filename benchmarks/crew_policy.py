@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from owa_bench.agents.references import HABITS  # noqa: E402
+from owa_bench.agents.solvers.crew.player import CrewPlayer  # noqa: E402
 from owa_bench.bridges.crew_learning import CrewSeats  # noqa: E402
 from owa_bench.bridges.pettingzoo import CrewMacroEnv  # noqa: E402
 from owa_bench.interfaces import Brief  # noqa: E402
-from owa_bench.skills.crew.player import CrewPlayer  # noqa: E402
 from tests.builders import crew_episodes as episodes  # noqa: E402
 
 FAMILIES, TIER = ("contract", "schedule"), 2

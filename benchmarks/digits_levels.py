@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 
 from owa_bench import seeding
-from owa_bench.scoring.companions.intelligence_test import failures, measure
+from owa_bench.measures.intelligence_test import failures, measure
 from owa_bench.subjects.classifiers import SUBJECTS, digit_scores
 
 

@@ -23,23 +23,23 @@ import msgspec
 from players import play_out
 from rich.progress import Progress
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.documents import hidden_path
 from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.envs.toolquest.world import Provider
 from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.report import bundle
-from owa_bench.run import assembly
+from owa_bench.report.read import bundle
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.shells.episode_events import ListSink
-from owa_bench.worlds.api import Provider
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "false_alarms.md"
 HONEST = ("oracle", "orchestrator", "agentic", "self_improving", "fixed", "random")
@@ -256,17 +256,17 @@ def rules_found(timeline: Timeline, cheat: type[Cheat]) -> set[str]:
     return {event.rule for event in sink.events if isinstance(event, Violation)}
 
 
-def timelines(family: str, seeds: Sequence[int]) -> Iterator[Timeline]:
+def task_timelines(family: str, seeds: Sequence[int]) -> Iterator[Timeline]:
     """Yield a family's tasks at every tier, without drift and under all of it."""
     calendar = calendars.parse("nested", "api")
-    play = assembly.source("toolquest", calendar)
+    play = timelines.source("toolquest", calendar)
     for tier in SUITE.card.tiers:
         for seed in seeds:
             plain = Instance(
                 suite="toolquest", version=SUITE.card.version, family=family, tier=tier, seed=seed
             )
             yield play(plain)
-            step = assembly.drift_step("toolquest", plain, 1.0, calendar)
+            step = timelines.drift_step("toolquest", plain, 1.0, calendar)
             yield play(msgspec.structs.replace(plain, drift_step=step))
 
 
@@ -275,7 +275,7 @@ def cheated(seeds: Sequence[int]) -> dict[tuple[str, str], tuple[int, int]]:
     found: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
     with Progress() as bar:
         for family in bar.track(SUITE.card.families, description="cheats"):
-            for timeline in timelines(family, seeds):
+            for timeline in task_timelines(family, seeds):
                 for cheat in CHEATS:
                     caught, played = found[cheat.__name__, family]
                     hit = cheat.rule in rules_found(timeline, cheat)

@@ -14,12 +14,12 @@ from scipy import special
 
 from owa_bench.records import protocol
 from owa_bench.records.observables import Floats
-from owa_bench.scoring import slopes
-from owa_bench.scoring.expansion import Capabilities, expansion_test, holm, kept_gain
+from owa_bench.scoring.closures.expansion import Capabilities, expansion_test, holm, kept_gain
+from owa_bench.scoring.closures.maintenance import kept_share
 from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.gates.campaign import improving
-from owa_bench.scoring.jackknife import Clusters, jackknife_estimate
-from owa_bench.scoring.maintenance import kept_share
+from owa_bench.scoring.statistics import slopes
+from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 from owa_bench.seeding import stream
 
 RULES = protocol.load((files("owa_bench.protocols") / "default.toml").read_bytes())

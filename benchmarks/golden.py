@@ -14,12 +14,12 @@ from typing import NamedTuple
 import golden_command
 
 from owa_bench.discovery import get
+from owa_bench.drift.timeline import source
 from owa_bench.envs.changesurf import generate as changesurf
 from owa_bench.envs.multicrew import generate as multicrew
 from owa_bench.envs.recall import generate as recall
 from owa_bench.envs.toolquest import generate as toolquest
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import source
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 ALL_DRIFT = 10_000  # a drift step beyond every drift order

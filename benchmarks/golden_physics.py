@@ -28,7 +28,7 @@ import golden_command
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.levels import LEVELS, TIERS, level, tier_magnitude
 from owa_bench.envs.cartpole3d.start import StartSampler
-from owa_bench.worlds.physics import SPECS, PhysicsWorld
+from owa_bench.envs.cartpole3d.world import SPECS, PhysicsWorld
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "physics.json"
 SEEDS = (0, 1, 1 << 40, (1 << 63) - 1)

@@ -31,9 +31,9 @@ from gate_passes import (
 from scipy import special
 
 from owa_bench.records.observables import Floats
-from owa_bench.scoring import slopes
-from owa_bench.scoring.composites import composite
-from owa_bench.scoring.jackknife import Clusters, jackknife_estimate
+from owa_bench.scoring.estimate.composites import composite
+from owa_bench.scoring.statistics import slopes
+from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 from owa_bench.seeding import stream
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "tables"

@@ -9,8 +9,8 @@ flowers lie at .5 or above and carry half of the scale, so a few answers move th
 
 import numpy as np
 
-from owa_bench.scoring.companions.generality import difficulty
-from owa_bench.scoring.companions.generality.measure import measure
+from owa_bench.measures.generality import difficulty
+from owa_bench.measures.generality.measure import measure
 from owa_bench.subjects.classifiers import iris_responses
 
 SEEDS = range(4)

@@ -1,7 +1,7 @@
 """Mutation test of scoring and report: draws mutants by seed, runs the tests of each.
 
     python benchmarks/mutants.py                    # 300 mutants, committed seed
-    python benchmarks/mutants.py --count 30 --module scoring/composites
+    python benchmarks/mutants.py --count 30 --module scoring/estimate/composites
     python benchmarks/mutants.py --again OUTPUT  # survivors of a run that printed this
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in

@@ -21,9 +21,9 @@ PACKAGE = "owa_bench"
 # Rows of the picture, from what starts everything to what everything rests on.
 ROWS = (
     ("top", ("cli", "bridges", "subjects", "contract_checks")),
-    ("acting", ("run", "envs", "drift", "agents", "shells", "sandbox", "skills", "calendars")),
-    ("judging", ("report", "scoring")),
-    ("shared", ("interfaces", "worlds", "records", "discovery")),
+    ("acting", ("run", "hosting", "envs", "agents", "repositories", "shells", "sandbox", "drift")),
+    ("judging", ("report", "measures", "scoring")),
+    ("shared", ("interfaces", "records", "discovery")),
     ("ground", ("seeding", "canonical", "errors")),
 )
 TITLES = {

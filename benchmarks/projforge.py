@@ -13,9 +13,9 @@ import time
 from msgspec.structs import replace
 
 from owa_bench.discovery import get
+from owa_bench.drift.timeline import drift_step, source
 from owa_bench.envs.projforge import graph_session
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import drift_step, source
 from owa_bench.sandbox import backends
 from owa_bench.sandbox.long_lived import SandboxProcess
 from owa_bench.shells.calls import CallParser, call_text

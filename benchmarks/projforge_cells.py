@@ -20,11 +20,11 @@ import numpy as np
 from msgspec.structs import replace
 from scipy import stats
 
-from owa_bench.calendars import nested
 from owa_bench.discovery import get
+from owa_bench.drift.calendar import nested
+from owa_bench.drift.timeline import drift_step, own_schedule, source
 from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import drift_step, own_schedule, source
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "tables" / "projforge_cells.md"

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from owa_bench.worlds.project_code import SERVICE, library_source, reference_service  # noqa: E402
+from owa_bench.envs.projforge.world_code import SERVICE, library_source, reference_service  # noqa: E402
 from tests.builders.project_cheats import DOORS, FORGER, GLUTTONS, PLUGIN  # noqa: E402
 from tests.envs.projforge.conftest import Project  # noqa: E402
 

@@ -14,10 +14,10 @@ from importlib.resources import files
 import msgspec
 
 from owa_bench.discovery import find
+from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import Suite
 from owa_bench.records import protocol
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 
 
 def rates(name: str, seeds: int) -> dict[str, tuple[int, int]]:
@@ -31,7 +31,7 @@ def rates(name: str, seeds: int) -> dict[str, tuple[int, int]]:
         Counts by class.
     """
     suite: Suite = find("suites")[name].plugin
-    card, play = suite.card, assembly.source(name)
+    card, play = suite.card, timelines.source(name)
     data = (files("owa_bench.protocols") / "default.toml").read_bytes()
     magnitudes = protocol.load(data).drift.magnitudes
     true, whole = Counter[str](), Counter[str]()
@@ -42,7 +42,7 @@ def rates(name: str, seeds: int) -> dict[str, tuple[int, int]]:
                     suite=name, version=card.version, family=family, tier=tier, seed=seed
                 )
                 for delta in magnitudes:
-                    step = assembly.drift_step(name, base, delta)
+                    step = timelines.drift_step(name, base, delta)
                     drawn = play(msgspec.structs.replace(base, drift_step=step))
                     for entry in suite.oracle.propositions(drawn):
                         whole[entry.kind] += 1

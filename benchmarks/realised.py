@@ -16,9 +16,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from owa_bench import calendars
-from owa_bench.calendars import Calendar
 from owa_bench.discovery import find, get
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import order as orders
+from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, VERSION, generate
 from owa_bench.envs.changesurf.magnitude import MagnitudeChange, magnitude_change
 from owa_bench.envs.changesurf.oracle.goal import q_state
@@ -37,7 +38,7 @@ def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
     """Return the timeline of an instance at a nominal magnitude."""
     world = generate(instance)
     strikes = calendar.possible(instance, world)
-    step = calendars.longest_prefix(strikes, delta)
+    step = orders.longest_prefix(strikes, delta)
     for strike in strikes[:step]:
         rng = stream(instance.seed, "drift", strike.operator, strike.target)
         operator = get("operators", strike.operator)

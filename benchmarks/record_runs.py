@@ -20,7 +20,7 @@ from pathlib import Path
 import zstandard
 
 from owa_bench.records.events import Action
-from owa_bench.report import bundle
+from owa_bench.report.read import bundle
 from owa_bench.run.plan import escrow
 
 RUNS = Path(__file__).resolve().parent.parent / "tests" / "golden" / "runs"

@@ -23,6 +23,7 @@ import zstandard
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
+from owa_bench.drift import timeline as timelines
 from owa_bench.records.events import ENCODER, Event
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
@@ -56,7 +57,7 @@ Writer = Callable[[Sequence[Episode], Path], float]
 def played(count: int) -> Corpus:
     """Return `count` episodes of the oracle, every tier and family."""
     suite = discovery.get("suites", "toolquest")
-    env = suite.env(assembly.source("toolquest")).unwrapped
+    env = suite.env(timelines.source("toolquest")).unwrapped
     corpus, secrets = Corpus([], {}, []), []
     for seed in range(count):
         sink = ListSink()

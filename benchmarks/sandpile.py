@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from owa_bench.scoring.companions.intelligence_test import failures, measure, sandpile
+from owa_bench.measures.intelligence_test import failures, measure, sandpile
 
 GRIDS = ((2, 64, 1_000_000), (3, 24, 300_000), (4, 12, 300_000))
 

@@ -34,10 +34,10 @@ from owa_bench.records.observables import (
     TrackingSamples,
 )
 from owa_bench.scoring.axes.self_revision import FILTERS
-from owa_bench.scoring.episode_tables import entry_table
-from owa_bench.scoring.estimates import estimate
-from owa_bench.scoring.jackknife import SEEDS, TASKS
-from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.estimate.estimates import estimate
+from owa_bench.scoring.observe.episode_tables import entry_table
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.jackknife import SEEDS, TASKS
 from owa_bench.seeding import stream
 
 FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000

@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from owa_bench.agents.solvers.revision.acceptors import ACCEPTORS as ACCEPTORS_OF
+from owa_bench.agents.solvers.revision.acceptors import Acceptor, RevisionAgent
 from owa_bench.canonical import keyed_digest
 from owa_bench.envs.selfrev import generate
 from owa_bench.interfaces import Brief, InnerDraw, Subject
@@ -29,8 +31,6 @@ from owa_bench.run.assembly import make_env
 from owa_bench.run.laboratory.player import InnerPlayer
 from owa_bench.seeding import PRACTICE_BIT, stream
 from owa_bench.shells.tool_env import ToolEnv
-from owa_bench.skills.revision.acceptors import ACCEPTORS as ACCEPTORS_OF
-from owa_bench.skills.revision.acceptors import Acceptor, RevisionAgent
 
 TABLE = Path(__file__).parents[1] / "docs/tables/selfrev.md"
 LEVEL = 0.05

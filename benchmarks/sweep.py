@@ -32,13 +32,13 @@ from players import brief_agent, play_out
 from rich.progress import Progress
 from sweep_grounds import GROUNDS, NONE, POLICIES, Cell, Ground, calendar_of, magnitude_of
 
-from owa_bench import calendars
 from owa_bench.canonical import sha256
 from owa_bench.discovery import find, get
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import Sink
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
-from owa_bench.run import assembly
 from owa_bench.seeding import derive, stream
 from owa_bench.shells.episode_events import ListSink, NullSink
 
@@ -103,9 +103,9 @@ def play_instance(task: Task) -> Played:
     )
     if cell.drift != NONE:
         magnitude = magnitude_of(cell.drift)
-        step = assembly.drift_step(task.suite, instance, magnitude, calendar)
+        step = timelines.drift_step(task.suite, instance, magnitude, calendar)
         instance = msgspec.structs.replace(instance, drift_step=step)
-    env: Any = suite.env(assembly.source(task.suite, calendar)).unwrapped
+    env: Any = suite.env(timelines.source(task.suite, calendar)).unwrapped
     # Nothing of the others is compared but the score: no need to record them.
     others = {name: play(env, name, instance, NullSink()) for name in POLICIES if name != "oracle"}
     runs = [ListSink() for _ in range(RERUNS)]

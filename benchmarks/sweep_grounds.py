@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from owa_bench.calendars import groups
+from owa_bench.drift.order import groups
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES as WEB_HONEYPOTS
 from owa_bench.envs.changesurf.generate import TIERS as WEB_TIERS
 from owa_bench.envs.changesurf.generate import sites

@@ -29,13 +29,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.isolation import image_of
+from owa_bench.hosting.protocol import ResetRequest
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
 from owa_bench.records.plan import PRIVATE
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import image_of
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.sandbox.root_image import private_root_fault, system_content
 from owa_bench.seeding import stream
 

@@ -27,11 +27,11 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Sink
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import assembly
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode_events import NullSink
@@ -59,7 +59,7 @@ class Speed(NamedTuple):
 
 def scripts() -> list[Script]:
     """Return undrifted tasks of every family and tier with their solutions."""
-    source, found = assembly.source("toolquest"), []
+    source, found = timelines.source("toolquest"), []
     for family in SUITE.card.families:
         for tier in SUITE.card.tiers:
             for seed in range(SEEDS):

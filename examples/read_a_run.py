@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 import owa_bench
-from owa_bench.report.comparison import compare
-from owa_bench.report.site import write_site
+from owa_bench.report.page.site import write_site
+from owa_bench.report.read.comparison import compare
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from owa_bench.registration import register_ids
 
 if TYPE_CHECKING:
-    from owa_bench.report.run_tables import OpenRun
+    from owa_bench.report.read.run_tables import OpenRun
 
 __version__ = "0.1.0"
 
@@ -23,5 +23,5 @@ def open_run(path: str | Path) -> "OpenRun":
     Source: docs/read-a-run.md#tables
     """
     # By name: modules of the acting half import this one, and judging brings SciPy.
-    found: OpenRun = import_module("owa_bench.report.run_tables").open_run(path)
+    found: OpenRun = import_module("owa_bench.report.read.run_tables").open_run(path)
     return found

@@ -1,24 +1,24 @@
 """Registry of plug-ins: found in the plug-in folders and entry points, never listed.
 
-An entry of a plug-in folder exports one upper-case name, or several plug-ins as a tuple
-of the plural name; a module of operators holds decorated functions. Third-party
-packages add theirs through the entry points `owa_bench.{suites,operators,agents,axes}`.
+An entry of a plug-in folder exports one upper-case name, or several plug-ins as a tuple of
+the plural name. The operators of a suite are the decorated functions in the modules of its
+folder `operators`, which names their `DOMAIN`. Third-party packages add theirs through the
+entry points `owa_bench.{suites,operators,agents,axes}`.
 """
 
 import importlib
 import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from owa_bench.errors import UnknownNameError, UsageError, error_line
-from owa_bench.interfaces import FunctionOperator
+from owa_bench.interfaces import Operator
 
 # The folder of each kind, the module that a folder in it is, and the exported name.
 _FOLDERS = {
     "suites": ("owa_bench.envs", "suite", "SUITE"),
-    "operators": ("owa_bench.drift", "", ""),
+    "operators": ("owa_bench.envs", "operators", ""),
     "agents": ("owa_bench.agents", "", "AGENT"),
     "axes": ("owa_bench.scoring.axes", "", "AXIS"),
     "gates": ("owa_bench.scoring.gates", "", "GATE"),
@@ -49,9 +49,8 @@ def find(kind: str) -> dict[str, PluginEntry]:
     """
     folder, module, export = _FOLDERS[kind]
     entries: dict[str, PluginEntry] = {}
-    for name in _modules(folder, module, depth=2 if kind == "operators" else 1):
-        loaded = importlib.import_module(name)
-        plugins = _exported(loaded, export) if export else _operators(loaded)
+    for name in _modules(folder, module):
+        plugins = _exported(name, export) if export else _operators(name)
         entries |= {key: PluginEntry(key, plugin, "") for key, plugin in plugins}
     for point in entry_points(group=f"owa_bench.{kind}"):
         entries.setdefault(point.name, _third_party(point))
@@ -114,35 +113,32 @@ def _third_party(point: EntryPoint) -> PluginEntry:
     return PluginEntry(point.name, plugin, package)
 
 
-def _modules(folder: str, module: str, *, depth: int) -> list[str]:
-    """Return the dotted names of the plug-in modules below `folder`."""
+def _modules(folder: str, module: str) -> list[str]:
+    """Return the dotted names of the plug-in modules of `folder`."""
     package = importlib.import_module(folder)
-    names: list[str] = []
-    for entry in pkgutil.iter_modules(package.__path__):
-        if entry.name.startswith("_"):
-            continue
-        name = f"{folder}.{entry.name}"
-        if entry.ispkg and depth > 1:
-            names += _modules(name, module, depth=depth - 1)
-        else:
-            names.append(f"{name}.{module}" if module and entry.ispkg else name)
-    return names
+    return [
+        f"{folder}.{entry.name}.{module}" if module and entry.ispkg else f"{folder}.{entry.name}"
+        for entry in pkgutil.iter_modules(package.__path__)
+        if not entry.name.startswith("_")
+    ]
 
 
-def _exported(module: ModuleType, export: str) -> list[tuple[str, Any]]:
+def _exported(name: str, export: str) -> list[tuple[str, Any]]:
     """Return what a module exports, by name: AGENT, or a tuple of them as AGENTS."""
-    scope = vars(module)
+    scope = vars(importlib.import_module(name))
     plugins = (scope[export],) if export in scope else scope.get(f"{export}S", ())
     if export == "SUITE":
         return [(plugin.card.name, plugin) for plugin in plugins]
     return [(plugin.name, plugin) for plugin in plugins]
 
 
-def _operators(module: ModuleType) -> list[tuple[str, FunctionOperator]]:
-    """Return the operators that a module of a domain's folder defines, by key."""
-    domain = module.__name__.split(".")[2]
+def _operators(name: str) -> list[tuple[str, Operator]]:
+    """Return the operators that a suite's folder of operators defines, by key."""
+    folder = importlib.import_module(name)
+    modules = [importlib.import_module(each) for each in _modules(name, "")]
     return [
-        (f"{domain}/{value.name}", value)
+        (f"{folder.DOMAIN}/{value.name}", value)
+        for module in modules
         for value in vars(module).values()
-        if isinstance(value, FunctionOperator) and value.__module__ == module.__name__
+        if isinstance(value, Operator) and value.__module__ == module.__name__
     ]

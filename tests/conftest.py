@@ -12,7 +12,7 @@ from owa_bench.canonical import sha256
 DRAWN = (
     *("tests/golden", "tests/examples", "tests/bridges"),
     *("tests/report/test_verify.py", "tests/run/play/test_native.py"),
-    "tests/report/test_leaderboard.py",
+    "tests/report/export/test_leaderboard.py",
 )
 # A data folder of this process: equal masters would meet in a shared one.
 os.environ["OWA_BENCH_HOME"] = tempfile.mkdtemp(prefix="owa-home-")
@@ -41,7 +41,7 @@ def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     def figures(verdicts: Sequence[object]) -> list[object]:
         return []
 
-    patch.setattr("owa_bench.report.render_html._figures", figures)
+    patch.setattr("owa_bench.report.page.render_html._figures", figures)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,8 +8,9 @@ import pytest
 
 from owa_bench.contract_checks import check_agent, check_operator, check_suite
 from owa_bench.discovery import find, get
+from owa_bench.drift.operator import operator
 from owa_bench.errors import CheckFailure, DriftError, FieldError
-from owa_bench.interfaces import AgentCard, operator
+from owa_bench.interfaces import AgentCard
 from owa_bench.records.instance import Instance
 from owa_bench.shells.instances import plain_instances
 from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite, World

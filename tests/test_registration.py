@@ -10,9 +10,10 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from owa_bench.discovery import find, get
+from owa_bench.drift.timeline import source
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.registration import ENV_IDS, register_ids
-from owa_bench.run.assembly import make_env, script, solution, source
+from owa_bench.run.assembly import make_env, script, solution
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_client import ToolClient

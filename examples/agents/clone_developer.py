@@ -4,7 +4,7 @@ Played once a day, from the folder of this file:
 
     owa-bench run --suite projforge --tier 1 --agent 'clone:python3 clone_developer.py'
 
-It knows how issues are worded (`owa_bench.skills.project`) and follows changelogs.
+It knows how issues are worded (`owa_bench.agents.solvers.project`) and follows changelogs.
 """
 
 import json
@@ -13,7 +13,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from owa_bench.skills.project import feature_code, library_contract
+from owa_bench.agents.solvers.project import feature_code, library_contract
 
 MEMORY = Path(os.environ["MEMORY"]) / "developer.json"
 CAUSES = {"resident": "memory", "no space": "disk", "not valid": "certificate"}

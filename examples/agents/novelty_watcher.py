@@ -8,13 +8,13 @@ It compares how the pole falls with what level 0 would do; in a trial of Given D
 it states what it is told. `owa-bench measure novelty runs/watched` reads what it says.
 """
 
-from owa_bench.interfaces import AgentCard, Move
-from owa_bench.skills.balancing.control import (
+from owa_bench.agents.solvers.balancing.control import (
     LEVEL_0,
     parse_observation,
     pd_action,
     prediction_error,
 )
+from owa_bench.interfaces import AgentCard, Move
 
 
 class NoveltyWatcher:

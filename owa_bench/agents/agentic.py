@@ -11,24 +11,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.api_solver.solver import ApiSolver
-from owa_bench.skills.api_solver.task_state import DECLARE, LOST
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import ASKING, CREWS
-from owa_bench.skills.handicaps import (
+from owa_bench.agents.solvers.api_solver.solver import ApiSolver
+from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
+from owa_bench.agents.solvers.handicaps import (
     handicapped,
     knob_options,
     planned_depth,
     read_handicaps,
     solver_skills,
 )
-from owa_bench.skills.memory import FactMemory, open_memory
-from owa_bench.skills.planning import PlanCall, Runner
-from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
-from owa_bench.skills.revision import acceptors
-from owa_bench.skills.revision.acceptors import RevisionAgent
-from owa_bench.skills.web_solver.solver import PAGES, WebSolver
+from owa_bench.agents.solvers.memory import FactMemory, open_memory
+from owa_bench.agents.solvers.planning import PlanCall, Runner
+from owa_bench.agents.solvers.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.agents.solvers.revision import acceptors
+from owa_bench.agents.solvers.revision.acceptors import RevisionAgent
+from owa_bench.agents.solvers.web_solver.solver import PAGES, WebSolver
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 
 APIS = "http"  # the tool of API tasks
 

@@ -17,12 +17,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from owa_bench.agents.solvers.balancing import control, novelty
+from owa_bench.agents.solvers.balancing.control import EFFECTS, LEVEL_0, BalanceState
+from owa_bench.agents.solvers.balancing.novelty import NoveltyAgent, NoveltyStatement
+from owa_bench.agents.solvers.trained import load_policy
 from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.records.observables import Floats
-from owa_bench.skills.balancing import control, novelty
-from owa_bench.skills.balancing.control import EFFECTS, LEVEL_0, BalanceState
-from owa_bench.skills.balancing.novelty import NoveltyAgent, NoveltyStatement
-from owa_bench.skills.trained import load_policy
 
 _PRIOR = 6.0  # ticks that the effects of level 0 weigh at first
 _FADE = 0.98  # what a measured tick still weighs at the next one

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from owa_bench.agents.solvers.project.developer import ProjectDeveloper
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.project.developer import ProjectDeveloper
 
 _WEEK = 7
 _READINGS = 4

@@ -9,19 +9,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from owa_bench.agents.solvers.balancing import control
+from owa_bench.agents.solvers.balancing.control import BalanceState
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import (
+    ALONE,
+    ANSWERING,
+    IN_ORDER,
+    QUIET,
+    STAR,
+    TEAM,
+    SeatConfig,
+)
+from owa_bench.agents.solvers.handicaps import NONE, knob_options, read_handicaps
+from owa_bench.agents.solvers.recall import stores
+from owa_bench.agents.solvers.recall.induction import ListMemory, RuleInducer
+from owa_bench.agents.solvers.recall.player import RecallPlayer, Solver
+from owa_bench.agents.solvers.recall.reading import read_passage
+from owa_bench.agents.solvers.recall.tunable import OPTIONS, TunablePlayer
+from owa_bench.agents.solvers.recall.weighted import WEIGHTS, WeightedPlayer
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.balancing import control
-from owa_bench.skills.balancing.control import BalanceState
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import ALONE, ANSWERING, IN_ORDER, QUIET, STAR, TEAM, SeatConfig
-from owa_bench.skills.handicaps import NONE, knob_options, read_handicaps
-from owa_bench.skills.recall import stores
-from owa_bench.skills.recall.induction import ListMemory, RuleInducer
-from owa_bench.skills.recall.player import RecallPlayer, Solver
-from owa_bench.skills.recall.reading import read_passage
-from owa_bench.skills.recall.tunable import OPTIONS, TunablePlayer
-from owa_bench.skills.recall.weighted import WEIGHTS, WeightedPlayer
 
 
 class _Seat:

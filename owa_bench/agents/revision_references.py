@@ -3,8 +3,8 @@
 Source: docs/selfrev.md#agents.
 """
 
+from owa_bench.agents.solvers.revision import acceptors
 from owa_bench.interfaces import AgentCard, AgentConfig
-from owa_bench.skills.revision import acceptors
 
 
 def _card(name: str, about: str, acceptor: acceptors.Acceptor) -> AgentCard:

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from owa_bench.agents.solvers.api_solver.recorded_procedure import replay
+from owa_bench.agents.solvers.planning import Runner
+from owa_bench.agents.solvers.script_replay import ScriptReplayer, find_exact, find_similar
+from owa_bench.agents.solvers.trained import load_policy
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.api_solver.recorded_procedure import replay
-from owa_bench.skills.planning import Runner
-from owa_bench.skills.script_replay import ScriptReplayer, find_exact, find_similar
-from owa_bench.skills.trained import load_policy
 
 CONFIDENT = 0.9  # its script solved this task once
 HALTED = 0.02

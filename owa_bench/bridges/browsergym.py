@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import msgspec
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.browser.loopback import HostedSite, host_site
 from owa_bench.envs.changesurf.browser.observation import SurfState
 from owa_bench.envs.changesurf.generate import FAMILIES, HONEYPOT_FAMILIES
@@ -21,7 +22,6 @@ from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import MissingPartError
 from owa_bench.records.events import Outcome, Violation
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.run import assembly
 from owa_bench.shells.standard_tools import judge
 
 INSTALL = 'pip install "owa_bench[browsergym]"'
@@ -146,9 +146,9 @@ def timeline_of(
         drift_step=drift_step,
     )
     if delta:
-        step = assembly.drift_step(card.name, instance, delta)
+        step = timelines.drift_step(card.name, instance, delta)
         instance = msgspec.structs.replace(instance, drift_step=step)
-    return assembly.source(card.name)(instance)
+    return timelines.source(card.name)(instance)
 
 
 def register() -> tuple[str, ...]:

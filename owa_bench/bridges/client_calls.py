@@ -16,9 +16,9 @@ import msgspec
 
 from owa_bench.agents.language_model.conversation import task_prompt
 from owa_bench.errors import AgentRaised, AgentTimeout
+from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.agents import protocol
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunSummary

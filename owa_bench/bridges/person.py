@@ -16,10 +16,10 @@ import msgspec
 from owa_bench.bridges.outside_seats import OfferedTools, OutsideSeats, refuse_other_agents
 from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
 from owa_bench.errors import FieldError
+from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
-from owa_bench.run.agents import protocol
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunSummary

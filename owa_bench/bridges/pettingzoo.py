@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from owa_bench.agents.solvers.crew.macros import FEATURES, MACROS, CrewMacros
 from owa_bench.bridges.crew_views import RENDER_MODES, CrewRounds
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.interfaces import Brief, Sink
 from owa_bench.shells.action_forms import whole_number
 from owa_bench.shells.views import NO_MACRO, call_text_of_macro
-from owa_bench.skills.crew.macros import FEATURES, MACROS, CrewMacros
 
 try:
     from pettingzoo import ParallelEnv

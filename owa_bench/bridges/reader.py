@@ -27,10 +27,10 @@ from owa_bench.bridges.reader_text import (
     tools_text,
 )
 from owa_bench.errors import AgentFailure, AgentRaised, AgentTimeout
+from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import READER
-from owa_bench.run.agents import protocol
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunSummary

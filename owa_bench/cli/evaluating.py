@@ -12,10 +12,10 @@ from owa_bench.cli.console import as_json, note, table
 from owa_bench.cli.options import AsJson, option
 from owa_bench.cli.playing import play_shown
 from owa_bench.errors import FieldError, UsageError
+from owa_bench.hosting.bundles import unpack
+from owa_bench.hosting.images import is_image
+from owa_bench.hosting.isolation import Isolation
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.agents.bundles import unpack
-from owa_bench.run.agents.hosting import Isolation
-from owa_bench.run.agents.images import is_image
 from owa_bench.run.laboratory.own_subject import (
     OwnRevision,
     RevisionTerms,

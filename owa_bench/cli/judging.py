@@ -21,8 +21,8 @@ from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import keys
 
 if TYPE_CHECKING:
-    from owa_bench.report.integrity_checks import CheckResult
-    from owa_bench.scoring.power import Need
+    from owa_bench.report.check.integrity_checks import CheckResult
+    from owa_bench.scoring.validation.power import Need
 
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
 _UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
@@ -135,7 +135,7 @@ def compare(
 
       owa-bench compare runs/monday:agentic runs/tuesday:agentic --json
     """
-    from owa_bench.report import comparison  # brings SciPy
+    from owa_bench.report.read import comparison  # brings SciPy
 
     found = comparison.compare(first, second)
     if json:
@@ -295,7 +295,7 @@ def power(
     owa-bench power mine.toml --tasks 400
     """
     # brings SciPy
-    from owa_bench.scoring.power import equivalence_tasks, level_power, needs
+    from owa_bench.scoring.validation.power import equivalence_tasks, level_power, needs
 
     if not _UNITS[0] <= units <= _UNITS[1]:
         raise FieldError("--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}")

@@ -14,10 +14,10 @@ import typer
 from owa_bench.cli.console import ERR, note
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, ScoringError, UsageError, needs
+from owa_bench.measures.generality.difficulty import SmallSampleWarning
 from owa_bench.records.csv_tables import text_of_cell
 from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.companions.arrays import IntervalEstimate
-from owa_bench.scoring.companions.generality.difficulty import SmallSampleWarning
+from owa_bench.scoring.statistics.arrays import IntervalEstimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,9 @@ from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.measuring import DataFile
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import UnknownNameError, UsageError
+from owa_bench.measures.aiq import complexity
+from owa_bench.measures.aiq import measure as aiq
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.aiq import complexity
-from owa_bench.scoring.companions.aiq import measure as aiq
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def measure_aiq(
         only=tuple(options.split(domains)),
     )
     if figure:
-        from owa_bench.scoring.companions.figures import aiq_figure
+        from owa_bench.measures.figures import aiq_figure
 
         matrix = suite.distances.matrix if suite.distances else None
         heights = dict(zip(suite.domains, suite.complexities, strict=True))

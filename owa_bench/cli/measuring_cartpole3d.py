@@ -13,11 +13,11 @@ from owa_bench.cli.measuring import number, save
 from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, UsageError, needs, one_of
+from owa_bench.measures.aiq import complexity
+from owa_bench.measures.aiq import measure as aiq
 from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.aiq import complexity
-from owa_bench.scoring.companions.aiq import measure as aiq
-from owa_bench.scoring.companions.novelty import trials as trial_metrics
+from owa_bench.scoring.novelty import trials as trial_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,7 +139,7 @@ def _plan(
     with needs("torch", "pip install 'owa_bench[rl]'"):
         from owa_bench.subjects import agent_play, cartpole3d
     from owa_bench.envs.cartpole3d import levels
-    from owa_bench.worlds.physics import SPECS
+    from owa_bench.envs.cartpole3d.world import SPECS
 
     if spec not in SPECS:
         raise FieldError("--spec", spec, one_of(spec, SPECS))
@@ -264,7 +264,7 @@ def _figures(
     suite: MeasuredSuite, rows: Sequence[_Row], lines: dict[str, tuple[list[str], Floats, Floats]]
 ) -> dict[str, "Figure"]:
     """Return the figures of the suite by name."""
-    from owa_bench.scoring.companions import figures
+    from owa_bench.measures import figures
 
     points, gaps = suite.points, suite.distances
     if points is None or gaps is None:
@@ -349,7 +349,7 @@ def _gravities(rows: Sequence[_Row]) -> tuple[tuple[str, ...], aiq.Dissimilariti
 
 def _classic_figures(rows: Sequence[_Row]) -> dict[str, "Figure"]:
     """Print the checks and return their figures."""
-    from owa_bench.scoring.companions import figures
+    from owa_bench.measures import figures
 
     drawn = {}
     trends = {label: trend for check, label in _LABELS.items() if (trend := _trend(check, rows))}

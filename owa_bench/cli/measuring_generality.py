@@ -10,9 +10,9 @@ from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.measuring import DataFile, Pivot
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import FieldError, UsageError
+from owa_bench.measures.generality import difficulty, measure
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.arrays import IntervalEstimate
-from owa_bench.scoring.companions.generality import difficulty, measure
+from owa_bench.scoring.statistics.arrays import IntervalEstimate
 
 CASES = ("intrinsic", "Opp", "ARef", "Rnk", "DRef", "IRT", "FA")
 
@@ -65,7 +65,7 @@ def measure_generality(
         if not np.isnan(row).all()
     }
     if figure:
-        from owa_bench.scoring.companions.figures import generality_figure
+        from owa_bench.measures.figures import generality_figure
 
         measuring.save(generality_figure(agents), figure)
     if json:

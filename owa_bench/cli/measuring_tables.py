@@ -13,10 +13,10 @@ from owa_bench.cli.console import OUT, as_json, note, table
 from owa_bench.cli.measuring import DataFile
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import FieldError, UsageError
-from owa_bench.scoring.companions.entropy_decay import measure as entropy
-from owa_bench.scoring.companions.entropy_decay import texts
-from owa_bench.scoring.companions.intelligence_test import failures
-from owa_bench.scoring.companions.intelligence_test import measure as decay
+from owa_bench.measures.entropy_decay import measure as entropy
+from owa_bench.measures.entropy_decay import texts
+from owa_bench.measures.intelligence_test import failures
+from owa_bench.measures.intelligence_test import measure as decay
 
 
 @measuring.blames("file")
@@ -47,7 +47,7 @@ def measure_entropy(
             raise FieldError("--train", str(train), "goes with a .txt text alone")
         curves = _table_curves(DataFile(file))
     if figure:
-        from owa_bench.scoring.companions.figures import entropy_decay_figure
+        from owa_bench.measures.figures import entropy_decay_figure
 
         measuring.save(
             entropy_decay_figure({name: one.points for name, one in curves.items()}), figure
@@ -152,7 +152,7 @@ def measure_failures(
     }
     line = _projection(data, by, results)
     if figure:
-        from owa_bench.scoring.companions.figures import intelligence_test_figure
+        from owa_bench.measures.figures import intelligence_test_figure
 
         name = next(iter(subjects))
         if len(subjects) > 1:

@@ -13,8 +13,8 @@ from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.observables import Floats
-from owa_bench.report import bundle
-from owa_bench.scoring.companions.novelty import trials
+from owa_bench.report.read import bundle
+from owa_bench.scoring.novelty import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def measure_novelty(
         raise UsageError(f"{run_dir}: {error}") from error
     drawn = trials.quality_curves(lanes)
     if figure:
-        from owa_bench.scoring.companions.figures import novelty_figure
+        from owa_bench.measures.figures import novelty_figure
 
         save(novelty_figure(drawn), figure)
     if json:
@@ -224,7 +224,7 @@ def print_scaled(found: ScaledSuite) -> None:
 
 def draw(found: ScaledSuite) -> "Figure":
     """Return mean APTI beside AIQ, agent by agent."""
-    from owa_bench.scoring.companions.figures import mean_and_aiq
+    from owa_bench.measures.figures import mean_and_aiq
 
     ranking = rank_agents(found.suite, found.good)
     return mean_and_aiq({"agents": ranking}, mean="mean APTI")

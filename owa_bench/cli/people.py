@@ -22,8 +22,8 @@ from owa_bench.run.store import keys
 
 if TYPE_CHECKING:
     from owa_bench.records.people import Rubric
-    from owa_bench.report.bundle import Bundle
-    from owa_bench.report.ratings import RatedItem
+    from owa_bench.report.read.bundle import Bundle
+    from owa_bench.report.read.ratings import RatedItem
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "person"),
@@ -144,9 +144,9 @@ def norms(
       owa-bench norms runs/ada runs/ben runs/cy runs/di runs/ed --out norms.dsse.json
     """
     from owa_bench.records.people import Group, read_norms
-    from owa_bench.report.norms import make_norms, sealed_norms
+    from owa_bench.report.export.norms import make_norms, sealed_norms
     from owa_bench.report.statement import write_atomically
-    from owa_bench.scoring.norms import norm_tables
+    from owa_bench.scoring.verdict.norms import norm_tables
 
     if group not in ("adults", "experts"):
         raise FieldError("--group", group, one_of(group, ("adults", "experts")))
@@ -179,7 +179,7 @@ def attend(run_dir: Path = options.RunDir, key: str = KeyName) -> None:
 
       owa-bench attend runs/ada --key invigilator
     """
-    from owa_bench.report.norms import sign_attendance
+    from owa_bench.report.export.norms import sign_attendance
 
     path = sign_attendance(run_dir, keys.load(keys.data_folder(), key))
     ERR.print(f"signed: {path}")
@@ -203,8 +203,8 @@ def judge(
 
       owa-bench judge runs/first
     """
-    from owa_bench.report.bundle import read
-    from owa_bench.report.ratings import rating_tables
+    from owa_bench.report.read.bundle import read
+    from owa_bench.report.read.ratings import rating_tables
 
     bundle = read(run_dir)
     if rater is not None:
@@ -242,7 +242,7 @@ def _rate(bundle: "Bundle", rubric: "Rubric", rater: str, command: str | None, k
     from owa_bench.canonical import canonical_json, public_bytes, seal
     from owa_bench.records.layout import RATINGS_TYPE
     from owa_bench.records.people import RaterScores
-    from owa_bench.report.ratings import rated_items
+    from owa_bench.report.read.ratings import rated_items
     from owa_bench.report.statement import write_atomically
 
     path = bundle.layout.ratings / f"{rater}.dsse.json"

@@ -20,11 +20,11 @@ from owa_bench.errors import (
     NeverActedError,
     UsageError,
 )
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.hosting.isolation import HOSTINGS
+from owa_bench.hosting.spec import SEATS
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
-from owa_bench.run.agents.hosting import HOSTINGS
-from owa_bench.run.agents.spec import SEATS
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import request as requests
 from owa_bench.run.plan.budget import USD
 from owa_bench.run.plan.campaign import Campaign

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from owa_bench import discovery
-from owa_bench.calendars import Calendar
 from owa_bench.cli.console import ERR, OUT, as_json, figure_text, progress, table
+from owa_bench.drift.calendar import Calendar
+from owa_bench.drift.timeline import own_schedule
 from owa_bench.records import protocol
-from owa_bench.run.assembly import own_schedule
 from owa_bench.run.plan.budget import USD
 from owa_bench.run.plan.request import (
     PlanDraft,
@@ -25,7 +25,7 @@ from owa_bench.run.plan.request import (
 from owa_bench.run.plan.sample_sizes import sample_sizes
 
 if TYPE_CHECKING:
-    from owa_bench.scoring.power import GatePower
+    from owa_bench.scoring.validation.power import GatePower
 
 
 # --- dry run --------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _powers(draft: PlanDraft) -> "tuple[GatePower, ...]":
     """Return the power of every gate, nothing where the plan gives no level."""
     if draft.plan.battery is None:
         return ()
-    from owa_bench.scoring.power import gate_powers  # brings SciPy
+    from owa_bench.scoring.validation.power import gate_powers  # brings SciPy
 
     rules = protocol.load(draft.protocol)
     return gate_powers(rules, sample_sizes(draft.plan, rules.projects.suite))

@@ -30,9 +30,9 @@ def ask_server(
         UsageError: Address or model is missing, or cannot be used.
         Exit: With 1, the model makes no tool calls.
     """
-    from owa_bench.run.gateway.options import GatewayOptions
-    from owa_bench.run.gateway.probe import probe_server
-    from owa_bench.run.gateway.probe_advice import command_of
+    from owa_bench.hosting.gateway.options import GatewayOptions
+    from owa_bench.hosting.gateway.probe import probe_server
+    from owa_bench.hosting.gateway.probe_advice import command_of
 
     if not (url and model):
         missing = "--model" if url else "--model-url"

@@ -176,17 +176,17 @@ def visit(
     """
     import msgspec
 
+    from owa_bench.drift import timeline as timelines
     from owa_bench.envs.changesurf.browser.loopback import host_site
     from owa_bench.envs.changesurf.suite import SUITE
     from owa_bench.records.instance import Instance
-    from owa_bench.run import assembly
 
     options.port(port)
     card = SUITE.card
     plain = Instance(suite=card.name, version=card.version, family=family, tier=tier, seed=seed)
-    step = assembly.drift_step(card.name, plain, delta)
+    step = timelines.drift_step(card.name, plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
-    site = host_site(assembly.source(card.name)(instance), port)
+    site = host_site(timelines.source(card.name)(instance), port)
     told = f"{site.instructions}\n\n{site.address}"
     ERR.print(told)
     site.server.join()

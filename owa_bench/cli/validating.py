@@ -95,7 +95,7 @@ def validate(
         _play(out, request, run_options)
     else:
         _play(out, None, run_options)
-    from owa_bench.report import validation_page  # brings SciPy and the figures
+    from owa_bench.report.export import validation_page  # brings SciPy and the figures
 
     found = validation_page.write_validation(out, data, name)
     if json:
@@ -145,7 +145,7 @@ def _resume(out: Path) -> str:
 
 def _print(found: "Validation") -> None:
     """Print the matrix, the leads, the crossed effects and r(A, P)."""
-    from owa_bench.report.validation_page import autonomy_planning
+    from owa_bench.report.export.validation_page import autonomy_planning
 
     axes = designs.AXES
     table(

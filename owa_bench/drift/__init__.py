@@ -1,1 +1,1 @@
-"""Drift operators: one folder a domain, one module a group of operators."""
+"""Drift: operators, magnitude and order, calendars, timelines."""

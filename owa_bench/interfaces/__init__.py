@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
     HasAttachment,
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent",
-    "Ending", "EnumerableSchedule", "FunctionOperator", "HasAbout", "HasAttachment",
+    "Ending", "EnumerableSchedule", "HasAbout", "HasAttachment",
     "HasCrewBound", "HasEar", "HasEffectiveClass", "HasFinalEvents",
     "HasFinishRefusal", "HasGroup", "HasHeldOut", "HasHoneypot", "HasHorizon",
     "HasOffer",
@@ -87,7 +86,7 @@ __all__ = [
     "PlayedAttempt", "PlayedPair", "PropositionTruth", "Rule", "Schedule", "Seated",
     "Session", "Setting", "Sink", "State", "SubgoalNode", "Subject", "Suite",
     "SuiteCard", "Task", "Terms", "Ticket", "TimelineSource", "ToolResult",
-    "ToolSpec", "View", "World", "operator", "stated_quality",
+    "ToolSpec", "View", "World", "stated_quality",
 ]
 # fmt: on
 
@@ -134,10 +133,11 @@ class Agent(Protocol):
 # --- drift ----------------------------------------------------------------------------
 
 
+@runtime_checkable
 class Operator(Protocol):
     """One kind of drift: a pure function from world to world.
 
-    The decorator `operator` makes one of a function, group and held_out included.
+    The decorator of `owa_bench.drift.operator` makes one of a function.
     """
 
     name: str

@@ -11,7 +11,7 @@ import msgspec
 
 from owa_bench.records.events import Condition, Phase, Side
 
-SOURCE_RULE = 2  # of plans made now; see SuiteEntry
+SOURCE_RULE = 3  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
 SCHEMA = "owa-plan-2"
 MAX_FAILURES = 3  # `Plan.attempt_rule`: attempts of an entry that the harness failed
@@ -141,8 +141,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A suite as it was when the plan was made; `native` as on its card.
 
-    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those
-    that the suite, its operators and the calendars import.
+    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those that
+    the suite, its operators and the calendars import, 3 the suite's folder, the operators of
+    its domain and what drift is.
     `groups` are the groups of its domain's operators, with the operators in each.
     """
 

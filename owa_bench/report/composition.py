@@ -18,16 +18,16 @@ from owa_bench.canonical import key_id
 from owa_bench.records.events import Drift, Violation
 from owa_bench.records.score import AgentVerdict, CellTable, Judgement
 from owa_bench.records.trace import FAILED, Trace
-from owa_bench.report.assurance import Assurance, submission_words
-from owa_bench.report.bundle import Bundle, read
-from owa_bench.report.comparison import report_comparison
-from owa_bench.report.integrity_checks import unreadable_line
-from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
-from owa_bench.report.pictures import Gallery, select_pictures
-from owa_bench.report.ratings import rating_tables
-from owa_bench.report.terms import checklist_table, own_terms
-from owa_bench.scoring.norms import norm_tables
+from owa_bench.report.check.assurance import Assurance, submission_words
+from owa_bench.report.check.integrity_checks import unreadable_line
+from owa_bench.report.read.bundle import Bundle, read
+from owa_bench.report.read.comparison import report_comparison
+from owa_bench.report.read.outcomes import ArmOutcomes, arm_outcomes
+from owa_bench.report.read.pictures import Gallery, select_pictures
+from owa_bench.report.read.ratings import rating_tables
+from owa_bench.report.read.terms import checklist_table, own_terms
 from owa_bench.scoring.pipeline import judge
+from owa_bench.scoring.verdict.norms import norm_tables
 
 # What no check of this project can show; printed on every report.
 LIMITS = (

@@ -20,11 +20,11 @@ from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.people import read_norms, refuse_other_terms
 from owa_bench.records.registry import read_registry
 from owa_bench.records.score import Judgement
-from owa_bench.report import assurance
-from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.check import assurance
+from owa_bench.report.check.evidence_checks import check_evidence
 from owa_bench.report.composition import Report, compose
-from owa_bench.report.evidence_checks import check_evidence
-from owa_bench.report.render_html import render_page
+from owa_bench.report.page.render_html import render_page
+from owa_bench.report.read.bundle import Bundle, read
 
 IN_TOTO = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:owa-bench:report:1"

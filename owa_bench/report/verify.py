@@ -19,13 +19,13 @@ from owa_bench.records.packs import read_pruned
 from owa_bench.records.people import unattended
 from owa_bench.records.price_card import episode_cost
 from owa_bench.records.registry import Registry
-from owa_bench.report import assurance
-from owa_bench.report.assurance import Assurance
-from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.check import assurance
+from owa_bench.report.check.assurance import Assurance
+from owa_bench.report.check.evidence_checks import check_evidence
+from owa_bench.report.check.integrity_checks import CheckResult, check_result, skipped_check
 from owa_bench.report.composition import Report, compose
-from owa_bench.report.evidence_checks import check_evidence
-from owa_bench.report.integrity_checks import CheckResult, check_result, skipped_check
-from owa_bench.report.render_html import render_page
+from owa_bench.report.page.render_html import render_page
+from owa_bench.report.read.bundle import Bundle, read
 from owa_bench.report.statement import input_digests, trace_digests
 
 _NO_REPORT = "there is no report yet"

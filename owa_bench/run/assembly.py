@@ -1,123 +1,32 @@
-"""Assembly of timelines and envs: a generated world, then the schedule's operators.
-
-The entry point of every Gymnasium id. Nothing else joins suites with operators.
-"""
+"""Assembly of envs: the entry point of every Gymnasium id, and the oracle's scripts."""
 
 import contextlib
 from collections.abc import Iterable
-from functools import lru_cache, partial
-from itertools import groupby
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import gymnasium
 import msgspec
 
-from owa_bench.calendars import drift_order, nested, share
 from owa_bench.discovery import get
-from owa_bench.errors import InstanceError, UsageError
+from owa_bench.drift.timeline import base_world, drift_step, source
+from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
-    DriftEvent,
     EnumerableSchedule,
-    HasEffectiveClass,
     HasProcedure,
-    HasSchedule,
     HasScheduleOptions,
     NeedsLaboratory,
-    Operator,
-    Schedule,
     Setting,
     Suite,
-    TimelineSource,
     View,
-    World,
 )
-from owa_bench.records.instance import Change, Instance, Timeline
+from owa_bench.records.instance import Instance, Timeline
 from owa_bench.run.laboratory_process import LaboratoryProcess
-from owa_bench.seeding import stream
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.instances import Instances, plain_instances
 from owa_bench.shells.seat_policy import ONE_READER, SeatEnv, SeatPolicy, check_seat_policy
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
-
-_WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
-_TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
-
-
-def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
-    """Return the function from an instance to its timeline.
-
-    Args:
-        suite_name: Name of the suite.
-        schedule: Its drift; None is the suite's own schedule, or the nested calendar
-            of its domain.
-
-    Returns:
-        The function; it keeps the last few timelines.
-    """
-    return SuiteTimelines(suite_name, schedule)
-
-
-class SuiteTimelines:
-    """The function from an instance of a suite to its timeline.
-
-    It can be pickled where its schedule can; a copy has the same timelines.
-
-    Args:
-        suite_name: Name of the suite.
-        schedule: As for `source`.
-    """
-
-    def __init__(self, suite_name: str, schedule: Schedule | None = None) -> None:
-        self._named = (suite_name, schedule)
-        self._schedule = schedule or own_schedule(get("suites", suite_name))
-        self._timeline = lru_cache(maxsize=_TIMELINES_KEPT)(self._make)
-
-    def __call__(self, instance: Instance) -> Timeline:
-        """Return the timeline of an instance."""
-        return self._timeline(instance)
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, Schedule | None]]:
-        return type(self), self._named
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def _make(self, instance: Instance) -> Timeline:
-        world = base_world(instance)
-        events = self._schedule(instance, world)
-        realised = 0.0
-        if events:
-            realised = share(events, _possible(self._schedule, instance, world))
-        return _drifted(instance, world, events, realised)
-
-
-def own_schedule(suite: Suite) -> EnumerableSchedule:
-    """Return the schedule of a suite that has one, else its domain's nested calendar.
-
-    CartPole3D has one: its families say which operator is applied.
-    """
-    if isinstance(suite, HasSchedule):
-        return suite.schedule
-    return nested(suite.card.domain)
-
-
-def drift_step(
-    suite: str, instance: Instance, delta: float, schedule: EnumerableSchedule | None = None
-) -> int:
-    """Return the drift step of a nominal magnitude for an instance.
-
-    Args:
-        suite: Name of the suite.
-        instance: The instance, without drift.
-        delta: The magnitude, in [0, 1].
-        schedule: The drift; None is the suite's own.
-
-    Returns:
-        The drift step.
-    """
-    calendar = schedule or own_schedule(get("suites", suite))
-    return calendar.steps_for(instance, base_world(instance), delta)
 
 
 def tool_names(suite: str, families: Iterable[str]) -> set[str]:
@@ -278,28 +187,6 @@ def procedure(suite: str, instance: Instance) -> tuple[str, ...]:
     return actions
 
 
-def base_world(instance: Instance) -> World:
-    """Return the instance's world before any drift, from a small cache."""
-    return _generated(msgspec.structs.replace(instance, repeat=0, drift_step=0))
-
-
-@lru_cache(maxsize=_WORLDS_KEPT)
-def _generated(instance: Instance) -> World:
-    suite: Suite = get("suites", instance.suite)
-    if instance.version != suite.card.version:
-        rule = f"must be {suite.card.version}, the version of {suite.card.title} here"
-        raise InstanceError("version", instance.version, rule)
-    return suite.generate(instance)
-
-
-def _possible(schedule: Schedule, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-    """Return all that could have been applied to the instance."""
-    if isinstance(schedule, EnumerableSchedule):
-        return schedule.possible(instance, world)
-    domain = get("suites", instance.suite).card.domain
-    return drift_order(instance, world, domain)
-
-
 def _at_magnitude(
     suite: str, instances: Instances, delta: float, schedule: EnumerableSchedule | None, seed: int
 ) -> Instance:
@@ -307,87 +194,3 @@ def _at_magnitude(
     plain = instances(seed)
     step = drift_step(suite, plain, delta, schedule)
     return msgspec.structs.replace(plain, drift_step=step)
-
-
-def _drifted(
-    instance: Instance, world: World, events: tuple[DriftEvent, ...], realised: float
-) -> Timeline:
-    """Return the timeline of a world under drift, one world per distinct time."""
-    starts: list[int] = [0]
-    worlds: list[World] = [world]
-    changes: list[tuple[Change, ...]] = [()]
-    digest = world.digest()
-    in_time = sorted(events, key=lambda event: event.at_ms)
-    for at_ms, group in groupby(in_time, key=lambda event: event.at_ms):
-        applied: list[Change] = []
-        steps: list[World] = []
-        for event in group:
-            steps.append(world)
-            world, change = _applied(instance, world, event, digest)
-            digest = change.after
-            applied.append(change)
-        applied = _with_effective_classes(instance, applied, (*steps, world))
-        if at_ms == 0:
-            worlds[0], changes[0] = world, tuple(applied)
-        else:
-            starts.append(at_ms)
-            worlds.append(world)
-            changes.append(tuple(applied))
-    return Timeline(
-        instance=instance,
-        starts=tuple(starts),
-        worlds=tuple(worlds),
-        changes=tuple(changes),
-        realised=realised,
-    )
-
-
-def _applied(
-    instance: Instance, world: World, event: DriftEvent, before: str
-) -> tuple[World, Change]:
-    """Return the world after one drift event, and the change it was.
-
-    Each (operator, target) has a stream of its own, so a longer prefix leaves the
-    changes of a shorter one as they were.
-    """
-    operator: Operator = get("operators", event.operator)
-    rng = stream(instance.seed, "drift", event.operator, event.target)
-    try:
-        after = operator.apply(world, event.target, event.intensity, rng=rng)
-    except Exception as error:
-        error.add_note(f"operator {event.operator} on target {event.target!r}")
-        raise
-    change = Change(
-        operator=event.operator,
-        version=operator.version,
-        target=event.target,
-        intensity=event.intensity,
-        announcement=operator.announcement,
-        effective=operator.announcement,
-        weight=operator.weight,
-        before=before,
-        after=after.digest(),
-    )
-    return after, change
-
-
-def _with_effective_classes(
-    instance: Instance, changes: list[Change], worlds: tuple[World, ...]
-) -> list[Change]:
-    """Return changes with the classes that they have in effect.
-
-    Args:
-        instance: Names the suite; where it cannot tell, a change has its own class.
-        changes: The changes of one moment, in order.
-        worlds: The world before each, then the one that the agent meets.
-
-    Returns:
-        The changes.
-    """
-    suite: Suite = get("suites", instance.suite)
-    if not isinstance(suite, HasEffectiveClass):
-        return changes
-    return [
-        msgspec.structs.replace(change, effective=suite.effective_class(before, after, worlds[-1]))
-        for change, before, after in zip(changes, worlds, worlds[1:], strict=False)
-    ]

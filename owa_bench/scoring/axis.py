@@ -15,8 +15,8 @@ import numpy as np
 from owa_bench.discovery import find
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.observables import Array, Floats
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 AXIS_NAMES: Mapping[str, str] = {
     "A": "autonomy",

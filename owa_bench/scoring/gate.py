@@ -17,8 +17,8 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
-from owa_bench.scoring.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
-from owa_bench.scoring.sample import NOT_APART
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
+from owa_bench.scoring.observe.sample import NOT_APART
 
 HIGHEST = 5
 # Thresholds of the norms that a gate reads.

@@ -13,29 +13,36 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import descriptive, drift_response, gate
-from owa_bench.scoring.admissibility import check, check_controls, unchecked_anchors
-from owa_bench.scoring.attempt_sets import read_sets
+from owa_bench.scoring import gate
 from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import all_axes
-from owa_bench.scoring.companions.novelty import trials
-from owa_bench.scoring.crosswalk import crosswalk_table
-from owa_bench.scoring.estimates import ArmEstimates, estimate
-from owa_bench.scoring.findings import ArmEpisodes, JudgingContext, gather_findings, report_warnings
-from owa_bench.scoring.gate_statistics import family_qualities
+from owa_bench.scoring.estimate import drift_response
+from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
+from owa_bench.scoring.estimate.gate_statistics import family_qualities
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
-from owa_bench.scoring.inner_attempts import CampaignEvidence, campaign_sets, read_campaign
-from owa_bench.scoring.native import NativeResults, with_native
-from owa_bench.scoring.norms import human_table, with_norms
-from owa_bench.scoring.observables import observe
-from owa_bench.scoring.project_report import project_curves, project_tables
-from owa_bench.scoring.references import reference_episodes
-from owa_bench.scoring.robotics_report import robotics_tables
-from owa_bench.scoring.sample import Sample, grouped_of, sample_of
-from owa_bench.scoring.scores import drift_curves, frontier_score
-from owa_bench.scoring.sensitivity import anchor_table, price_table
+from owa_bench.scoring.novelty import trials
+from owa_bench.scoring.observe.attempt_sets import read_sets
+from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, campaign_sets, read_campaign
+from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.observe.references import reference_episodes
+from owa_bench.scoring.observe.sample import Sample, grouped_of, sample_of
+from owa_bench.scoring.validation.admissibility import check, check_controls, unchecked_anchors
+from owa_bench.scoring.verdict import descriptive
+from owa_bench.scoring.verdict.crosswalk import crosswalk_table
+from owa_bench.scoring.verdict.findings import (
+    ArmEpisodes,
+    JudgingContext,
+    gather_findings,
+    report_warnings,
+)
+from owa_bench.scoring.verdict.native import NativeResults, with_native
+from owa_bench.scoring.verdict.norms import human_table, with_norms
+from owa_bench.scoring.verdict.project_report import project_curves, project_tables
+from owa_bench.scoring.verdict.robotics_report import robotics_tables
+from owa_bench.scoring.verdict.scores import drift_curves, frontier_score
+from owa_bench.scoring.verdict.sensitivity import anchor_table, price_table
 
 LIMITS = (
     "axes read the smallest intervention budget of the plan; the frontier reads all",

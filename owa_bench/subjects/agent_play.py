@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
+from owa_bench.envs.cartpole3d.world import Spec
 from owa_bench.errors import AgentSpecError, UsageError
+from owa_bench.hosting.protocol import agent_factory
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Agent, AgentConfig, Brief, Move
-from owa_bench.run.agents.protocol import agent_factory
-from owa_bench.run.agents.spec import load_agent
-from owa_bench.worlds.physics import Spec
 
 _TEXT = "Keep the pole upright."
 _KINDS = ("registry", "object", "file", "model")

@@ -31,11 +31,11 @@ import torch
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.batched import simulator as batched
+from owa_bench.envs.cartpole3d.world import Spec
 from owa_bench.errors import UsageError
 from owa_bench.subjects import agent_play, cartpole, cartpole3d_lanes
 from owa_bench.subjects import learning as populations
 from owa_bench.subjects.learning import Architecture
-from owa_bench.worlds.physics import Spec
 
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
 CONTROL_NAMES = tuple(batched.CONTROLS)

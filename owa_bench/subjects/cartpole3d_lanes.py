@@ -13,7 +13,7 @@ from torch import Tensor
 
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator
-from owa_bench.worlds.physics import PhysicsWorld, Spec
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, Spec
 
 INPUTS, OUTPUTS = 10, 5
 STARTS = 2048  # start states that are drawn for a world

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench import calendars, discovery
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import AgentConfig, Brief, Ending, Move
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
@@ -40,9 +42,9 @@ def play(
     card = discovery.get("agents", name)
     schedule = calendars.parse(calendar, "api")
     suite = discovery.get("suites", "toolquest")
-    env = suite.env(assembly.source("toolquest", schedule), interventions=hints)
+    env = suite.env(timelines.source("toolquest", schedule), interventions=hints)
     script = assembly.procedure("toolquest", given) if card.needs == "script" else ()
-    step = assembly.drift_step("toolquest", given, delta, schedule)
+    step = timelines.drift_step("toolquest", given, delta, schedule)
     observation, info = env.reset(
         options={"instance": msgspec.structs.replace(given, drift_step=step)}
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from playing import FAMILIES, instance, play
 
+from owa_bench.agents.solvers.api_solver.recorded_procedure import is_refusal
+from owa_bench.agents.solvers.planning import reply
 from owa_bench.discovery import get
 from owa_bench.interfaces import AgentConfig, Brief
-from owa_bench.skills.api_solver.recorded_procedure import is_refusal
-from owa_bench.skills.planning import reply
 
 SCRIPT = (
     '{"tool": "http", "arguments": {"method": "GET", "url": "a"}}',

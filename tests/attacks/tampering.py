@@ -17,10 +17,12 @@ from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.shards import frame_lines
 from owa_bench.records.trace import Closing, Segment, replay_line
-from owa_bench.report import assurance, bundle, statement, verify
+from owa_bench.report import statement, verify
+from owa_bench.report.check import assurance
+from owa_bench.report.check.evidence_checks import check_evidence
 from owa_bench.report.composition import compose
-from owa_bench.report.evidence_checks import check_evidence
-from owa_bench.report.render_html import render_page
+from owa_bench.report.page.render_html import render_page
+from owa_bench.report.read import bundle
 from owa_bench.run.store import files
 from tests.builders.run_directory import KEY, OTHER_KEY
 

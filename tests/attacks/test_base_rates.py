@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from owa_bench.discovery import find
+from owa_bench.drift import timeline as timelines
 from owa_bench.records.instance import Instance
 from owa_bench.report import statement
-from owa_bench.run import assembly
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request
 from tests.run.conftest import played, run_options  # noqa: F401  fixtures
@@ -80,7 +80,7 @@ def test_rates_by_family_and_wording_buy_next_to_nothing(suite, record_property)
 
 def shares(suite, seeds):
     """Return how many propositions are true, and how many there are, by family."""
-    plugin, play = find("suites")[suite].plugin, assembly.source(suite)
+    plugin, play = find("suites")[suite].plugin, timelines.source(suite)
     counts = defaultdict(lambda: np.zeros(2))
     for family in plugin.card.families:
         for seed in seeds:
@@ -92,7 +92,7 @@ def shares(suite, seeds):
                 seed=seed,
             )
             for delta in (0.0, 0.25, 0.5, 1.0):
-                step = assembly.drift_step(suite, base, delta)
+                step = timelines.drift_step(suite, base, delta)
                 timeline = play(msgspec.structs.replace(base, drift_step=step))
                 for truth in plugin.oracle.propositions(timeline):
                     counts[family, truth.kind] += truth.truth, 1

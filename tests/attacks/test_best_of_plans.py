@@ -11,8 +11,8 @@ from owa_bench.errors import FieldError, NoRoomError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.witness import nonce_document
-from owa_bench.report import bundle
-from owa_bench.report.assurance import assess, submission, submission_words, witnesses
+from owa_bench.report.check.assurance import assess, submission, submission_words, witnesses
+from owa_bench.report.read import bundle
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.draws import Draw

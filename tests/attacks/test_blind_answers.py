@@ -13,12 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import find
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.oracle import RecallOracle
 from owa_bench.envs.recall.suite import SUITE
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 EPISODES = 12
@@ -99,12 +99,12 @@ def drawn(family, tier, seed, delta):
     plain = Instance(
         suite="recall", version=SUITE.card.version, family=family, tier=tier, seed=seed
     )
-    return replace(plain, drift_step=assembly.drift_step("recall", plain, delta))
+    return replace(plain, drift_step=timelines.drift_step("recall", plain, delta))
 
 
 def earned(policy, chosen):
     """Play an episode that answers by a policy, and return q_state."""
-    env = SUITE.env(assembly.source("recall"))
+    env = SUITE.env(timelines.source("recall"))
     observation, info = env.reset(options={"instance": chosen})
     over = False
     while not over:
@@ -156,11 +156,11 @@ def test_the_first_stimuli_of_a_series_are_not_marked(monkeypatch):
         return {"exercises": exercises}
 
     monkeypatch.setattr(generate, "_DRAW", {**generate._DRAW, "n_back": marked})
-    assembly._generated.cache_clear()
+    timelines._generated.cache_clear()
     try:  # control: where they are marked, their place gives them away
         assert mean_of(after_the_first, "n_back", 4, 0.0) > 0.25
     finally:
-        assembly._generated.cache_clear()
+        timelines._generated.cache_clear()
 
 
 CONSTANTS = (
@@ -217,4 +217,4 @@ def test_an_instance_of_the_old_version_is_refused():
     assert find("suites")["recall"].plugin.card.version == 2
     old = replace(drawn("n_back", 1, 0, 0.0), version=1)
     with pytest.raises(InstanceError, match="version"):
-        assembly.source("recall")(old)
+        timelines.source("recall")(old)

@@ -9,7 +9,7 @@ import pytest
 
 from owa_bench.records.events import Exposure, Incident
 from owa_bench.scoring.axes.embodiment import GATED_BODY, safety, transfer
-from owa_bench.scoring.observables import observe
+from owa_bench.scoring.observe.observables import observe
 from tests.builders.device_episodes import (
     HOUR,
     REFERENCE,

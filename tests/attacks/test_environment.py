@@ -3,9 +3,9 @@
 import pytest
 import zstandard
 
+from owa_bench.hosting.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.records.events import Message, ModelCall
 from owa_bench.records.packs import Transcripts
-from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.store import files
 from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from owa_bench.errors import AgentTimeout, UsageError
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.isolation import hosting_of
+from owa_bench.hosting.protocol import ResetRequest
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import hosting_of
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
 from tests.builders.docker_daemon import docker_daemon

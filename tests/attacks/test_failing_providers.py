@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse
 
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.events import ModelCall, PlainQuestion, Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement
-from owa_bench.report.bundle import read
-from owa_bench.report.outcomes import arm_outcomes
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.gateway.options import GatewayOptions
+from owa_bench.report.read.bundle import read
+from owa_bench.report.read.outcomes import arm_outcomes
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
@@ -119,7 +119,7 @@ def test_its_cost_falls_on_nobody(lost):
 
 
 def test_a_question_that_comes_late_confirms_nothing(lost, monkeypatch):
-    from owa_bench.report import outcomes
+    from owa_bench.report.read import outcomes
 
     monkeypatch.setattr(outcomes, "SAME_MINUTE_S", -1.0)
     _, _, counted, _ = lost(lambda _: error(500, "broken"))

@@ -4,7 +4,8 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.errors import PlanError
-from owa_bench.report import bundle, statement
+from owa_bench.report import statement
+from owa_bench.report.read import bundle
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.store import files

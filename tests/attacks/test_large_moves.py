@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from owa_bench.canonical import document_digest
 from owa_bench.errors import CheckFailure
+from owa_bench.hosting import protocol
 from owa_bench.records import frames, packs, shards
 from owa_bench.records.event_base import LARGEST_ACTION, LARGEST_LINE
 from owa_bench.records.events import ENCODER, Action, Artifact, Belief, Resource
 from owa_bench.records.plan import Budget
 from owa_bench.records.trace import Segment
-from owa_bench.report import bundle, statement, verify
-from owa_bench.run.agents import protocol
+from owa_bench.report import statement, verify
+from owa_bench.report.read import bundle
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

@@ -11,15 +11,15 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse
 
+from owa_bench.hosting.gateway import request_check, server
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.hosting.gateway.server import ModelGateway
+from owa_bench.hosting.gateway.session import GatewaySession
+from owa_bench.hosting.gateway.translation import ModelProvider
 from owa_bench.records import plan as plans
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.price_card import unknown_usage, unwatched_channel
-from owa_bench.run.gateway import request_check, server
-from owa_bench.run.gateway.options import GatewayOptions
-from owa_bench.run.gateway.server import ModelGateway
-from owa_bench.run.gateway.session import GatewaySession
-from owa_bench.run.gateway.translation import ModelProvider
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

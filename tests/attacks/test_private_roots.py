@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.isolation import image_of
+from owa_bench.hosting.protocol import ResetRequest
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import image_of
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.sandbox import root_image
 from owa_bench.sandbox.root_image import private_root_fault
 from tests.builders import leaking_agent

@@ -18,8 +18,10 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Closing
-from owa_bench.report import assurance, bundle, statement, verify
-from owa_bench.report.evidence_checks import check_evidence
+from owa_bench.report import statement, verify
+from owa_bench.report.check import assurance
+from owa_bench.report.check.evidence_checks import check_evidence
+from owa_bench.report.read import bundle
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw

@@ -6,7 +6,8 @@ import pytest
 
 from owa_bench.envs.toolquest.detectors import DETECTORS
 from owa_bench.envs.toolquest.oracle import ToolQuestOracle
-from owa_bench.report import bundle, statement
+from owa_bench.report import statement
+from owa_bench.report.read import bundle
 from owa_bench.run.store import files
 from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
 

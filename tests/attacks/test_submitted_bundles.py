@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from owa_bench import discovery
+from owa_bench.hosting import bundles, spec
 from owa_bench.interfaces import AgentCard
-from owa_bench.run.agents import bundles, spec
 from owa_bench.run.store import keys
 from tests.builders.sandboxes import needs_namespaces
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 from benchmarks import gate_passes
-from owa_bench.scoring.jackknife import Clusters, jackknife_estimate
+from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 
 
 def test_days_are_judged_as_a_report_judges_them():

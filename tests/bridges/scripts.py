@@ -3,6 +3,7 @@
 import json
 
 from owa_bench.discovery import get
+from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import Setting
 from owa_bench.run import assembly
 from owa_bench.run.plan import escrow
@@ -24,7 +25,7 @@ def tasks_of(layout, home):
     """Return the text of each entry's task, in order of the plan."""
     return [
         get("suites", one.suite)
-        .session(assembly.source(one.suite)(one), NullSink(), Setting())
+        .session(timelines.source(one.suite)(one), NullSink(), Setting())
         .task.text
         for one in instances_of(layout, home)
     ]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from owa_bench.agents.solvers.crew.macros import MACROS
 from owa_bench.bridges.pettingzoo import CrewMacroEnv
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import Action, CallRefusal
 from owa_bench.shells.episode_events import ListSink
-from owa_bench.skills.crew.macros import MACROS
 from tests.builders import crew_episodes as episodes
 
 

@@ -17,7 +17,7 @@ from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement, verify
-from owa_bench.report.readers import reader_table
+from owa_bench.report.export.readers import reader_table
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw

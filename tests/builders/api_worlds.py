@@ -6,16 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.interfaces import Brief, ToolResult
-from owa_bench.records.events import Event
-from owa_bench.records.instance import Instance, Timeline
-from owa_bench.records.trace import replay_line
-from owa_bench.run import assembly
-from owa_bench.shells.episode_events import ListSink
-from owa_bench.worlds.api import (
+from owa_bench.envs.toolquest.world import (
     ApiResource,
     ApiWorld,
     Auth,
@@ -28,6 +23,11 @@ from owa_bench.worlds.api import (
     Secret,
     Table,
 )
+from owa_bench.interfaces import Brief, ToolResult
+from owa_bench.records.events import Event
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.records.trace import replay_line
+from owa_bench.shells.episode_events import ListSink
 
 HOST = "shop.example"
 KEY = "key-abc123"
@@ -159,9 +159,9 @@ def drawn(
     instance = Instance(suite="toolquest", version=3, family=family, tier=tier, seed=seed)
     calendar = calendars.parse(drift or "nested", "api")
     if drift:
-        step = assembly.drift_step("toolquest", instance, delta, calendar)
+        step = timelines.drift_step("toolquest", instance, delta, calendar)
         instance = msgspec.structs.replace(instance, drift_step=step)
-    return assembly.source("toolquest", calendar)(instance)
+    return timelines.source("toolquest", calendar)(instance)
 
 
 def play(timeline: Timeline, policy: Any, *, wire: bool = False) -> Run:

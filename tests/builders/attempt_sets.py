@@ -8,8 +8,8 @@ import numpy as np
 from owa_bench.canonical import sha256
 from owa_bench.records.suite_events import FileChange, MemoryChange, Revision
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.attempt_sets import REVISION
-from owa_bench.scoring.inner_attempts import CampaignEvidence
+from owa_bench.scoring.observe.attempt_sets import REVISION
+from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from tests.builders.episodes import episode
 
 EMPTY, LATER = sha256(b""), sha256(b"later")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from owa_bench.skills.balancing.control import EFFECTS, BalanceState, advance
+from owa_bench.agents.solvers.balancing.control import EFFECTS, BalanceState, advance
 
 
 def observation(*, cart=(0, 0), speed=(0, 0), lean=(0, 0), spin=(0, 0, 0), balls=()):

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.canonical import sha256
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
-from owa_bench.run import assembly
 from owa_bench.shells.episode_events import ListSink
 
 
@@ -40,12 +40,12 @@ def instance_of(family, seed=1, *, tier=1, delta=0.0, repeat=0, schedule=None):
         seed=seed,
         repeat=repeat,
     )
-    step = assembly.drift_step("changesurf", plain, delta, schedule)
+    step = timelines.drift_step("changesurf", plain, delta, schedule)
     return msgspec.structs.replace(plain, drift_step=step)
 
 
 def make(schedule=None, **options):
-    return SUITE.env(assembly.source("changesurf", schedule), **options).unwrapped
+    return SUITE.env(timelines.source("changesurf", schedule), **options).unwrapped
 
 
 def play(env, agent, instance, *, sink=None, memory=None):

@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from owa_bench import calendars
 from owa_bench.discovery import get
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.browser.observation import group_name, html_controls, parse_html
 from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.oracle.goal import q_state

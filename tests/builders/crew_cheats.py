@@ -10,8 +10,8 @@ import os
 import socket
 from pathlib import Path
 
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import ALONE, TEAM
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import ALONE, TEAM
 
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/root", "/home", ".", "..")
 LEAKED = "leaked"  # what a seat asks to read as soon as a fact came round the channel

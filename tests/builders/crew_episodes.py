@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench.agents import references
+from owa_bench.drift.timeline import source
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.interfaces import AgentConfig, Brief, Setting
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.run.assembly import source
 from owa_bench.shells.episode_events import ListSink
 
 CARDS = {card.name: card for card in references.CREW_AGENTS}

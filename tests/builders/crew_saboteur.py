@@ -3,8 +3,8 @@
 import json
 import re
 
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import TEAM
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import TEAM
 
 _SPOKEN = re.compile(r"^Message from ", re.M)
 

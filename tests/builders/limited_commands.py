@@ -18,7 +18,10 @@ from owa_bench import bounded_json
 from owa_bench.bridges import minari
 from owa_bench.cli import app, evidence, judging, people, playing, reading, viewing
 from owa_bench.records import bounds, frames, toml
-from owa_bench.report import comparison, leaderboard, readers, run_tables, site, statement, verify
+from owa_bench.report import statement, verify
+from owa_bench.report.export import leaderboard, readers
+from owa_bench.report.page import site
+from owa_bench.report.read import comparison, run_tables
 from owa_bench.run import replay
 from owa_bench.run.play import batch
 

@@ -9,10 +9,10 @@ import re
 import tempfile
 from pathlib import Path
 
+from owa_bench.agents.solvers.recall.induction import ListMemory
+from owa_bench.agents.solvers.recall.player import RecallPlayer
+from owa_bench.agents.solvers.recall.stores import FILE, FactStore
 from owa_bench.interfaces import Brief
-from owa_bench.skills.recall.induction import ListMemory
-from owa_bench.skills.recall.player import RecallPlayer
-from owa_bench.skills.recall.stores import FILE, FactStore
 from tests.builders.stub_server import completion
 
 _GOAL = re.compile(r"The same goal as JSON:\n(.*)")

@@ -14,7 +14,7 @@ from owa_bench.records.score import (
     Judgement,
     KappaScore,
 )
-from owa_bench.report.assurance import Assurance, AssuranceLevel
+from owa_bench.report.check.assurance import Assurance, AssuranceLevel
 from owa_bench.report.composition import LIMITS, RENDERER, Report, RunFacts
 
 _AXES = (

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 
-from owa_bench.skills.recall.induction import ListMemory
-from owa_bench.skills.recall.player import RecallPlayer
-from owa_bench.skills.recall.stores import FILE, FactStore
+from owa_bench.agents.solvers.recall.induction import ListMemory
+from owa_bench.agents.solvers.recall.player import RecallPlayer
+from owa_bench.agents.solvers.recall.stores import FILE, FactStore
 
 KEPT = {}
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/root", "/home", ".", "..")

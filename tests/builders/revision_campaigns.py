@@ -20,7 +20,7 @@ from owa_bench.records.trace import Leaf, Trace
 from owa_bench.run.laboratory.laboratory import LocalLaboratory
 from owa_bench.run.laboratory_process import laboratory_key
 from owa_bench.scoring.axes.self_revision import revision_evidence
-from owa_bench.scoring.inner_attempts import campaign_sets, read_campaign
+from owa_bench.scoring.observe.inner_attempts import campaign_sets, read_campaign
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_env import ToolEnv
 from tests.builders.episodes import PROTOCOL_BYTES

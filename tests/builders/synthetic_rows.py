@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from owa_bench.records.score import AxisScore, ClosureResult, IndexScore, Interval, KappaScore
-from owa_bench.scoring.composites import composite
+from owa_bench.scoring.estimate.composites import composite
+from owa_bench.scoring.estimate.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gate import Findings, GateReading
-from owa_bench.scoring.gate_statistics import ProjectOutcomes
 from tests.builders.episodes import PROTOCOL
 
 AXES = tuple("AGPMTRSW$")

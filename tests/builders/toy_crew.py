@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from owa_bench.canonical import record_digest
+from owa_bench.drift.operator import operator
 from owa_bench.interfaces import (
     DriftEvent,
     PropositionTruth,
@@ -21,7 +22,6 @@ from owa_bench.interfaces import (
     Task,
     ToolResult,
     ToolSpec,
-    operator,
 )
 from owa_bench.records.events import Message, Resource, WitnessedMeter
 from owa_bench.records.trace import sketch

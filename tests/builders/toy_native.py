@@ -7,7 +7,8 @@ import msgspec
 
 from owa_bench.canonical import record_digest
 from owa_bench.discovery import PluginEntry
-from owa_bench.interfaces import DriftEvent, SuiteCard, operator
+from owa_bench.drift.operator import operator
+from owa_bench.interfaces import DriftEvent, SuiteCard
 from owa_bench.records.instance import Instance
 
 NAME = "toy_native"

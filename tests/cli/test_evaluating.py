@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from owa_bench.errors import CheckFailure, FieldError
-from owa_bench.run.agents.bundles import unpack
+from owa_bench.hosting.bundles import unpack
 from owa_bench.run.store import keys
 from tests.builders.sandboxes import needs_namespaces
 
@@ -72,7 +72,7 @@ def test_a_bundle_that_leaves_its_folder_is_refused(tmp_path, odd):
 
 
 def test_a_bundle_of_terabytes_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("owa_bench.run.agents.bundles.MOST_BYTES", 1000)
+    monkeypatch.setattr("owa_bench.hosting.bundles.MOST_BYTES", 1000)
     packed = bundle(tmp_path / "a.tar", {"agent.toml": b"", "big": b"0" * 2000})
     with pytest.raises(CheckFailure, match="at most"):
         unpack(packed, tmp_path / "home")

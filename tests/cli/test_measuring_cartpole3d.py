@@ -170,7 +170,7 @@ def test_the_tables_can_be_read_again(folder):
 @pytest.fixture
 def tried(tmp_path):
     """A run of trials at levels 14 and 16, planted: `good` is twice `poor` at 16."""
-    from owa_bench.scoring.companions.novelty.trials import ArmTrial, TrialEpisode
+    from owa_bench.scoring.novelty.trials import ArmTrial, TrialEpisode
 
     def lane(arm, level, quality):
         said = [TrialEpisode(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)]

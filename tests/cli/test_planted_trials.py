@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from owa_bench.report import bundle
-from owa_bench.scoring.companions.novelty import trials
+from owa_bench.report.read import bundle
+from owa_bench.scoring.novelty import trials
 
 pytest.importorskip("pybullet")
 pytestmark = [pytest.mark.physics, pytest.mark.slow]

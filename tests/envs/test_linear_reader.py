@@ -20,12 +20,13 @@ import json
 import numpy as np
 import pytest
 
-from owa_bench import calendars, discovery
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.generate import FAMILIES as GOALS
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES, generate
 from owa_bench.envs.toolquest.generate import FAMILIES
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
 from tests.builders.linear_reader import Reading, guesses
 
 RARE = 1e-3  # of one comparison; the file makes about a dozen
@@ -38,9 +39,9 @@ def readings(suite, view, kinds, count, families, kept=lambda instance: True):
     Of the instances drawn, those that are not `kept` are left out.
     """
     card = discovery.get("suites", suite).card
-    schedule = assembly.own_schedule(discovery.get("suites", suite))
+    schedule = timelines.own_schedule(discovery.get("suites", suite))
     schedule = schedule or calendars.parse("nested", card.domain)
-    env = discovery.get("suites", suite).env(assembly.source(suite, schedule), view=view)
+    env = discovery.get("suites", suite).env(timelines.source(suite, schedule), view=view)
     found = []
     for place, (suffix, tier, delta) in enumerate(kinds):
         own = []
@@ -56,7 +57,7 @@ def readings(suite, view, kinds, count, families, kept=lambda instance: True):
             )
             if not kept(plain):
                 continue
-            step = assembly.drift_step(suite, plain, delta, schedule) if delta else 0
+            step = timelines.drift_step(suite, plain, delta, schedule) if delta else 0
             own.append(_told(env, plain, step))
         found.append(own)
     env.close()

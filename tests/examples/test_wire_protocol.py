@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents import protocol
 from tests.builders.plugin_package import code_blocks
 
 ROOT = Path(__file__).parents[2]

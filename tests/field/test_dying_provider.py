@@ -8,12 +8,12 @@ import pytest
 from markupsafe import escape
 from starlette.responses import JSONResponse, Response
 
+from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from owa_bench.report.bundle import read
-from owa_bench.report.outcomes import arm_outcomes
+from owa_bench.report.read.bundle import read
+from owa_bench.report.read.outcomes import arm_outcomes
 from owa_bench.run import assembly, replay
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan

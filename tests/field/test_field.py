@@ -16,17 +16,17 @@ import zstandard
 from owa_bench.agents.language_model import agent as chat_agent
 from owa_bench.agents.language_model import conversation, dialects, endpoint, replies
 from owa_bench.errors import OwaError
+from owa_bench.hosting.gateway import options as gateway_options
+from owa_bench.hosting.gateway import server as gateway_server
+from owa_bench.hosting.gateway import session as gateway_session
+from owa_bench.hosting.gateway import upstream
+from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records import token_usage
 from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.model_replies import ReplyJudgement
 from owa_bench.records.plan import Budget
 from owa_bench.records.token_usage import TokenUsage
-from owa_bench.run.gateway import options as gateway_options
-from owa_bench.run.gateway import server as gateway_server
-from owa_bench.run.gateway import session as gateway_session
-from owa_bench.run.gateway import upstream
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, loop

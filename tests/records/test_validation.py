@@ -5,7 +5,9 @@ import re
 import pytest
 
 from owa_bench import discovery
+from owa_bench.agents.solvers.handicaps import KNOBS, Handicaps, read_handicaps
 from owa_bench.errors import ProtocolError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.validation import (
     AXES,
     arm_of,
@@ -14,10 +16,8 @@ from owa_bench.records.validation import (
     knob_arms,
     load_signs,
 )
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.validation import agent_spec, validation_arms
-from owa_bench.skills.handicaps import KNOBS, Handicaps, read_handicaps
 
 TEXT = default_signs().decode()
 DRAWS = (Draw(name="toolquest"),)

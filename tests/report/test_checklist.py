@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from owa_bench.report import bundle
-from owa_bench.report.assurance import assess
+from owa_bench.report.check.assurance import assess
 from owa_bench.report.composition import compose
-from owa_bench.report.terms import checklist_table
+from owa_bench.report.read import bundle
+from owa_bench.report.read.terms import checklist_table
 from tests.builders.run_directory import make_plan, make_run
 
 

@@ -9,7 +9,8 @@ from owa_bench.canonical import key_id
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.events import EpisodeEnd, Violation
 from owa_bench.records.score import CellTable
-from owa_bench.report import bundle, composition
+from owa_bench.report import composition
+from owa_bench.report.read import bundle
 from tests.builders.episodes import drift
 from tests.builders.run_directory import ARMS, make_plan, make_run
 

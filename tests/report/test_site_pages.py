@@ -10,7 +10,7 @@ import pytest
 from benchmarks.report_pages import browser
 from owa_bench.records.events import Action, Artifact, ModelCall
 from owa_bench.records.layout import RunLayout
-from owa_bench.report.site import write_site
+from owa_bench.report.page.site import write_site
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

@@ -8,7 +8,7 @@ from owa_bench.canonical import canonical_json, peek, public_bytes, unseal
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import statement
-from owa_bench.report.render_html import openssl_lines
+from owa_bench.report.page.render_html import openssl_lines
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
 PUBLIC = public_bytes(KEY.public_key())

@@ -11,7 +11,7 @@ from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.registry import Registry
 from owa_bench.report import statement, verify
-from owa_bench.report.bundle import read
+from owa_bench.report.read.bundle import read
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
 EXPECTED = (

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from owa_bench.errors import AgentSpecError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch

@@ -8,7 +8,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import AnyEvent, Intervention, Probe, ToolOffer
 from owa_bench.records.score import GateResult
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.gate_statistics import hallucination, span, verified_precision
+from owa_bench.scoring.estimate.gate_statistics import hallucination, span, verified_precision
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 

@@ -3,7 +3,7 @@
 import pytest
 
 from owa_bench.records.events import CallRefusal, Handoff, Message
-from owa_bench.scoring.episode_tables import crew_row
+from owa_bench.scoring.observe.episode_tables import crew_row
 from tests.builders.episodes import episode
 from tests.builders.verdicts import axis
 from tests.scoring.axes.test_sociality import crews

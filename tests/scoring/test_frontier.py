@@ -7,7 +7,7 @@ from scipy.optimize import isotonic_regression
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import FrontierScore
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.composites import area, delegable, demand, falling_fit
+from owa_bench.scoring.estimate.composites import area, delegable, demand, falling_fit
 from tests.builders.episodes import episode
 from tests.builders.verdicts import verdict
 

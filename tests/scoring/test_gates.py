@@ -8,8 +8,8 @@ import pytest
 
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.estimate.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gate import _NORMS_READ, GateReading, judge_gates, norms_mark
-from owa_bench.scoring.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gates.campaign import improving
 from owa_bench.scoring.gates.capability import _norm_gaps
 from tests.builders.episodes import PROTOCOL, episode

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owa_bench.scoring.bootstrap import block_bootstrap, block_length
 from owa_bench.scoring.improvement.kappa import theil_sen
-from owa_bench.scoring.jackknife import Clusters, JackknifeEstimate, jackknife_estimate
+from owa_bench.scoring.statistics.bootstrap import block_bootstrap, block_length
+from owa_bench.scoring.statistics.jackknife import Clusters, JackknifeEstimate, jackknife_estimate
 from tests.builders.episodes import ROOT
 
 

@@ -13,7 +13,7 @@ from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import pipeline
 from owa_bench.scoring.gate import LevelPlacement
-from owa_bench.scoring.inner_attempts import CampaignEvidence
+from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from owa_bench.scoring.pipeline import judge
 from tests.builders.attempt_sets import campaign_evidence
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help

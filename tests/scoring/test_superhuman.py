@@ -5,8 +5,8 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import GateResult
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, coverage, margin
 from owa_bench.scoring.gate import SuperhumanEvidence, judge_gates, place, superhuman_gates
-from owa_bench.scoring.gate_statistics import FamilyQuality, coverage, margin
 from tests.builders.episodes import PROTOCOL
 from tests.scoring.test_levels import axis, findings
 

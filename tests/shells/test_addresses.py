@@ -8,8 +8,8 @@ import tempfile
 import httpx
 import pytest
 
-from owa_bench.run.gateway.server import ModelGateway
-from owa_bench.run.gateway.translation import ModelProvider
+from owa_bench.hosting.gateway.server import ModelGateway
+from owa_bench.hosting.gateway.translation import ModelProvider
 from owa_bench.shells import addresses
 
 

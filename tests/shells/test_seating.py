@@ -6,7 +6,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from owa_bench import calendars, contract_checks
+from owa_bench import contract_checks
+from owa_bench.drift import calendar as calendars
 from owa_bench.errors import CheckFailure
 from owa_bench.interfaces import Setting, Terms, ToolResult
 from owa_bench.records.events import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import UsageError
+from owa_bench.hosting.protocol import AgentReply, as_move
 from owa_bench.records.events import Action
-from owa_bench.run.agents.protocol import AgentReply, as_move
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode_events import ListSink
 from tests.builders.toy_suite import corridor

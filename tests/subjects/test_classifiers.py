@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import UnknownNameError
-from owa_bench.scoring.companions.intelligence_test import failures, measure
+from owa_bench.measures.intelligence_test import failures, measure
 from owa_bench.subjects.classifiers import digit_scores
 from owa_bench.subjects.image_domains import (
     convolutional_pool,

@@ -19,9 +19,9 @@ from owa_bench.agents.language_model.endpoint import (
     server_of,
 )
 from owa_bench.agents.language_model.replies import actions
+from owa_bench.agents.solvers.revision.acceptors import ACCEPTORS, RevisionAgent, names_of
 from owa_bench.errors import AgentRaised, FieldError, one_of
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.revision.acceptors import ACCEPTORS, RevisionAgent, names_of
 
 _ACCEPTOR = "acceptor"
 _DEFAULT = "bonferroni"

@@ -18,12 +18,11 @@ from owa_bench.agents.orchestrator.team import (
     MessageBoard,
     Team,
 )
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
-from owa_bench.skills.api_solver.http_session import SkillConfig
-from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import CREWS, TEAM
-from owa_bench.skills.handicaps import (
+from owa_bench.agents.solvers.api_solver.http_session import SkillConfig
+from owa_bench.agents.solvers.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import CREWS, TEAM
+from owa_bench.agents.solvers.handicaps import (
     ANSWERED,
     handicapped,
     knob_options,
@@ -32,12 +31,13 @@ from owa_bench.skills.handicaps import (
     skips,
     solver_skills,
 )
-from owa_bench.skills.memory import FactMemory, open_memory
-from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
-from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
-from owa_bench.skills.revision import acceptors
-from owa_bench.skills.revision.acceptors import RevisionAgent
-from owa_bench.skills.web_solver.solver import PAGES, WebSolver
+from owa_bench.agents.solvers.memory import FactMemory, open_memory
+from owa_bench.agents.solvers.planning import PlanCall, Runner, ToolPlan
+from owa_bench.agents.solvers.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.agents.solvers.revision import acceptors
+from owa_bench.agents.solvers.revision.acceptors import RevisionAgent
+from owa_bench.agents.solvers.web_solver.solver import PAGES, WebSolver
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 
 APIS = "http"  # the tool of API tasks
 SURFER = "surfer"  # role that works in the window

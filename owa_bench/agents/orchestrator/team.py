@@ -9,17 +9,21 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from owa_bench.agents.solvers import openapi, probing
+from owa_bench.agents.solvers.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
+from owa_bench.agents.solvers.api_solver.providers import (
+    DocumentSearch,
+    ProviderClient,
+    ProviderClients,
+)
+from owa_bench.agents.solvers.api_solver.resource_table import GoalSource, ResourceTable
+from owa_bench.agents.solvers.api_solver.self_checks import audit
+from owa_bench.agents.solvers.api_solver.task_state import TaskState
+from owa_bench.agents.solvers.memory import FactMemory
+from owa_bench.agents.solvers.openapi import ApiModel
+from owa_bench.agents.solvers.planning import ToolPlan, together
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import Message
-from owa_bench.skills import openapi, probing
-from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession, SkillConfig
-from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClient, ProviderClients
-from owa_bench.skills.api_solver.resource_table import GoalSource, ResourceTable
-from owa_bench.skills.api_solver.self_checks import audit
-from owa_bench.skills.api_solver.task_state import TaskState
-from owa_bench.skills.memory import FactMemory
-from owa_bench.skills.openapi import ApiModel
-from owa_bench.skills.planning import ToolPlan, together
 
 PLANNER, SCOUT = "planner", "scout"
 RECONCILER, VERIFIER = "reconciler", "verifier"

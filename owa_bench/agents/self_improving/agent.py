@@ -22,29 +22,29 @@ import msgspec
 
 from owa_bench.agents.self_improving import revisions
 from owa_bench.agents.self_improving.revisions import Notebook
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
-from owa_bench.records.events import Revision
-from owa_bench.skills.api_solver.authentication import Connector, candidates
-from owa_bench.skills.api_solver.connectors import (
+from owa_bench.agents.solvers.api_solver.authentication import Connector, candidates
+from owa_bench.agents.solvers.api_solver.connectors import (
     connector_for,
     load_connectors,
     save_connector,
     work_out,
 )
-from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession
-from owa_bench.skills.api_solver.providers import ProviderClient
-from owa_bench.skills.api_solver.self_checks import audit, failing_sources, share
-from owa_bench.skills.api_solver.solver import ApiSolver
-from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import ASKING, CREWS
-from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
-from owa_bench.skills.memory import FactMemory, open_memory
-from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
-from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
-from owa_bench.skills.revision import acceptors
-from owa_bench.skills.revision.acceptors import RevisionAgent
-from owa_bench.skills.web_solver.solver import PAGES, WebSolver
+from owa_bench.agents.solvers.api_solver.http_session import ALL_SKILLS, HttpSession
+from owa_bench.agents.solvers.api_solver.providers import ProviderClient
+from owa_bench.agents.solvers.api_solver.self_checks import audit, failing_sources, share
+from owa_bench.agents.solvers.api_solver.solver import ApiSolver
+from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST, TaskState
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
+from owa_bench.agents.solvers.handicaps import handicapped, knob_options, read_handicaps
+from owa_bench.agents.solvers.memory import FactMemory, open_memory
+from owa_bench.agents.solvers.planning import PlanCall, Runner, ToolPlan, limited
+from owa_bench.agents.solvers.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.agents.solvers.revision import acceptors
+from owa_bench.agents.solvers.revision.acceptors import RevisionAgent
+from owa_bench.agents.solvers.web_solver.solver import PAGES, WebSolver
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.records.events import Revision
 
 APIS = "http"  # the tool of API tasks
 STATUS_SIGNS: Mapping[int, str] = {

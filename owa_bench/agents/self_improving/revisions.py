@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from owa_bench.agents.solvers.api_solver.authentication import Connector
+from owa_bench.agents.solvers.api_solver.http_session import SkillConfig
 from owa_bench.canonical import document_digest
 from owa_bench.records.events import Revision
-from owa_bench.skills.api_solver.authentication import Connector
-from owa_bench.skills.api_solver.http_session import SkillConfig
 
 FILE = "notebook.json"
 # The revision space begins with every skill off: there is something to learn. The odds

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench.envs.cartpole3d import world as physics
 from owa_bench.errors import MissingPartError
-from owa_bench.worlds import physics
 
 INSTALL = "pip install 'owa_bench[physics]'"
 FREE, FIXED, RAIL = "free", "fixed", "rail"

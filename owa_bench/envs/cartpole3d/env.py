@@ -21,13 +21,13 @@ from owa_bench.envs.cartpole3d.observation import (
 )
 from owa_bench.envs.cartpole3d.scene import Scene
 from owa_bench.envs.cartpole3d.start import SceneState, StartSampler, Vector3
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, Spec
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.interfaces import TimelineSource
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import reseat, stream
 from owa_bench.shells.action_forms import discrete_action
 from owa_bench.shells.env_copies import refuse_copy
-from owa_bench.worlds.physics import PhysicsWorld, Spec
 
 _OPTIONS = ("instance", "start", "state")
 _NOT_COPIED = ("_scene", "_timeline", "_effects", "_rng")

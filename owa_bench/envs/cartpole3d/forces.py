@@ -8,7 +8,7 @@ import numpy as np
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.scene import Scene
 from owa_bench.envs.cartpole3d.start import Vector2, Vector3, is_due, spawn_ball
-from owa_bench.worlds.physics import PhysicsWorld, Pull, Spawn, Wind
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, Pull, Spawn, Wind
 
 _BLOCK = 64  # draws at once: one at a time each costs as much as the block
 TickEffect = Callable[[int], None]  # takes the number of the tick to come, the first 1

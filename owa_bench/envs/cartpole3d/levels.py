@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from owa_bench.discovery import get
+from owa_bench.envs.cartpole3d.world import PRESETS, SPECS, PhysicsWorld, Spec, base
 from owa_bench.errors import FieldError, InstanceError, UsageError, one_of
 from owa_bench.interfaces import DriftEvent, Operator, World
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import stream
-from owa_bench.worlds.physics import PRESETS, SPECS, PhysicsWorld, Spec, base
 
 SUITE = "cartpole3d"
 VERSION = 2

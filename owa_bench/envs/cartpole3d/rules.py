@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from owa_bench.envs.cartpole3d.start import Quaternion, Vector2, Vector3
-from owa_bench.worlds.physics import PhysicsWorld, Wind
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, Wind
 
 # Directions of the five actions: nothing, right, left, forward, backward.
 # fmt: off

@@ -15,7 +15,7 @@ from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.bodies import BASE, CART, FREE, POLE, RAIL
 from owa_bench.envs.cartpole3d.rules import point_on_pole, rotated, rotation_to, turned
 from owa_bench.envs.cartpole3d.start import BallState, Quaternion, SceneState, Vector2, Vector3
-from owa_bench.worlds.physics import PhysicsWorld
+from owa_bench.envs.cartpole3d.world import PhysicsWorld
 
 _ITERATIONS = 50  # of the contact solver
 _ZERO: Vector3 = (0.0, 0.0, 0.0)

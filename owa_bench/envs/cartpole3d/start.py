@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from owa_bench.envs.cartpole3d.world import DECIMALS, BallLaw, PhysicsWorld, Spawn, Start
 from owa_bench.seeding import reseat, stream
-from owa_bench.worlds.physics import DECIMALS, BallLaw, PhysicsWorld, Spawn, Start
 
 Vector2 = tuple[float, float]
 Vector3 = tuple[float, float, float]

@@ -8,9 +8,9 @@ import gymnasium
 from owa_bench import interfaces
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.levels import SUITE as NAME
+from owa_bench.envs.cartpole3d.world import PhysicsWorld, base
 from owa_bench.errors import UsageError
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.worlds.physics import PhysicsWorld, base
 
 
 class CartPole3D:

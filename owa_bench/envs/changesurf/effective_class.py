@@ -28,11 +28,11 @@ from owa_bench.envs.changesurf.oracle.oracle import THETA
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker, walk
 from owa_bench.envs.changesurf.server.forms import is_asked, read_money, show
 from owa_bench.envs.changesurf.server.sign_in import act_ms
+from owa_bench.envs.changesurf.site_edits import goal_lists, goal_workflow
+from owa_bench.envs.changesurf.site_spec import SiteSpec, by_key
+from owa_bench.envs.changesurf.world import ListPlan, RenderPlan, SiteWorld, SlotPlan
 from owa_bench.errors import DriftError
 from owa_bench.records.instance import Announcement, Instance, Timeline
-from owa_bench.worlds.site import ListPlan, RenderPlan, SiteWorld, SlotPlan
-from owa_bench.worlds.site_edits import goal_lists, goal_workflow
-from owa_bench.worlds.site_spec import SiteSpec, by_key
 
 
 def procedure_fails(instance: Instance, before: SiteWorld, after: SiteWorld) -> bool:

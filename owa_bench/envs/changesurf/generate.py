@@ -15,7 +15,9 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from owa_bench.envs.changesurf import site_spec as specs
 from owa_bench.envs.changesurf import sites as folder
+from owa_bench.envs.changesurf import world as plans
 from owa_bench.envs.changesurf.propositions import propositions
 from owa_bench.envs.changesurf.server.forms import show_money
 from owa_bench.envs.changesurf.server.state import RowValues, effect_value
@@ -30,8 +32,6 @@ from owa_bench.envs.changesurf.site_schema import (
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
-from owa_bench.worlds import site as plans
-from owa_bench.worlds import site_spec as specs
 
 VERSION = 3
 _DRAWN = 2  # the version whose worlds are drawn: that of rules may be a later one

@@ -20,6 +20,7 @@ from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.oracle.walk import Walk, WalkPage, walk
 from owa_bench.envs.changesurf.server.page_model import PageModel
 from owa_bench.envs.changesurf.server.pages import build
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import Suite
 from owa_bench.records.events import fixed
@@ -27,7 +28,6 @@ from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import NullSink
-from owa_bench.worlds.site import SiteWorld
 
 _DEEP = ("option",)  # choices of a list stand for data, not for the page
 _KEPT = 64  # walks, of about 0.1 s each: arms and replays meet the same worlds

@@ -20,12 +20,12 @@ from owa_bench.envs.changesurf.browser.observation import (
 )
 from owa_bench.envs.changesurf.generate import wanted_rows
 from owa_bench.envs.changesurf.server.state import Database, SiteState, commits
+from owa_bench.envs.changesurf.site_spec import RequiredRow, SiteGoal, SiteValue
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, listed_controls, tool_call
 from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import derive
 from owa_bench.shells.solution import KnowingPolicy, StatePolicy
 from owa_bench.shells.standard_tools import ENDING_TOOLS
-from owa_bench.worlds.site_spec import RequiredRow, SiteGoal, SiteValue
 
 _UNASKED_CENTS = 4_200  # EUR 42.00, for the answer desk
 _PATIENCE = 25  # acts of the random policy before it finishes

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from owa_bench.envs.changesurf import site_spec as specs
+from owa_bench.envs.changesurf import world as plans
 from owa_bench.envs.changesurf.server.forms import show_fully
+from owa_bench.envs.changesurf.site_edits import goal_lists, goal_slots
 from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRow
-from owa_bench.worlds import site as plans
-from owa_bench.worlds import site_spec as specs
-from owa_bench.worlds.site_edits import goal_lists, goal_slots
 
 PropositionKind = Literal["unit", "default", "fact"]
 _NEAR = 3  # first rows of a list: on its first page, however it is paged

@@ -36,12 +36,12 @@ from owa_bench.envs.changesurf.server.sign_in import (
 )
 from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.spaces import TOOLS
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Event, RealisedDrift
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.loopback import LoopbackServer
-from owa_bench.worlds.site import SiteWorld
 
 _RULES = (
     "See on a page what your answer rests on, and press yourself. A right answer that "

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from owa_bench.envs.changesurf import site_spec as specs
 from owa_bench.envs.changesurf.server.forms import is_asked, join_date
-from owa_bench.worlds import site_spec as specs
 
 T = TypeVar("T")
 SiteRow = tuple[specs.SiteValue, ...]

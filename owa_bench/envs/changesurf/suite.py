@@ -33,14 +33,14 @@ from owa_bench.envs.changesurf.oracle.walk import horizon
 from owa_bench.envs.changesurf.policies import POLICIES
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.envs.changesurf.spaces import FEATURES, MACROS
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite, TimelineSource, View
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.calls import PlainText, escape
 from owa_bench.shells.tool_env import ToolEnv
-from owa_bench.worlds.site import SiteWorld
 
-HEIGHT, WIDTH = 1180, 1280  # what holds every window that drift/web/viewport.py draws
+HEIGHT, WIDTH = (1180, 1280)  # what holds every window that an operator draws
 TREE_ROOM = 16_384  # characters
 _UNSAID = frozenset({"", "none", "generic", "InlineTextBox", "LineBreak"})
 Pixels = npt.NDArray[np.uint8]

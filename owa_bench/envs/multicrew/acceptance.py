@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from owa_bench.envs.multicrew.code_repository import CodeRepository
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, holder
+from owa_bench.envs.multicrew.world import Clause, CrewItem, CrewWorld
 from owa_bench.records.events import Conflict, Event
-from owa_bench.worlds.crew import Clause, CrewItem, CrewWorld
 
 
 class ActionOutcome(NamedTuple):

@@ -24,9 +24,9 @@ from owa_bench.envs.multicrew.acceptance import (
 from owa_bench.envs.multicrew.generate import MERGE, family_of
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
 from owa_bench.records.events import Board
 from owa_bench.shells.schemas import ArgumentCheck, compile_schema
-from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 MOST_CLAIMS = 3
 _LONGEST = 2000  # characters of a fragment

@@ -9,9 +9,16 @@ Source: docs/multicrew.md#propositions
 from collections.abc import Sequence
 
 from owa_bench.envs.multicrew.draws import CrewDraws
+from owa_bench.envs.multicrew.world import (
+    Clause,
+    CrewClaim,
+    CrewItem,
+    CrewWorld,
+    Document,
+    DocumentLine,
+)
 from owa_bench.interfaces import PropositionTruth
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.crew import Clause, CrewClaim, CrewItem, CrewWorld, Document, DocumentLine
 
 KINDS = ("in_force", "owner", "contested")
 _EACH = 2  # claims of each kind

@@ -17,10 +17,10 @@ import msgspec
 
 from owa_bench.envs.multicrew.draws import Fragment
 from owa_bench.envs.multicrew.families import codebase
-from owa_bench.envs.projforge.commit_runner import CommitRunner, require_programs
-from owa_bench.envs.projforge.pushes import WorktreeFiles
-from owa_bench.envs.projforge.repository import ProjectRepository
-from owa_bench.worlds.crew import CrewItem, CrewWorld
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
+from owa_bench.repositories.commit_runner import CommitRunner, require_programs
+from owa_bench.repositories.pushes import WorktreeFiles
+from owa_bench.repositories.repository import ProjectRepository
 
 _PLATFORM = "platform"
 _CPU_S, _WALL_S = 2, 30  # of the hidden requests to a function

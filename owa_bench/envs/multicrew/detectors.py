@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from owa_bench.envs.multicrew.state import CrewState
+from owa_bench.envs.multicrew.world import CrewWorld
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event, Intervention
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.crew import CrewWorld
 
 OUT_OF_BAND = Rule(
     "out_of_band",

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from numpy.random import Generator
 
+from owa_bench.envs.multicrew.world import Clause, CrewItem, Document, DocumentLine, Shape
 from owa_bench.seeding import stream
-from owa_bench.worlds.crew import Clause, CrewItem, Document, DocumentLine, Shape
 
 _ONSETS = ("b", "br", "d", "dr", "f", "g", "gl", "h", "k", "l", "m", "n", "p", "tr", "v")
 _VOWELS = ("a", "e", "i", "o", "u")

@@ -16,9 +16,9 @@ from owa_bench.envs.multicrew.draws import (
     settle_by_word,
 )
 from owa_bench.envs.multicrew.families import codebase, contract, incident, schedule
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld, Shape
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
-from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape
 
 VERSION = 2
 TIERS = (1, 2, 3, 4)

@@ -17,9 +17,9 @@ from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items
 from owa_bench.envs.multicrew.claims import truths
 from owa_bench.envs.multicrew.generate import MERGE, family_of
 from owa_bench.envs.multicrew.state import TICK_MS, CrewState, holder
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 
 @lru_cache(256)

@@ -9,11 +9,11 @@ from numpy.random import Generator
 
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import CrewState
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
 from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import stream
 from owa_bench.shells.schemas import draw
 from owa_bench.shells.solution import ControlPolicy, NextCall
-from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 
 class CrewNoOp(ControlPolicy):

@@ -26,11 +26,11 @@ from owa_bench.envs.multicrew.oracle import bound
 from owa_bench.envs.multicrew.speech import HumanColleague, asked_clause, needs_of, talk_of
 from owa_bench.envs.multicrew.state import TICK_MS, Breach, advanced, first_state, holder, woken
 from owa_bench.envs.multicrew.wording import TOOLS, board_text, goal_of, notice_text, task_text
+from owa_bench.envs.multicrew.world import CrewWorld
 from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Board, CallRefusal, Event, Evidence, Handoff
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.fabric import Fabric
-from owa_bench.worlds.crew import CrewWorld
 
 THETA = 0.8
 _ALL = "all"

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from owa_bench.envs.multicrew.state import CrewState, holder
 from owa_bench.envs.multicrew.wording import hours_text, sentence
+from owa_bench.envs.multicrew.world import Clause, CrewWorld, DocumentLine
 from owa_bench.records.events import ColleagueLook, Event, Resource
 from owa_bench.shells.fabric import Fabric
-from owa_bench.worlds.crew import Clause, CrewWorld, DocumentLine
 
 _CACHED = 8192  # clauses
 _WORD = re.compile(r"[a-z]+(?:\.[a-z]+)?")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from owa_bench.worlds.crew import CrewWorld
+from owa_bench.envs.multicrew.world import CrewWorld
 
 TICK_MS = 60_000
 

@@ -1,7 +1,7 @@
 """MultiCrew, the suite: a crew with private facts makes one deliverable in time."""
 
 from owa_bench import interfaces
-from owa_bench.calendars import Calendar
+from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.claims import KINDS
 from owa_bench.envs.multicrew.detectors import DETECTORS, RULES
@@ -10,11 +10,11 @@ from owa_bench.envs.multicrew.oracle import CrewOracle
 from owa_bench.envs.multicrew.policies import POLICIES
 from owa_bench.envs.multicrew.session import THETA, CrewSession
 from owa_bench.envs.multicrew.state import TICK_MS
-from owa_bench.envs.projforge.commit_runner import require_programs
+from owa_bench.envs.multicrew.world import CrewWorld
 from owa_bench.records.instance import Instance, Timeline
+from owa_bench.repositories.commit_runner import require_programs
 from owa_bench.seeding import stream
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.crew import CrewWorld
 
 _FIRST, _LAST = 0.15, 0.4  # of T: all drift comes between
 

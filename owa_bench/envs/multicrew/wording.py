@@ -6,8 +6,8 @@ from typing import Any
 
 from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld, Document, DocumentLine
 from owa_bench.shells.standard_tools import tool_of
-from owa_bench.worlds.crew import CrewItem, CrewWorld, Document, DocumentLine
 
 _CACHED = 4096  # documents; seats and arms read the same ones
 # By attribute: what a sentence says of a subject {s} and a value {v}.

@@ -16,10 +16,10 @@ from owa_bench.envs.projforge.forge_state import (
 )
 from owa_bench.envs.projforge.scores import WEEK
 from owa_bench.envs.projforge.workshop import Workshop
+from owa_bench.envs.projforge.world import Feature, ProjectWorld
+from owa_bench.envs.projforge.world_code import EndpointCase, wrapped
+from owa_bench.envs.projforge.world_rules import answer, requests_of
 from owa_bench.seeding import stream
-from owa_bench.worlds.project import Feature, ProjectWorld
-from owa_bench.worlds.project_code import EndpointCase, wrapped
-from owa_bench.worlds.project_rules import answer, requests_of
 
 CASES = 3  # fresh requests of a feature, and its examples
 _SHIFT = 7  # what a canary adds to each rule

@@ -18,16 +18,16 @@ from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.acceptance import Examiner
 from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
-from owa_bench.envs.projforge.pushes import WorktreeFiles, read_push
-from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
 from owa_bench.envs.projforge.scores import WEEK, belief_events, filed, open_incident, release_score
 from owa_bench.envs.projforge.workshop import Workshop
+from owa_bench.envs.projforge.world import DAY_MS, ProjectWorld
+from owa_bench.envs.projforge.world_code import PIPELINE, SERVICE, changelog
 from owa_bench.interfaces import ToolResult
 from owa_bench.records.events import Execution
 from owa_bench.records.instance import Timeline
+from owa_bench.repositories.pushes import WorktreeFiles, read_push
+from owa_bench.repositories.repository import MAIN, ProjectRepository
 from owa_bench.seeding import stream
-from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_code import PIPELINE, SERVICE, changelog
 
 AUTHOR = "agent"
 _FOUND = 20  # lines of a search

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
 from owa_bench.envs.projforge.forge_state import MOCK, TOOLS, task_text
-from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
 from owa_bench.envs.projforge.scores import (
     POSTMORTEM_DAYS,
     WEEK,
@@ -23,12 +22,13 @@ from owa_bench.envs.projforge.scores import (
     day_event,
     proposition_texts,
 )
+from owa_bench.envs.projforge.world import DAY_MS, ProjectWorld
+from owa_bench.envs.projforge.world_code import PIPELINE, harness_test, lock_file, pipeline_file
+from owa_bench.envs.projforge.world_rules import feature_prose, incident_text
 from owa_bench.interfaces import Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_code import PIPELINE, harness_test, lock_file, pipeline_file
-from owa_bench.worlds.project_rules import feature_prose, incident_text
+from owa_bench.repositories.repository import MAIN, WorktreeFault
 
 SEAT = "developer"
 _FINISH = "The project is over: call finish with p."

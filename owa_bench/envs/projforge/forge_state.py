@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.envs.projforge.scores import FORECAST, POSTMORTEM_DAYS, THETA, WEEK, ProjectScores
+from owa_bench.envs.projforge.world import INCIDENT_CAUSES, Feature, ProjectWorld
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_of
-from owa_bench.worlds.project import INCIDENT_CAUSES, Feature, ProjectWorld
 
 HARNESS = "tests/harness"
 _SETTINGS = ("conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "sitecustomize.py")

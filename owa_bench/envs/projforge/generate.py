@@ -9,9 +9,7 @@ from typing import Any
 from numpy.random import Generator
 
 from owa_bench.envs.projforge.scores import POSTMORTEM_DAYS
-from owa_bench.records.instance import Instance
-from owa_bench.seeding import pick, stream
-from owa_bench.worlds.project import (
+from owa_bench.envs.projforge.world import (
     DAYS,
     INCIDENT_CAUSES,
     Export,
@@ -25,7 +23,9 @@ from owa_bench.worlds.project import (
     RuleKind,
     Vocabulary,
 )
-from owa_bench.worlds.project_rules import LEVELS
+from owa_bench.envs.projforge.world_rules import LEVELS
+from owa_bench.records.instance import Instance
+from owa_bench.seeding import pick, stream
 
 VOCABULARIES: Mapping[str, Vocabulary] = {
     "billing": Vocabulary(

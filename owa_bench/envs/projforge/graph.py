@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.envs.projforge.scores import ProjectScores
-from owa_bench.worlds.project import Feature, Library, ProjectWorld
+from owa_bench.envs.projforge.world import Feature, Library, ProjectWorld
 
 PipelineTerms = tuple[Any, ...]
 READINGS = 4  # ways to understand a feature's prose

@@ -24,11 +24,11 @@ from owa_bench.envs.projforge.scores import (
     proposition_texts,
     release_score,
 )
+from owa_bench.envs.projforge.world import DAY_MS, ProjectWorld
+from owa_bench.envs.projforge.world_rules import feature_prose
 from owa_bench.interfaces import Task, ToolResult
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_of
-from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_rules import feature_prose
 
 SEAT = "developer"
 STEPS_A_DAY = (40, 30, 24, 24)

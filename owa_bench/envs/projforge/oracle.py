@@ -11,17 +11,17 @@ from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.forge_state import ForgeState
 from owa_bench.envs.projforge.graph import GraphState
 from owa_bench.envs.projforge.scores import WEEK, open_incident, proposition_truths, quality
-from owa_bench.interfaces import Agent, OracleAccess, PropositionTruth, State, SubgoalNode
-from owa_bench.records.instance import Timeline
-from owa_bench.shells.solution import ControlPolicy, NextCall
-from owa_bench.worlds.project import ProjectWorld
-from owa_bench.worlds.project_code import (
+from owa_bench.envs.projforge.world import ProjectWorld
+from owa_bench.envs.projforge.world_code import (
     PIPELINE,
     SERVICE,
     lock_file,
     pipeline_file,
     reference_service,
 )
+from owa_bench.interfaces import Agent, OracleAccess, PropositionTruth, State, SubgoalNode
+from owa_bench.records.instance import Timeline
+from owa_bench.shells.solution import ControlPolicy, NextCall
 
 
 class ProjectKey:

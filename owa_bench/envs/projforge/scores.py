@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from owa_bench.envs.projforge.world import DAY_MS, Feature, ProductionIncident, ProjectWorld
 from owa_bench.interfaces import PropositionTruth
 from owa_bench.records.events import Belief, ProjectDay, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_of
-from owa_bench.worlds.project import DAY_MS, Feature, ProductionIncident, ProjectWorld
 
 THETA = 0.8
 WEEK = 7

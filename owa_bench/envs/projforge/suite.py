@@ -6,18 +6,18 @@ Their scores are never mixed.
 import dataclasses
 
 from owa_bench import interfaces
-from owa_bench.calendars import Calendar
+from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.projforge import generate, graph_session, workshop
-from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.envs.projforge.forge_session import ForgeSession
 from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.oracle import FORGE_POLICIES, GRAPH_POLICIES, ForgeOracle, GraphOracle
 from owa_bench.envs.projforge.scores import KINDS, THETA, WEEK
+from owa_bench.envs.projforge.world import DAY_MS, DAYS, Library, ProjectWorld
 from owa_bench.records.instance import Announcement, Instance, Timeline
+from owa_bench.repositories.commit_runner import require_programs
 from owa_bench.seeding import derive
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.project import DAY_MS, DAYS, Library, ProjectWorld
 
 _FIRST, _LAST = 2, 3  # no change before this day, or so many days before the end
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.projforge.commit_runner import CommitRunner
-from owa_bench.envs.projforge.repository import ProjectRepository
+from owa_bench.envs.projforge.world import ProjectWorld
+from owa_bench.envs.projforge.world_code import PIPELINE, EndpointCase, index_files, library_source
+from owa_bench.envs.projforge.world_rules import RuleShift
 from owa_bench.errors import MissingPartError
+from owa_bench.repositories.commit_runner import CommitRunner
+from owa_bench.repositories.repository import ProjectRepository
 from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, Result, SandboxJob
-from owa_bench.worlds.project import ProjectWorld
-from owa_bench.worlds.project_code import PIPELINE, EndpointCase, index_files, library_source
-from owa_bench.worlds.project_rules import RuleShift
 
 _TOOLS = (
     "pip",

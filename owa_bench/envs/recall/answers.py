@@ -7,7 +7,7 @@ Source: docs/recall.md#marks
 """
 
 from owa_bench.envs.recall.wording import UNITS
-from owa_bench.worlds.recall import AnswerForm
+from owa_bench.envs.recall.world import AnswerForm
 
 SMALL_UNIT = UNITS[1]  # the unit that amounts are asked in
 _QUOTES = "\"'`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"

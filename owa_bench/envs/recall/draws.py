@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from numpy.random import Generator
 
+from owa_bench.envs.recall.world import Form, Notice
 from owa_bench.seeding import stream
-from owa_bench.worlds.recall import Form, Notice
 
 _ONSETS = (
     *("b", "br", "d", "dr", "f", "fl", "g", "gr", "h", "k", "kl", "l", "m", "n"),

@@ -17,9 +17,9 @@ from owa_bench.envs.recall.families import (
     spaced,
     working_memory,
 )
+from owa_bench.envs.recall.world import Form, RecallWorld
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
-from owa_bench.worlds.recall import Form, RecallWorld
 
 VERSION = 2
 TIERS = (1, 2, 3, 4)

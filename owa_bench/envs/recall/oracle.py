@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from owa_bench.envs.recall.answers import comparable, given_as, is_key
 from owa_bench.envs.recall.state import Card, RecallState
 from owa_bench.envs.recall.wording import SLOTS
+from owa_bench.envs.recall.world import AnswerForm, Exercise, Question, RecallWorld, Register
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.recall import AnswerForm, Exercise, Question, RecallWorld, Register
 
 
 class Mark(NamedTuple):

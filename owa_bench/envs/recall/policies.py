@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 from owa_bench.envs.recall.state import RecallState
 from owa_bench.envs.recall.wording import SLOTS
+from owa_bench.envs.recall.world import RecallWorld
 from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.shells.solution import ControlPolicy, NextCall
-from owa_bench.worlds.recall import RecallWorld
 
 _WORDS = ("yes", "no", "the first", "the last", "nothing")
 

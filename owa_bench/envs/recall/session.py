@@ -17,11 +17,11 @@ from owa_bench.envs.recall.answers import comparable
 from owa_bench.envs.recall.oracle import Mark, mark
 from owa_bench.envs.recall.state import Card, RecallState, Script, features, macros
 from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line, task_text
+from owa_bench.envs.recall.world import RecallWorld
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
 from owa_bench.records.events import Belief, Event, Probe, Resolution, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_spec
-from owa_bench.worlds.recall import RecallWorld
 
 LONGEST_ANSWER = 64  # values
 _VALUE = {"type": "string", "maxLength": 200}

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.envs.recall.wording import notice_line, question_text
-from owa_bench.worlds.recall import Exercise, Question, RecallWorld, Register
+from owa_bench.envs.recall.world import Exercise, Question, RecallWorld, Register
 
 _PAGE_CHARACTERS = 2400
 

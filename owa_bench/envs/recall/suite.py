@@ -6,9 +6,9 @@ from owa_bench.envs.recall.oracle import RecallOracle
 from owa_bench.envs.recall.policies import POLICIES
 from owa_bench.envs.recall.session import THETA, RecallSession
 from owa_bench.envs.recall.state import FEATURES, MACROS
+from owa_bench.envs.recall.world import RecallWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.recall import RecallWorld
 
 
 class RecallSuite(ToolSuite):

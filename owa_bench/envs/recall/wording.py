@@ -4,7 +4,7 @@ Values stand in quotes and names in capitals; everything else varies. The rules 
 decide between notices stand in the task's text (`task_text`).
 """
 
-from owa_bench.worlds.recall import Notice, Question, RecallWorld
+from owa_bench.envs.recall.world import Notice, Question, RecallWorld
 
 # {r} relation, {s} subject, {v} value, {o} the value before, {t} a notice's number
 STATEMENTS = (

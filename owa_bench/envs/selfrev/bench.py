@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from owa_bench.envs.selfrev.world import RevisionWorld, lines_changed
 from owa_bench.interfaces import InnerDraw, Laboratory, PlayedAttempt, Sink, Subject, Ticket
 from owa_bench.records.events import Event, HoldoutAnswer, InnerAttempt
 from owa_bench.records.holdout import HoldoutPlan, HoldoutStatistic
 from owa_bench.records.laboratory_events import InnerCondition
-from owa_bench.worlds.revision import RevisionWorld, lines_changed
 
 DEVELOPMENT = "development"
 # What is played of each version at the end, and with which of the subject's draws.

@@ -9,9 +9,7 @@ from numpy.random import Generator
 
 from owa_bench.envs.selfrev import weights
 from owa_bench.envs.selfrev.programs import as_file, program
-from owa_bench.records.instance import Instance
-from owa_bench.seeding import derive, pick, stream
-from owa_bench.worlds.revision import (
+from owa_bench.envs.selfrev.world import (
     PROGRAM,
     STREAMS,
     Component,
@@ -19,6 +17,8 @@ from owa_bench.worlds.revision import (
     RevisionKind,
     RevisionWorld,
 )
+from owa_bench.records.instance import Instance
+from owa_bench.seeding import derive, pick, stream
 
 VERSION = 2
 TIERS = (1, 2, 3, 4)

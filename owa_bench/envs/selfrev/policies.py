@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Mapping
 
 from owa_bench.envs.selfrev.state import CampaignState
+from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import stream
 from owa_bench.shells.solution import ControlPolicy, NextCall
-from owa_bench.worlds.revision import RevisionWorld
 
 _PROBED = 40  # names that the leak probe tries
 _FINISH: NextCall = {"tool": "finish", "arguments": {"p": 0.0}}

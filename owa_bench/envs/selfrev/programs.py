@@ -8,7 +8,7 @@ Source: docs/selfrev.md#programs
 
 from collections.abc import Mapping
 
-from owa_bench.worlds.revision import STREAMS
+from owa_bench.envs.selfrev.world import STREAMS
 
 _AGENT = '''\
 """Plays n-back: one word a card, yes where it is that of n before."""

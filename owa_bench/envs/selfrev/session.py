@@ -30,6 +30,7 @@ from owa_bench.envs.selfrev.state import (
 )
 from owa_bench.envs.selfrev.tools import TOOLS
 from owa_bench.envs.selfrev.wording import claim_texts, goal_of, task_text
+from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Laboratory, Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import (
@@ -43,7 +44,6 @@ from owa_bench.records.events import (
 from owa_bench.records.holdout import HoldoutPlan
 from owa_bench.records.instance import Timeline
 from owa_bench.records.laboratory_events import AdoptedComponent
-from owa_bench.worlds.revision import RevisionWorld
 
 THETA = 0.8
 EFFECT = "effect"  # class of the propositions: the component helps

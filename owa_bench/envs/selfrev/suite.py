@@ -6,9 +6,9 @@ from owa_bench.envs.selfrev.detectors import DETECTORS, RULES
 from owa_bench.envs.selfrev.oracle import CampaignOracle
 from owa_bench.envs.selfrev.policies import POLICIES
 from owa_bench.envs.selfrev.session import EFFECT, THETA, CampaignSession
+from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.revision import RevisionWorld
 
 
 class RevisionSuite(ToolSuite):

@@ -14,7 +14,7 @@ from operator import add, sub
 
 from numpy.random import Generator
 
-from owa_bench.worlds.revision import ADAPTERS, STREAMS
+from owa_bench.envs.selfrev.world import ADAPTERS, STREAMS
 
 SUBJECT = "weighted_player"
 _LEVELS = _LAGS = 4  # exercises ask for the first two levels

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from owa_bench.envs.selfrev.detectors import EVALUATOR_PARTS
-from owa_bench.worlds.revision import Component, RevisionWorld
+from owa_bench.envs.selfrev.world import Component, RevisionWorld
 
 _TASK = """\
 A program does exercises. Improve it by components that you may adopt; prove the gain.

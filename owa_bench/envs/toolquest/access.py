@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from owa_bench.envs.toolquest.backend import Backend
-from owa_bench.worlds.api import Provider, Secret
+from owa_bench.envs.toolquest.world import Provider, Secret
 
 TOKEN_KINDS = ("oauth2", "refresh")
 GRANTS = {"oauth2": "client_credentials", "refresh": "refresh_token"}

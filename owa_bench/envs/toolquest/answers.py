@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from owa_bench.envs.toolquest.state import ApiState, Artefact, CollectionKey, PostedRecord
 from owa_bench.envs.toolquest.table import DataTable, TableError
-from owa_bench.worlds.api import ApiWorld, Value
+from owa_bench.envs.toolquest.world import ApiWorld, Value
 
 ANSWER = "answer"  # the name of the artefact that is judged
 _MOST_DIGITS = 40

@@ -18,7 +18,7 @@ from owa_bench.envs.toolquest import access, documents, resources
 from owa_bench.envs.toolquest.backend import Backend
 from owa_bench.envs.toolquest.detectors import HIDDEN_LINK
 from owa_bench.envs.toolquest.replies import in_error_format, json_reply, problem
-from owa_bench.worlds.api import ApiResource, ApiWorld, FormerHost, Provider
+from owa_bench.envs.toolquest.world import ApiResource, ApiWorld, FormerHost, Provider
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.envs.toolquest import state
+from owa_bench.envs.toolquest.world import ApiWorld, Provider, Secret, Value
 from owa_bench.interfaces import Sink
 from owa_bench.seeding import derive
-from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
 
 
 def instance_key(seed: int) -> bytes:

@@ -12,10 +12,10 @@ from typing import Any
 from owa_bench.envs.toolquest import answers
 from owa_bench.envs.toolquest.families import solve
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, missing_rows
+from owa_bench.envs.toolquest.world import ApiWorld, Value
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.api import ApiWorld, Value
 
 HARD_CODED = Rule(
     "hard_coded_credential",

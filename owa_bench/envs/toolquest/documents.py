@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from owa_bench.envs.toolquest import world as api
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS, encode
-from owa_bench.worlds import api
 
 _TYPES: dict[str, dict[str, str]] = {
     "string": {"type": "string"},

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 T = TypeVar("T")
 

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
+from owa_bench.envs.toolquest.world import ApiWorld, Contract, Field, Provider
 from owa_bench.records.instance import Announcement
-from owa_bench.worlds.api import ApiWorld, Contract, Field, Provider
 
 
 def recorded_procedure(world: ApiWorld, actions: Sequence[str]) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from owa_bench.envs.toolquest import families, goal, providers
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.task_spec import Invariant, TaskSpec, draw_task
+from owa_bench.envs.toolquest.world import ApiWorld, AuthKind, Provider
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
-from owa_bench.worlds.api import ApiWorld, AuthKind, Provider
 
 VERSION = 3
 _STREAM = 1  # stands in the name of the random stream since the first version

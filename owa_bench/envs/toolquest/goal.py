@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from owa_bench.envs.toolquest import world as api
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.task_spec import SourceRows, SourceSpec, TaskSpec
-from owa_bench.worlds import api
 
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs_agree", "docs_differ")
 REGISTRY = "https://registry.example/"

@@ -13,10 +13,10 @@ from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.goal import is_served, proposition_class, truths
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
+from owa_bench.envs.toolquest.world import ApiWorld, Provider
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.api import ApiWorld, Provider
 
 FRAME_RATE = 0.5  # k of the frame factor exp(-k * severity) [D]
 THETA = 0.95

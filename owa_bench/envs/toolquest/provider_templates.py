@@ -21,8 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, get_args
 
+from owa_bench.envs.toolquest.world import FieldKind
 from owa_bench.errors import UsageError
-from owa_bench.worlds.api import FieldKind
 
 _VENDOR = re.compile(r"(?P<key>\w+)/(?P<family>\w+) \((?P<names>[^)]+)\) (?P<about>.+)")
 _COLLECTION = re.compile(r"(?P<key>\w+)(?P<flags>(?: [\w]+)*) \((?P<names>[^)]+)\) (?P<about>.+)")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from owa_bench.envs.toolquest import world as api
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.provider_templates import (
     FieldTemplate,
@@ -15,7 +16,6 @@ from owa_bench.envs.toolquest.provider_templates import (
     ResourceTemplate,
 )
 from owa_bench.envs.toolquest.task_spec import SourceRows
-from owa_bench.worlds import api
 
 STEMS = (
     "Halden", "Quillon", "Merrow", "Tarven", "Osmund", "Brixel", "Calder", "Dorvane",

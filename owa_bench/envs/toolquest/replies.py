@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from owa_bench.envs.toolquest.state import RateWindow
 from owa_bench.envs.toolquest.wire_format import encode
-from owa_bench.worlds.api import ApiResource, Contract, Provider
+from owa_bench.envs.toolquest.world import ApiResource, Contract, Provider
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

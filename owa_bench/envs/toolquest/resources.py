@@ -12,7 +12,7 @@ from owa_bench.envs.toolquest.backend import Backend, IdempotentAnswer, Numbered
 from owa_bench.envs.toolquest.replies import json_reply, problem
 from owa_bench.envs.toolquest.state import CollectionKey
 from owa_bench.envs.toolquest.wire_format import BadRequest, Slice, WireValue
-from owa_bench.worlds.api import ApiResource, Field, Provider, Table, Value
+from owa_bench.envs.toolquest.world import ApiResource, Field, Provider, Table, Value
 
 Texts = Mapping[str, str]
 

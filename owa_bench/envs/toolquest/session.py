@@ -19,12 +19,12 @@ from owa_bench.envs.toolquest.state import ApiState, Artefact
 from owa_bench.envs.toolquest.table import DataTable, Handles, TableError, from_records
 from owa_bench.envs.toolquest.tool_calls import TOOLS
 from owa_bench.envs.toolquest.transport import CredentialMonitor
+from owa_bench.envs.toolquest.world import ApiWorld
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import stream
-from owa_bench.worlds.api import ApiWorld
 
 TEXT_ROOM = 4_000  # characters of an answer; the shell's own limit is a little above
 _HEAD = 1_500  # characters of a long body that are shown at once

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
+from owa_bench.envs.toolquest.world import ApiWorld, Provider, Secret, Value
 
 CollectionKey = tuple[str, str]  # (provider key, resource key)
 

@@ -10,9 +10,9 @@ from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
 from owa_bench.envs.toolquest.policies import POLICIES
 from owa_bench.envs.toolquest.session import ToolQuestSession
+from owa_bench.envs.toolquest.world import ApiWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.api import ApiWorld
 
 
 class ToolQuest(ToolSuite):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.provider_templates import CONTROL, ProviderTemplate, ResourceTemplate
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 SourceRow = Mapping[str, Value]  # role -> value, money in cents
 SourceRows = Sequence[SourceRow]

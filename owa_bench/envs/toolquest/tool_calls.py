@@ -11,8 +11,8 @@ from owa_bench.canonical import keyed_digest
 from owa_bench.envs.toolquest import access, documents, wire_format
 from owa_bench.envs.toolquest.backend import token_value
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, next_start
+from owa_bench.envs.toolquest.world import Contract, Provider, Value
 from owa_bench.interfaces import ToolSpec
-from owa_bench.worlds.api import Contract, Provider, Value
 
 WAIT_LIMIT_S = 3600
 

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.toolquest.backend import Backend
 from owa_bench.envs.toolquest.detectors import HARD_CODED
+from owa_bench.envs.toolquest.world import ApiWorld, Secret
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.interfaces import Sink
 from owa_bench.shells.loopback import KEY_HEADER, LoopbackServer
-from owa_bench.worlds.api import ApiWorld, Secret
 
 # What an agent sees of a response's headers; the rest differs between transports.
 SHOWN = frozenset((

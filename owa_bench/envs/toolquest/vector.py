@@ -18,7 +18,7 @@ from owa_bench.envs.toolquest.families import RuleAnswer, solve
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
 from owa_bench.envs.toolquest.tool_calls import ToolAction
 from owa_bench.envs.toolquest.wire_format import WireValue, from_wire, to_wire
-from owa_bench.worlds.api import ApiWorld, Contract, Field, Value
+from owa_bench.envs.toolquest.world import ApiWorld, Contract, Field, Value
 
 VENDORS = 3
 PLACES = 5

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.canonical import keyed_digest
-from owa_bench.worlds.api import ApiResource, Field, Pager, Value
+from owa_bench.envs.toolquest.world import ApiResource, Field, Pager, Value
 
 PAGER_PARAMETERS = {
     "none": (),

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from owa_bench.discovery import get
+from owa_bench.envs.selfrev.world import PROGRAM, lines_changed
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import InnerDraw, PlayedPair, Subject, Suite
 from owa_bench.records.holdout import HoldoutPlan, HoldoutRule, HoldoutStatistic, e_bh
@@ -24,7 +25,6 @@ from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, SandboxJob
 from owa_bench.seeding import fresh_bytes
-from owa_bench.worlds.revision import PROGRAM, lines_changed
 
 MOST_FILES, MOST_BYTES = 64, 256 * 1024
 _LEFT_OUT = ("__pycache__", ".git", ".venv", ".pytest_cache", ".ruff_cache")

@@ -13,18 +13,18 @@ import msgspec
 from owa_bench import seeding
 from owa_bench.canonical import sha256
 from owa_bench.discovery import get
+from owa_bench.drift import timeline as timelines
+from owa_bench.envs.selfrev.world import PROGRAM
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, InnerDraw, Subject, Suite
 from owa_bench.records.events import EpisodeEnd, Event, Probe, fixed
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
-from owa_bench.run import assembly
 from owa_bench.run.laboratory.programs import OWN_LOG, ProgramFailure, ProgramSandboxes
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
-from owa_bench.worlds.revision import PROGRAM
 
 _REASON = 200  # characters
 EXPERT_LOG = "expert_log.json"  # of the development instances, in the subject's folder
@@ -89,7 +89,7 @@ class InnerPlayer:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._programs = ProgramSandboxes(folder, self._folder)
         self._suite: Suite = get("suites", inner.suite)
-        self._source = assembly.source(inner.suite)
+        self._source = timelines.source(inner.suite)
         self._parser: CallParser | None = None
 
     def instance(self, seed: int, number: int, repeat: int = 0) -> Instance:

@@ -26,13 +26,13 @@ from typing import Literal, NamedTuple, get_args
 
 from msgspec.structs import replace
 
-from owa_bench.calendars import DAILY
+from owa_bench.drift.calendar import DAILY
 from owa_bench.errors import PlanError, one_of
+from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.events import Condition
 from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.records.protocol import Symbol
-from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.campaign_terms import CampaignTerms
 from owa_bench.run.plan.draws import Draw

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench import calendars, discovery
+from owa_bench import discovery
 from owa_bench.canonical import sha256
+from owa_bench.drift import calendar as calendars
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
 from owa_bench.interfaces import HasSchedule, Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry

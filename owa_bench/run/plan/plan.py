@@ -8,15 +8,17 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
-from owa_bench import calendars, discovery
-from owa_bench.calendars import Calendar
+from owa_bench import discovery
 from owa_bench.canonical import canonical_json, document_digest, seal
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import order as orders
+from owa_bench.drift.calendar import Calendar
 from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
+from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import HasReadyCheck, Suite
 from owa_bench.records.bounds import refuse_hostile_files
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import KEY, MOST, SOURCE_RULE, Arm, Plan, PlanEntry, SuiteEntry, fault
-from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import budget, draws
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.store.directory import environment, source_digest
@@ -159,7 +161,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
-        groups=tuple(calendars.groups(card.domain).items()),
+        groups=tuple(orders.groups(card.domain).items()),
     )
 
 

@@ -21,6 +21,12 @@ from owa_bench.errors import (
     UnknownNameError,
     UsageError,
 )
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.hosting.isolation import Isolation, hosting_of, require_hosting, root_of
+from owa_bench.hosting.spec import AgentHandle, load_agent
+from owa_bench.hosting.transports import AgentTransport
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd
@@ -29,12 +35,6 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
 from owa_bench.records.validation import is_sign_file
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting, root_of
-from owa_bench.run.agents.spec import AgentHandle, load_agent
-from owa_bench.run.agents.transports import AgentTransport
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import MICRO, SUPERVISOR, USD
 from owa_bench.run.plan.campaign import Campaign, plan_campaign

@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from owa_bench.errors import PlanError
+from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.plan import Arm, Plan, PlanEntry
-from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import arms_of, assemble_plan

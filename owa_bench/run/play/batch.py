@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench import discovery
 from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
+from owa_bench.hosting.isolation import IN_PROCESS, OUTLASTING, require_hosting, require_root
+from owa_bench.hosting.spec import OUTSIDE, load_agent
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
@@ -35,8 +37,6 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.hosting import IN_PROCESS, OUTLASTING, require_hosting, require_root
-from owa_bench.run.agents.spec import OUTSIDE, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import SUPERVISOR, USD, RunTally, totals
 from owa_bench.run.plan.plan import differences, read_plan, refuse_unready, write_plan

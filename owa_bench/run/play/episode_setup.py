@@ -14,8 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from owa_bench import calendars, discovery
-from owa_bench.calendars import Calendar
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
+from owa_bench.drift.calendar import Calendar
 from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Setting, Sink, Suite, View
 from owa_bench.records.events import (
     SCHEMA,
@@ -66,7 +68,7 @@ def instance_of(plan: Plan, entry: PlanEntry, seed: int) -> Instance:
     step = (entry.day or 0) if entry.world_day is None else entry.world_day
     if entry.delta is not None:
         calendar = calendar_of(plan, entry.suite, entry.calendar)
-        step = assembly.drift_step(entry.suite, plain, entry.delta, calendar)
+        step = timelines.drift_step(entry.suite, plain, entry.delta, calendar)
     return msgspec.structs.replace(plain, drift_step=step)
 
 
@@ -88,7 +90,7 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSc
     suite: Suite = discovery.get("suites", suite_name)
     text = calendar or plan.calendar
     parsed = calendars.parse(text, suite.card.domain)
-    own: Any = assembly.own_schedule(suite)
+    own: Any = timelines.own_schedule(suite)
     whole = text.partition("^")[0] == "nested"
     timed = not isinstance(own, Calendar) or own.times is not None
     if not timed or (suite.card.native and not whole):
@@ -125,7 +127,7 @@ def env_for(
         The env.
     """
     suite: Suite = discovery.get("suites", suite_name)
-    source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
+    source = timelines.source(suite_name, calendar_of(plan, suite_name, calendar))
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     own = assembly.laboratory_options(suite)

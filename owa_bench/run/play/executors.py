@@ -25,8 +25,8 @@ from typing import Protocol
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure
+from owa_bench.hosting.transports import AgentTransport
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.play.loop import AttemptResult
 from owa_bench.run.play.work_items import WorkItem, WorkQueue

@@ -25,6 +25,11 @@ from owa_bench.errors import (
     ProviderFailure,
     error_line,
 )
+from owa_bench.hosting.agent_process import AgentConnection, AgentLauncher
+from owa_bench.hosting.gateway.session import GatewayRecord, ProviderBlame
+from owa_bench.hosting.protocol import ResetRequest
+from owa_bench.hosting.spec import AgentHandle
+from owa_bench.hosting.transports import LocalTransport
 from owa_bench.interfaces import Ending, Suite
 from owa_bench.records.events import EpisodeEnd, EpisodeStart, PlainQuestion, fixed
 from owa_bench.records.instance import Instance
@@ -32,11 +37,6 @@ from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.trace import Leaf, Status
 from owa_bench.run import assembly
-from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.spec import AgentHandle
-from owa_bench.run.agents.transports import LocalTransport
-from owa_bench.run.gateway.session import GatewayRecord, ProviderBlame
 from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.briefs import brief_of

@@ -19,11 +19,11 @@ import msgspec
 
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError
+from owa_bench.hosting.archives import unpack_agents
+from owa_bench.hosting.isolation import require_hosting, require_root
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents.archives import unpack_agents
-from owa_bench.run.agents.hosting import require_hosting, require_root
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.plan import refuse_unready
 from owa_bench.run.play.work_items import WorkItem
 from owa_bench.run.play.worker import Worker, WorkerConfig, WorkerMessage, play_and_tell, with_image

@@ -20,18 +20,18 @@ import msgspec
 
 from owa_bench import discovery
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
+from owa_bench.hosting.agent_process import AgentConnection, AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.hosting.gateway.server import ModelGateway
+from owa_bench.hosting.gateway.session import ModelRequest
+from owa_bench.hosting.protocol import AgentRequest, ResetRequest
+from owa_bench.hosting.spec import AgentHandle
+from owa_bench.hosting.transports import HttpTransport
 from owa_bench.interfaces import AgentCard, Brief
 from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
 from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, decoded
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
-from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.protocol import AgentRequest, ResetRequest
-from owa_bench.run.agents.spec import AgentHandle
-from owa_bench.run.agents.transports import HttpTransport
-from owa_bench.run.gateway.options import GatewayOptions
-from owa_bench.run.gateway.server import ModelGateway
-from owa_bench.run.gateway.session import ModelRequest
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.briefs import brief_of
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv

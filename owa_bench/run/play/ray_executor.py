@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure, UsageError, needs
+from owa_bench.hosting.archives import pack_agents
+from owa_bench.hosting.spec import AgentHandle, load_agent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.run.agents.archives import pack_agents
-from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.executors import OnDone, Stopped, WorkerLink, WorkerPool

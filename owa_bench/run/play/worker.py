@@ -23,15 +23,15 @@ from typing import Protocol, Self
 
 import msgspec
 
+from owa_bench.hosting.agent_process import AgentLauncher
+from owa_bench.hosting.fork_server import ForkServer
+from owa_bench.hosting.gateway.options import GatewayOptions, environment_secrets
+from owa_bench.hosting.isolation import image_of
+from owa_bench.hosting.spec import load_agent
+from owa_bench.hosting.transports import AgentTransport
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import PRIVATE, Plan, PlanEntry
 from owa_bench.records.price_card import PriceCard
-from owa_bench.run.agents.agent_process import AgentLauncher
-from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import image_of
-from owa_bench.run.agents.spec import load_agent
-from owa_bench.run.agents.transports import AgentTransport
-from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.episode_setup import EnvPool
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode

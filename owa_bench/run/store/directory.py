@@ -25,11 +25,11 @@ import owa_bench
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, UsageError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Suite
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PrunedPacks, pack_paths, read_pruned
 from owa_bench.records.plan import SOURCE_RULE, Plan, SuiteEntry
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.store import disk
 from owa_bench.run.store.files import part_of, plan_digest, write_whole
 
@@ -37,8 +37,8 @@ _LOCK_PATIENCE_S = 3.0
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)")
 _NAME = "owa_bench"
 _PACKAGE = Path(owa_bench.__file__).parent
-# What suites, operators and calendars may draw worlds with, beside their own folder.
-_SHARED = ("worlds", "seeding.py", "canonical.py")
+# What suites and operators may draw worlds with, beside their own folder.
+_SHARED = ("drift", "repositories", "seeding.py", "canonical.py")
 _FOLDER_FILES = ("suite.py", "__init__.py")
 
 
@@ -212,16 +212,14 @@ def source_digest(suite: Suite) -> str:
 def sources(suite: Suite) -> dict[str, Path]:
     """Return the files that a suite's worlds come from, by a name free of places.
 
-    The suite's own folder (or file) with its templates and scripts, its domain's
-    operators, other packages' too, the calendars, and what of worlds, seeding and
-    hashing those import.
+    The suite's own folder (or file) with its templates and scripts, what drift is, the
+    operators of its domain, other packages' and other suites' too, and what of seeding,
+    hashing and repositories those import.
     """
-    files = _files(_home_of(type(suite).__module__))
-    files |= _files(_PACKAGE / "drift" / suite.card.domain)
-    files |= _files(_PACKAGE / "calendars.py")
+    files = _files(_home_of(type(suite).__module__)) | _files(_PACKAGE / "drift")
     for name, operator in discovery.find("operators").items():
-        if operator.package and name.startswith(f"{suite.card.domain}/"):
-            files |= _files(_home_of(operator.plugin.__module__))
+        if name.startswith(f"{suite.card.domain}/"):
+            files |= _files(_suite_of(operator.plugin.__module__))
     waiting = list(files.values())
     while waiting:
         for path in _shared_imports(waiting.pop()):
@@ -287,6 +285,13 @@ def _home_of(module: str) -> Path:
     loaded: Any = sys.modules[module]
     path = Path(loaded.__file__)
     return path.parent if path.name in _FOLDER_FILES else path
+
+
+def _suite_of(operator: str) -> Path:
+    """Return the folder of the suite that an operator's module belongs to, or its home."""
+    name, _, _ = operator.partition(".operators.")
+    inside = operator.startswith(f"{_NAME}.envs.")
+    return _PACKAGE.joinpath(*name.split(".")[1:]) if inside else _home_of(operator)
 
 
 def _files(place: Path) -> dict[str, Path]:

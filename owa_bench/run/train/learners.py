@@ -15,6 +15,14 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from owa_bench.agents.solvers.trained import (
+    INSTALL,
+    RECHOSEN,
+    Normalisation,
+    PolicyMetadata,
+    read_metadata,
+    write_metadata,
+)
 from owa_bench.errors import MissingPartError, UnknownNameError, UsageError
 from owa_bench.run.train.algorithms import (
     SB3,
@@ -25,14 +33,6 @@ from owa_bench.run.train.algorithms import (
     setting_of,
 )
 from owa_bench.run.train.vector_envs import make_envs
-from owa_bench.skills.trained import (
-    INSTALL,
-    RECHOSEN,
-    Normalisation,
-    PolicyMetadata,
-    read_metadata,
-    write_metadata,
-)
 
 # What SB3 and torch raise for a setting outside its range, or a space they cannot take.
 _REFUSALS = (AssertionError, ArithmeticError, TypeError, ValueError)

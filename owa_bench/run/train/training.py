@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 
 from owa_bench import discovery
+from owa_bench.agents.solvers.trained import PolicyMetadata, load_policy, read_metadata
 from owa_bench.errors import RunDirectoryError, UsageError
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.layout import RunLayout
@@ -47,7 +48,6 @@ from owa_bench.run.train.algorithms import (
 from owa_bench.run.train.imitation import check_imitation, imitate
 from owa_bench.run.train.learners import Learner
 from owa_bench.seeding import derive
-from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
 
 _RECORD = "training.json"
 _TABLE = "evaluations.csv"

@@ -8,9 +8,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from owa_bench.agents.solvers.trained import FeatureMap, features_of, trial_inputs
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.run.train.algorithms import Training, env_kwargs, suite_of
-from owa_bench.skills.trained import FeatureMap, features_of, trial_inputs
 
 BATCHED = "batched"
 
@@ -77,7 +77,7 @@ def _with_leans(envs: Any) -> Any:
     """
     from stable_baselines3.common.vec_env import VecEnvWrapper
 
-    from owa_bench.skills.balancing.leaning import HOLD, LEANS, lean_actions
+    from owa_bench.agents.solvers.balancing.leaning import HOLD, LEANS, lean_actions
 
     class _Leans(VecEnvWrapper):
         def reset(self) -> Any:

@@ -4,8 +4,8 @@ import numpy as np
 
 from owa_bench.records.observables import Array, Floats, Integers
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, check_values
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable
 
 
 def autonomy(success: Array, quality: Array, helped: Array, run: Array, horizon: Array) -> Floats:

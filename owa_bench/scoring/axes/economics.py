@@ -5,8 +5,8 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, FloatsByName, check_shapes
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 _MICRO = 10**6  # micro-USD a USD
 _SECONDS = 3600.0

@@ -9,9 +9,9 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import SEVERITIES, Flags, Floats, Integers, Observables
 from owa_bench.records.protocol import Embodiment
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
-from owa_bench.scoring.references import reference_values
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import MILLION, SHARE, StatisticsTable, Totals
+from owa_bench.scoring.observe.references import reference_values
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import MILLION, SHARE, StatisticsTable, Totals
 
 TASKS_PART = "AR x S2R"  # what of E is read over tasks; SS is read over hours
 FAMILY_PART = "S2R of "

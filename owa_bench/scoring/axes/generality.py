@@ -5,8 +5,8 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.axis import Axis, Diagnostics, FloatsByName
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import Totals
 
 
 def generality(quality: Floats, threshold: Floats, decimals: int = 6) -> Floats:

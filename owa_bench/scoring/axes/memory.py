@@ -10,9 +10,9 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Integers
 from owa_bench.records.protocol import Memory
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, check_shapes
-from owa_bench.scoring.distributions import chi2_quantile, normal_quantile
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.distributions import chi2_quantile, normal_quantile
+from owa_bench.scoring.statistics.statistics_table import MILLION, StatisticsTable, Totals
 
 _HALVINGS = 40  # of an interval that holds a root: 1e-12 of it is left
 _OUTER, _INNER = 32, 24  # the same, nested

@@ -4,7 +4,7 @@ import numpy as np
 
 from owa_bench.records.observables import Floats, Integers
 from owa_bench.scoring.axis import Axis, Diagnostics, check_shapes
-from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.observe.sample import Sample
 
 
 def planning(solved: Floats, possible: Floats) -> Floats:

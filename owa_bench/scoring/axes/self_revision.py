@@ -1,6 +1,6 @@
 """Axis R: self-revision, the gain of an agent's changes to itself.
 
-All of it is read from attempt sets that the harness played (`scoring/attempt_sets.py`).
+All of it is read from attempt sets that the harness played (`scoring/observe/attempt_sets.py`).
 """
 
 import math
@@ -12,11 +12,16 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Floats
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.attempt_sets import PLACEBO, RevisionEvidence, RevisionGain, RevisionSets
 from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, protocol_anchors
-from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals
+from owa_bench.scoring.observe.attempt_sets import (
+    PLACEBO,
+    RevisionEvidence,
+    RevisionGain,
+    RevisionSets,
+)
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.bootstrap import figure
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 GATED = "gain over the placebo"
 

@@ -16,10 +16,10 @@ from owa_bench.scoring.axis import (
     calibrate,
     protocol_anchors,
 )
-from owa_bench.scoring.distributions import t_quantile
-from owa_bench.scoring.references import reference_values
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals, weighted_totals
+from owa_bench.scoring.observe.references import reference_values
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.distributions import t_quantile
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals, weighted_totals
 
 FAULTS = ("conflict", "loop", "chatter", "collapse")
 _REFERENCE = 2  # roles of the crew that sets the chatter ceiling

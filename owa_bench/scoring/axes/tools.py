@@ -7,8 +7,8 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 _USED = "T:used "  # prefix of the columns of categories used under drift
 

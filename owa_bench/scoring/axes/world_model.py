@@ -12,8 +12,8 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName, check_shapes
-from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.statistics_table import MILLION, StatisticsTable, Totals
 
 _PARTS = 2520  # an episode's weight in whole parts for each of up to 10 propositions
 _WEIGHT, _TRUE = "W:weight:", "W:true:"

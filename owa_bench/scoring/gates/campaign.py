@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus
-from owa_bench.scoring.expansion import holm
+from owa_bench.scoring.closures.expansion import holm
 from owa_bench.scoring.gate import Findings, Gate, gate_result, gate_status, reaches
 
 

@@ -12,15 +12,15 @@ from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
-from owa_bench.scoring.attempt_sets import RevisionEvidence, human_part
 from owa_bench.scoring.axis import Axis
-from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.distributions import t_quantile
-from owa_bench.scoring.estimates import point_estimates
-from owa_bench.scoring.gate_statistics import FamilyQuality, family_qualities
+from owa_bench.scoring.closures.maintenance import CLEAN, DRIFTED
+from owa_bench.scoring.estimate.estimates import point_estimates
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, family_qualities
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
-from owa_bench.scoring.maintenance import CLEAN, DRIFTED
-from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.observe.attempt_sets import RevisionEvidence, human_part
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.bootstrap import figure
+from owa_bench.scoring.statistics.distributions import t_quantile
 
 DYNAMIC, AREA = "AAI_dyn", "AUF"
 

@@ -12,10 +12,10 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.score import CellTable
-from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.improvement.checkpoints import CampaignWindow, yes_or_no
 from owa_bench.scoring.improvement.curvature import Curvature, on_link, window_tests
 from owa_bench.scoring.improvement.theorem import normalised_rate
+from owa_bench.scoring.statistics.bootstrap import figure
 
 
 def position(value: float, start: float, saturation: float) -> float:

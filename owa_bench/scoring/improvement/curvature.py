@@ -12,8 +12,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval
-from owa_bench.scoring import slopes
-from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.statistics import slopes
+from owa_bench.scoring.statistics.bootstrap import figure
 
 
 class MonotoneLink(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable
-from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.improvement import continuous_score, curvature, tables, theorem
 from owa_bench.scoring.improvement.checkpoints import (
     CampaignWindow,
@@ -21,6 +20,7 @@ from owa_bench.scoring.improvement.checkpoints import (
 )
 from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.kappa import per_resource
+from owa_bench.scoring.statistics.bootstrap import figure
 
 _MONTH = 30.0  # days
 _WEEK = 7  # days of the windows of meta-elasticity and of the rate

@@ -13,11 +13,11 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import Interval, KappaScore
-from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
-from owa_bench.scoring.distributions import t_quantile
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.curvature import on_link
-from owa_bench.scoring.slopes import METHOD, LagMixture, slope
+from owa_bench.scoring.statistics.bootstrap import block_bootstrap, figure, rounded
+from owa_bench.scoring.statistics.distributions import t_quantile
+from owa_bench.scoring.statistics.slopes import METHOD, LagMixture, slope
 
 _SMALL = 1e-12
 _LEAST = 4.0  # degrees of freedom: with fewer r1 is noise, and power goes for nothing

@@ -12,12 +12,12 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
-from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.composites import composite, needed
+from owa_bench.scoring.estimate.composites import composite, needed
 from owa_bench.scoring.improvement.checkpoints import AREA, DYNAMIC, CampaignWindow, yes_or_no
 from owa_bench.scoring.improvement.continuous_score import at_least
 from owa_bench.scoring.improvement.curvature import Curvature, window_tests
 from owa_bench.scoring.improvement.theorem import Response, margins, response
+from owa_bench.scoring.statistics.bootstrap import figure
 
 _PLAIN = "AAI"
 _FLOW = "R"

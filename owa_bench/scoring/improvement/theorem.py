@@ -11,9 +11,9 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring import slopes
-from owa_bench.scoring.gate_statistics import FamilyQuality, margin
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, margin
 from owa_bench.scoring.improvement.kappa import after_spending
+from owa_bench.scoring.statistics import slopes
 
 AssumptionStatus = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 

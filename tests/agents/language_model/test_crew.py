@@ -7,10 +7,10 @@ import httpx
 
 from owa_bench.agents.language_model.agent import LanguageModelAgent
 from owa_bench.agents.language_model.endpoint import ChatEndpoint
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import TEAM
 from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.events import Message, Observation
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import TEAM
 from tests.builders import crew_episodes as episodes
 from tests.builders.stub_server import completion
 

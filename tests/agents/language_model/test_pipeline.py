@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
+from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
 from owa_bench.run import assembly, replay
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan

@@ -7,10 +7,10 @@ import pytest
 
 from owa_bench.agents.language_model.endpoint import ChatEndpoint
 from owa_bench.agents.language_model.proposer import PROPOSER, ModelProposer
+from owa_bench.agents.solvers.revision.acceptors import ACCEPTORS, RevisionAgent
 from owa_bench.errors import AgentRaised, FieldError
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.events import Action
-from owa_bench.skills.revision.acceptors import ACCEPTORS, RevisionAgent
 from tests.builders import revision_campaigns as campaigns
 from tests.builders.stub_server import completion
 

@@ -6,9 +6,9 @@ import pytest
 from playing import FAMILIES, Played, instance, play
 
 from owa_bench.agents.orchestrator.team import DocumentLocator, Team
-from owa_bench.skills.api_solver.http_session import HttpSession
-from owa_bench.skills.memory import FactMemory
-from owa_bench.skills.planning import PlanCall, ToolPlan, reply
+from owa_bench.agents.solvers.api_solver.http_session import HttpSession
+from owa_bench.agents.solvers.memory import FactMemory
+from owa_bench.agents.solvers.planning import PlanCall, ToolPlan, reply
 
 DOCUMENT = '{"openapi": "3.1.0", "info": {"title": "Halden"}, "paths": {}}'
 # Documented drift; silent drift, and stale documents on top, beat this agent.

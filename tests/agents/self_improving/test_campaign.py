@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from owa_bench.records.events import Revision
-from owa_bench.report import bundle
+from owa_bench.report.read import bundle
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Draw

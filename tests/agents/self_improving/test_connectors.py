@@ -5,7 +5,7 @@ from pathlib import Path
 from playing import instance, play
 
 from owa_bench.agents.self_improving import revisions
-from owa_bench.skills.api_solver.connectors import load_connectors
+from owa_bench.agents.solvers.api_solver.connectors import load_connectors
 
 ASKS_FOR_TOKENS = instance("reconcile", 2, 101)  # its bank does
 

@@ -8,7 +8,7 @@ import pytest
 
 from owa_bench.agents.self_improving import revisions
 from owa_bench.agents.self_improving.revisions import BEGINNER, Notebook, RevisionTrial
-from owa_bench.skills.api_solver.http_session import ALL_SKILLS, SkillConfig
+from owa_bench.agents.solvers.api_solver.http_session import ALL_SKILLS, SkillConfig
 
 SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.default is True}
 SWITCHES -= {"grants"}  # no switch turns tokens on: a connector is worked out

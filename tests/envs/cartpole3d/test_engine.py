@@ -9,8 +9,8 @@ import pytest
 from owa_bench.envs.cartpole3d.bodies import CART, POLE
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.start import BallState, SceneState, spawn_ball
+from owa_bench.envs.cartpole3d.world import PRESETS, SPECS, Arena, base
 from owa_bench.seeding import stream
-from owa_bench.worlds.physics import PRESETS, SPECS, Arena, base
 
 pytestmark = pytest.mark.physics
 

@@ -10,12 +10,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from owa_bench.discovery import get
+from owa_bench.drift.timeline import source
 from owa_bench.envs.cartpole3d.levels import LEVELS, LevelSchedule
 from owa_bench.envs.cartpole3d.start import BallState, SceneState
+from owa_bench.envs.cartpole3d.world import SPECS, base
 from owa_bench.errors import FieldError, MissingPartError, UsageError
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import source
-from owa_bench.worlds.physics import SPECS, base
 
 pytestmark = pytest.mark.physics
 

@@ -9,7 +9,7 @@ import pytest
 from owa_bench.envs.cartpole3d.bodies import CART, POLE
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.start import BallState, SceneState
-from owa_bench.worlds.physics import SPECS, Arena, base
+from owa_bench.envs.cartpole3d.world import SPECS, Arena, base
 
 pytestmark = pytest.mark.physics
 

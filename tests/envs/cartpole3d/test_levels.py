@@ -11,7 +11,7 @@ from owa_bench.envs.cartpole3d.bodies import POLE
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.rules import WindDrag
 from owa_bench.envs.cartpole3d.start import BallState, SceneState
-from owa_bench.worlds.physics import PRESETS, SPECS
+from owa_bench.envs.cartpole3d.world import PRESETS, SPECS
 
 pytestmark = pytest.mark.physics
 

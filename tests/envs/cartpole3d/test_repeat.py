@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d.start import BallState, SceneState
-from owa_bench.worlds.physics import SPECS
+from owa_bench.envs.cartpole3d.world import SPECS
 
 pytestmark = pytest.mark.physics
 

@@ -7,8 +7,8 @@ import pytest
 
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.start import StartSampler, is_due
+from owa_bench.envs.cartpole3d.world import SPECS
 from owa_bench.seeding import reseat, stream
-from owa_bench.worlds.physics import SPECS
 
 SEEDS = range(600)
 

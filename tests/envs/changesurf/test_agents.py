@@ -9,9 +9,9 @@ from owa_bench import discovery
 from owa_bench.agents.language_model.agent import LanguageModelAgent
 from owa_bench.agents.language_model.endpoint import ChatEndpoint
 from owa_bench.agents.self_improving import revisions
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
-from owa_bench.run import assembly
 from owa_bench.run.play import episode_setup
 from owa_bench.shells.solution import solve
 from tests.builders.changesurf_episodes import instance_of, make, play
@@ -29,7 +29,7 @@ def env(browser):
 
 
 def script(instance):
-    return solve(SUITE, assembly.source("changesurf")(instance)).actions
+    return solve(SUITE, timelines.source("changesurf")(instance)).actions
 
 
 def agent(name, instance):
@@ -52,7 +52,7 @@ def test_an_option_that_a_long_list_does_not_show_is_found_again(env):
 
 
 def test_words_that_changed_stop_the_exact_one_first(browser):
-    from owa_bench import calendars
+    from owa_bench.drift import calendar as calendars
 
     schedule = calendars.parse("single:web/label_synonym", "web")
     env = make(schedule)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import changesurf_cheats as cheats
 from benchmarks import kept_results
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.policies import IdReplay
 from owa_bench.envs.changesurf.server.control_factory import DECOY_BUTTON
 from owa_bench.envs.changesurf.server.page_model import aliases_of

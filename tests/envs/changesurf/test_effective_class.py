@@ -7,11 +7,11 @@ word, after one of class D3.
 import pytest
 
 from owa_bench.discovery import find, get
+from owa_bench.drift.timeline import source
 from owa_bench.envs.changesurf.effective_class import effective_class, procedure_fails
 from owa_bench.envs.changesurf.generate import FAMILIES, TIERS
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.events import Drift
-from owa_bench.run.assembly import source
 from owa_bench.seeding import stream
 from owa_bench.shells.episode_events import drift_events
 from tests.builders import changesurf_worlds as worlds

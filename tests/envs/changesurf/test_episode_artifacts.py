@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from owa_bench import calendars
 from owa_bench.canonical import sha256
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserExchange
 from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.session import ChangeSurfSession

@@ -22,8 +22,8 @@ from owa_bench.envs.changesurf.oracle.oracle import is_true
 from owa_bench.envs.changesurf.server.app import field_refs, page_keys, value_refs
 from owa_bench.envs.changesurf.server.forms import slots_on, steps
 from owa_bench.envs.changesurf.server.page_model import Aliases
+from owa_bench.envs.changesurf.world import distance
 from owa_bench.errors import InstanceError
-from owa_bench.worlds.site import distance
 from tests.builders import changesurf_worlds as worlds
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES, *HONEYPOT_FAMILIES)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.magnitude import Centre, displacement, mean_displacement
 from owa_bench.envs.changesurf.suite import SUITE
 from tests.builders import changesurf_worlds as worlds

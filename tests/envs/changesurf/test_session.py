@@ -2,7 +2,7 @@
 
 import pytest
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.browser.driver import ActionResult
 from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES

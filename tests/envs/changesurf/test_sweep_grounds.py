@@ -3,7 +3,8 @@
 import itertools
 
 from benchmarks.sweep_grounds import GROUNDS, calendar_of, magnitude_of
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import order as orders
 from owa_bench.envs.changesurf.generate import (
     FAMILIES,
     HELD_OUT_FAMILIES,
@@ -28,7 +29,7 @@ def test_every_site_tier_kind_of_drift_and_magnitude_has_a_cell():
         )
         for cell in plain
     }
-    kinds = ["nested", *(f"nested:{group}" for group in calendars.groups("web"))]
+    kinds = ["nested", *(f"nested:{group}" for group in orders.groups("web"))]
     assert len(kinds) == 7
     for site, tier in itertools.product(sites(), TIERS):
         assert (site, tier, "nested", 0.0) in found

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf import spaces
-from owa_bench.run import assembly
 from owa_bench.shells.solution import solve
 from tests.builders.changesurf_episodes import SUITE, instance_of
 
@@ -25,7 +25,7 @@ def vector_env():
 def solved():
     """Play the oracle's script and return what the last step told."""
     instance = instance_of(FAMILY, 2)
-    source = assembly.source("changesurf")
+    source = timelines.source("changesurf")
     env = SUITE.env(source)
     env.reset(options={"instance": instance})
     for action in solve(SUITE, source(instance)).actions:
@@ -76,7 +76,7 @@ def test_threads_play_episodes_of_their_own(browser):
 
 @pytest.mark.parametrize("family", ["depot/buy", "depot/return"])
 def test_what_the_goals_words_name_comes_first_among_its_texts(browser, family):
-    env = SUITE.env(assembly.source("changesurf"), view="vector")
+    env = SUITE.env(timelines.source("changesurf"), view="vector")
     env.reset(options={"instance": instance_of(family, 3)})
     session = env.unwrapped.session
     arguments = session._arguments()

@@ -4,14 +4,14 @@ from collections import defaultdict
 
 import pytest
 
+from owa_bench.agents.solvers.crew.view import CrewView
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.claims import KINDS, holds
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.envs.multicrew.wording import document_text, goal_of, notice_text
 from owa_bench.records.events import Belief, Resolution
-from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
-from owa_bench.skills.crew.view import CrewView
 from tests.builders import crew_episodes as episodes
 
 LAST = 10_000  # drift step: everything strikes
@@ -28,7 +28,7 @@ def test_who_reads_everything_knows_every_claim(family, tier):
     for seed in range(3):
         for drift_step in (0, LAST):
             chosen = episodes.instance(family, tier, seed, drift_step)
-            timeline = assembly.source("multicrew")(chosen)
+            timeline = timelines.source("multicrew")(chosen)
             world = timeline.worlds[-1]
             view = CrewView(goal_of(timeline.worlds[0], "lead"))
             for document in world.documents:
@@ -91,7 +91,7 @@ def test_a_claim_that_a_notice_decides_has_its_deadline_then():
     found = 0
     for seed in range(40):
         chosen = episodes.instance("schedule", 1, seed, LAST)
-        timeline = assembly.source("multicrew")(chosen)
+        timeline = timelines.source("multicrew")(chosen)
         changed = {
             change.target.partition("/")[2]: start
             for start, changes in zip(timeline.starts, timeline.changes, strict=True)

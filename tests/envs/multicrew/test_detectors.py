@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from owa_bench.agents.solvers.crew.player import CrewPlayer
+from owa_bench.agents.solvers.crew.reading import ALONE, TEAM
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import Violation
-from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.crew.reading import ALONE, TEAM
 from tests.builders import crew_episodes as episodes
 
 

@@ -5,8 +5,8 @@ Every strike comes later, so a reader of the first text must do no better than c
 
 import msgspec
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.multicrew.suite import SUITE
-from owa_bench.run import assembly
 from tests.builders import crew_episodes as episodes
 from tests.builders.linear_reader import Reading, guesses
 
@@ -16,7 +16,7 @@ EACH, RARE = 60, 1e-3
 
 def readings(drift_step, first_seed):
     """Return the texts at reset of as many episodes as are compared."""
-    env = SUITE.env(assembly.source("multicrew"))
+    env = SUITE.env(timelines.source("multicrew"))
     found = []
     for number in range(EACH):
         family = FAMILIES[number % len(FAMILIES)]

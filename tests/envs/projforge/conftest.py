@@ -6,11 +6,11 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.envs.projforge import generate
+from owa_bench.envs.projforge.world import DAY_MS
 from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.sandbox import views
 from owa_bench.shells.episode_events import ListSink
-from owa_bench.worlds.project import DAY_MS
 
 SUITE = get("suites", "projforge")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from owa_bench.calendars import nested
 from owa_bench.contract_checks import check_agent
 from owa_bench.discovery import get
+from owa_bench.drift.calendar import nested
+from owa_bench.drift.timeline import drift_step, own_schedule, source
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import drift_step, own_schedule, source
 
 SUITE = get("suites", "projforge_fast")
 AGENTS = ("project_template", "pin_bumper", "codemod", "property_tester")

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from owa_bench.envs.projforge.commit_runner import CommitRunner
-from owa_bench.envs.projforge.pushes import WorktreeFiles
-from owa_bench.envs.projforge.repository import ProjectRepository
+from owa_bench.repositories.commit_runner import CommitRunner
+from owa_bench.repositories.pushes import WorktreeFiles
+from owa_bench.repositories.repository import ProjectRepository
 from owa_bench.sandbox import views
 
 pytestmark = pytest.mark.skipif(
@@ -46,7 +46,7 @@ def test_the_job_after_one_that_harms_the_server_is_played(ask, body):
 
 
 def test_a_job_that_stops_its_server_is_timed(ask, monkeypatch):
-    monkeypatch.setattr("owa_bench.envs.projforge.commit_runner._GRACE_S", 1)
+    monkeypatch.setattr("owa_bench.repositories.commit_runner._GRACE_S", 1)
     assert ask(HARMLESS)["result"]["results"] == [[7, ""]]
     assert ask("os.kill(os.getppid(), 19)") == {"timed": True, "result": None}
     assert ask(HARMLESS)["result"]["results"] == [[7, ""]]

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from owa_bench import contract_checks
 from owa_bench.discovery import get
+from owa_bench.drift.timeline import drift_step, source
 from owa_bench.envs.projforge import generate
+from owa_bench.envs.projforge.world import DAY_MS
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import drift_step, source
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.solution import solve
-from owa_bench.worlds.project import DAY_MS
 
 SUITE = get("suites", "projforge_fast")
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import get
+from owa_bench.drift.timeline import drift_step, source
+from owa_bench.envs.projforge.world_code import SERVICE, library_source
 from owa_bench.records.events import Evidence, ProjectDay
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import drift_step, source
 from owa_bench.shells.solution import solve
-from owa_bench.worlds.project_code import SERVICE, library_source
 
 pytestmark = pytest.mark.project
 HARNESS = "tests/harness"

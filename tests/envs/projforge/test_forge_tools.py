@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from owa_bench.discovery import get
 from owa_bench.envs.projforge import forge_state
+from owa_bench.envs.projforge.world import ProductionIncident
+from owa_bench.envs.projforge.world_code import SERVICE
 from owa_bench.records.events import Belief, Execution
-from owa_bench.worlds.project import ProductionIncident
-from owa_bench.worlds.project_code import SERVICE
 
 pytestmark = pytest.mark.project
 

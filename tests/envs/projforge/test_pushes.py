@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from owa_bench.bridges import project_clone
-from owa_bench.envs.projforge import pushes
-from owa_bench.worlds.project_code import SERVICE
+from owa_bench.envs.projforge.world_code import SERVICE
+from owa_bench.repositories import pushes
 
 HARNESS = "tests/harness"
 

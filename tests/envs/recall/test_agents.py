@@ -8,10 +8,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.wording import notice_line, question_text
+from owa_bench.envs.recall.world import Register
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.scoring.axes.memory import half_life
-from owa_bench.scoring.gate_statistics import span
-from owa_bench.worlds.recall import Register
+from owa_bench.scoring.estimate.gate_statistics import span
 from tests.builders import recall_episodes as episodes
 
 LAGS = np.array([1.0, 7.0, 28.0])

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from owa_bench.drift.recall.exercises import format_change
 from owa_bench.envs.recall.answers import comparable, is_key
+from owa_bench.envs.recall.operators.exercises import format_change
 from owa_bench.envs.recall.oracle import key_of, mark
 from owa_bench.envs.recall.session import RecallSession
 from owa_bench.envs.recall.state import RecallState, Script
 from owa_bench.envs.recall.suite import SUITE
+from owa_bench.envs.recall.world import Exercise
 from owa_bench.seeding import stream
-from owa_bench.worlds.recall import Exercise
 from tests.builders.recall_episodes import instance, timeline
 
 VARIANTS = {

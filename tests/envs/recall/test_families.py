@@ -7,8 +7,8 @@ import pytest
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.families.reasoning import RULES
 from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line
+from owa_bench.envs.recall.world import Register
 from owa_bench.shells.calls import TEXT_LIMIT
-from owa_bench.worlds.recall import Register
 
 
 @pytest.mark.parametrize("family", generate.FAMILIES)

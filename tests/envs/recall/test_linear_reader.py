@@ -7,9 +7,9 @@ names the change.
 import msgspec
 import pytest
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.recall.suite import SUITE
-from owa_bench.run import assembly
 from tests.builders import recall_episodes as episodes
 from tests.builders.linear_reader import Reading, guesses
 
@@ -20,7 +20,7 @@ EACH, RARE = 96, 1e-3
 def readings(drift_step, first_seed):
     """Return the texts at reset of as many episodes as are compared."""
     hidden = calendars.Calendar(domain="recall", classes=("D2", "D3"))
-    env = SUITE.env(assembly.source("recall", hidden))
+    env = SUITE.env(timelines.source("recall", hidden))
     found = []
     for number in range(EACH):
         family = FAMILIES[number % len(FAMILIES)]

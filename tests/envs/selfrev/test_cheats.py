@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.records.events import HoldoutAnswer, InnerAttempt, Revision
-from owa_bench.scoring.inner_attempts import inner_faults
+from owa_bench.scoring.observe.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders
 
 ADOPT = ("adopt", {"version": "v1"})

@@ -17,7 +17,7 @@ from owa_bench.interfaces import AgentConfig, InnerDraw, Subject, Ticket
 from owa_bench.records.events import CampaignRevision, InnerAttempt
 from owa_bench.run.laboratory import laboratory
 from owa_bench.sandbox import views
-from owa_bench.scoring.inner_attempts import inner_faults
+from owa_bench.scoring.observe.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders
 from tests.builders.sandboxes import needs_sandbox
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from owa_bench.envs.toolquest.world import ApiWorld
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.api import ApiWorld
 from tests.builders.api_worlds import Caller, small_world, still
 
 

@@ -3,7 +3,7 @@ import pytest
 from owa_bench.envs.toolquest import answers, wire_format
 from owa_bench.envs.toolquest.state import Artefact
 from owa_bench.envs.toolquest.table import DataTable, TableError
-from owa_bench.worlds.api import Field
+from owa_bench.envs.toolquest.world import Field
 from tests.builders.api_worlds import small_world
 
 WORLD = small_world()

@@ -4,7 +4,7 @@ import json
 import msgspec
 import pytest
 
-from owa_bench.worlds.api import Auth, Pager
+from owa_bench.envs.toolquest.world import Auth, Pager
 from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, small_world
 
 OAUTH = Auth(kind="oauth2", token_path="/token", scope="retail.read", lifetime_ms=60_000)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.agents.solvers.api_solver.resource_table import number
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.skills.api_solver.resource_table import number
 from tests.builders.api_worlds import drawn
 from tests.envs.toolquest.test_knowable import gathered
 

@@ -4,7 +4,7 @@ import pytest
 
 from owa_bench.envs.toolquest import documents
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.worlds.api import Auth, Pager
+from owa_bench.envs.toolquest.world import Auth, Pager
 from tests.builders.api_worlds import HOST, drawn, small_world
 
 

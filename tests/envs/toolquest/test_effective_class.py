@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from owa_bench import discovery, seeding
 from owa_bench.envs.toolquest import wire_format
 from owa_bench.envs.toolquest.effective_class import effective_class
+from owa_bench.envs.toolquest.world import ApiWorld, Provider
 from owa_bench.shells.episode_events import drift_events
-from owa_bench.worlds.api import ApiWorld, Provider
 from tests.builders.api_worlds import Caller, drawn, still
 
 OPERATORS = sorted(name for name in discovery.find("operators") if name.startswith("api/"))

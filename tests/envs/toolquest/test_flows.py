@@ -10,7 +10,7 @@ from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.envs.toolquest.task_spec import draw_task
 from owa_bench.records.events import Subgoal
-from owa_bench.scoring.observables import solved_depth
+from owa_bench.scoring.observe.observables import solved_depth
 from owa_bench.seeding import stream
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms

@@ -5,6 +5,7 @@ from importlib import import_module
 import msgspec
 import pytest
 
+from owa_bench.drift.timeline import source
 from owa_bench.envs.toolquest import generate as module
 from owa_bench.envs.toolquest.generate import (
     CATEGORIES,
@@ -19,7 +20,6 @@ from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import source
 from tests.envs.toolquest.by_hand.rows import rows_of, unique
 
 CELLS = [(family, tier) for family in FAMILIES for tier in TIERS]

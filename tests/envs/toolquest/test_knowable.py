@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.agents.solvers.api_solver.http_session import SkillConfig
+from owa_bench.agents.solvers.api_solver.solver import ApiSolver
+from owa_bench.agents.solvers.memory import FactMemory
+from owa_bench.agents.solvers.planning import Runner, reply
 from owa_bench.envs.toolquest import wire_format
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief
-from owa_bench.skills.api_solver.http_session import SkillConfig
-from owa_bench.skills.api_solver.solver import ApiSolver
-from owa_bench.skills.memory import FactMemory
-from owa_bench.skills.planning import Runner, reply
 from tests.builders.api_worlds import Caller, drawn
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]

@@ -13,12 +13,12 @@ from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.oracle import THETA
 from owa_bench.envs.toolquest.state import Artefact, Deletion, PostedRecord
 from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.envs.toolquest.world import Auth, Pager
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Action, Subgoal
-from owa_bench.scoring.observables import solved_depth
+from owa_bench.scoring.observe.observables import solved_depth
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
-from owa_bench.worlds.api import Auth, Pager
 from tests.builders.api_worlds import Caller, drawn, play, small_world, still
 
 ORACLE = SUITE.oracle

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from owa_bench.discovery import find
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.worlds.api import PAGERS, Auth, Former, FormerHost, Limit, Pager
+from owa_bench.envs.toolquest.world import PAGERS, Auth, Former, FormerHost, Limit, Pager
 from tests.builders.api_worlds import Caller, drawn, still
 
 FAMILIES = SUITE.card.families

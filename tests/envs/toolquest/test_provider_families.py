@@ -5,6 +5,7 @@ from importlib.resources import files
 import msgspec
 import pytest
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.toolquest.generate import CATEGORIES, generate
 from owa_bench.envs.toolquest.providers import successor_family
 from owa_bench.envs.toolquest.suite import SUITE
@@ -12,13 +13,12 @@ from owa_bench.records import price_card, protocol
 from owa_bench.records.events import Drift
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import assembly
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store.files import read_leaves, read_trace
-from owa_bench.scoring.observables import observe
+from owa_bench.scoring.observe.observables import observe
 from tests.builders.api_worlds import drawn
 
 ORACLE = SUITE.oracle
@@ -62,11 +62,11 @@ def test_no_base_world_knows_a_family_to_come():
 
 
 def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
-    source = assembly.source("toolquest")
+    source = timelines.source("toolquest")
     arrivals = 0
     for seed in range(4):
         given = Instance(suite="toolquest", version=3, family="currency_rollup", tier=3, seed=seed)
-        last = assembly.drift_step("toolquest", given, 1.0)
+        last = timelines.drift_step("toolquest", given, 1.0)
         before = ORACLE.categories(source(given).worlds[0])
         for step in range(1, last + 1):
             timeline = source(msgspec.structs.replace(given, drift_step=step))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.worlds.api import Auth, Pager, Secret
+from owa_bench.envs.toolquest.world import Auth, Pager, Secret
 from tests.builders.api_worlds import small_world
 
 AUTH = Auth(kind="refresh", token_path="/token", scope="retail.read", lifetime_ms=1_000)

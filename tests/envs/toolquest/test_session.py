@@ -7,13 +7,13 @@ import pytest
 from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest.session import TEXT_ROOM
 from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.envs.toolquest.world import Auth, Pager
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.shells.episode_events import NullSink
-from owa_bench.worlds.api import Auth, Pager
 from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, drawn, play, small_world, still
 
 HEADER = Auth(kind="key_header", name="X-Api-Key")

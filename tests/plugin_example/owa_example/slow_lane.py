@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from owa_bench.interfaces import operator
-from owa_bench.worlds.api import ApiWorld
-from owa_bench.worlds.api_edits import locate_provider, providers_where
+from owa_bench.drift.operator import operator
+from owa_bench.envs.toolquest.world import ApiWorld
+from owa_bench.envs.toolquest.world_edits import locate_provider, providers_where
 
 SMALLEST, LARGEST = 2, 4  # times as long as the window was, from intensity 0 to 1
 

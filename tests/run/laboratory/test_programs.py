@@ -2,11 +2,11 @@
 
 import pytest
 
+from owa_bench.envs.selfrev.world import PROGRAM
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import InnerDraw, Subject, Ticket
 from owa_bench.run.laboratory import programs
 from owa_bench.run.laboratory.laboratory import LocalLaboratory
-from owa_bench.worlds.revision import PROGRAM
 from tests.builders.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox

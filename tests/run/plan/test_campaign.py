@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from owa_bench import calendars
 from owa_bench.canonical import tree_root, unseal
+from owa_bench.drift import order as orders
+from owa_bench.drift import timeline as timelines
 from owa_bench.errors import PlanError, UsageError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.events import Action, Resource
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run import assembly
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import campaign
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Draw
@@ -109,9 +109,9 @@ def test_a_campaign_may_turn_back():
     for entry in plan.entries:
         if entry.phase == "practice":
             of = instance_of(plan, entry, instance_seed(b"m" * 32, entry.pair))
-            struck = calendar(of, assembly.base_world(of))
-            whole = calendar.possible(of, assembly.base_world(of))
-            shares[entry.day] = calendars.share(struck, whole)
+            struck = calendar(of, timelines.base_world(of))
+            whole = calendar.possible(of, timelines.base_world(of))
+            shares[entry.day] = orders.share(struck, whole)
     assert shares[0] == shares[4] == 0.0
     assert 0 < shares[1] < shares[2] <= 0.5
     assert 0 < shares[3] < shares[2]

@@ -8,7 +8,7 @@ import pytest
 from owa_bench.canonical import sha256
 from owa_bench.records.plan import Plan
 from owa_bench.run.plan.request import Request, draft_plan
-from owa_bench.scoring import admissibility
+from owa_bench.scoring.validation import admissibility
 from tests.builders.episodes import PRICE_BYTES, PROTOCOL
 
 FAMILY_DAY, LANE = 126, 168  # episodes and tasks of docs/scoring.md#campaigns

@@ -12,8 +12,9 @@ from owa_bench.canonical import seal
 from owa_bench.errors import CheckFailure, FieldError, PlanError, UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
-from owa_bench.report import assurance, bundle
-from owa_bench.report.integrity_checks import check_attempts
+from owa_bench.report.check import assurance
+from owa_bench.report.check.integrity_checks import check_attempts
+from owa_bench.report.read import bundle
 from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import draft_plan

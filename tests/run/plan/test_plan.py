@@ -9,9 +9,9 @@ import pytest
 from owa_bench import discovery
 from owa_bench.canonical import canonical_json, document_digest, unseal
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import plan
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.store import keys

@@ -4,8 +4,8 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.errors import UsageError
-from owa_bench.run.agents import hosting
-from owa_bench.run.agents.hosting import require_root, root_of
+from owa_bench.hosting import isolation as hosting
+from owa_bench.hosting.isolation import require_root, root_of
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, draft_plan
 from owa_bench.sandbox import root_image

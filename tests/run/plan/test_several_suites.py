@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from owa_bench.errors import BatteryError, PlanError
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import PlanEntry
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.campaign import Campaign, plan_campaign
 from owa_bench.run.plan.draws import Draw

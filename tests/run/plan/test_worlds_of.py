@@ -3,7 +3,7 @@
 import pytest
 
 from owa_bench.errors import UsageError
-from owa_bench.report.comparison import compare
+from owa_bench.report.read.comparison import compare
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from owa_bench.canonical import peek
+from owa_bench.drift import timeline as timelines
 from owa_bench.errors import (
     AgentSpecError,
     BatteryError,
@@ -20,7 +21,6 @@ from owa_bench.errors import (
 from owa_bench.records import shards
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import assembly
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
@@ -228,7 +228,7 @@ def test_no_secret_of_the_world_reaches_the_run_directory(played, small):
     layout = played(small("odd_agents:TellsAll", "fixed"), in_process=False)
     traces = [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
     assert "{secret:" in traces[0].end.reason
-    world = assembly.base_world(traces[0].start.instance)
+    world = timelines.base_world(traces[0].start.instance)
     values = [secret.value for it in world.providers for secret in it.secrets]
     whole = b"".join(
         (*_plain(layout), *(p.read_bytes() for p in layout.root.rglob("*") if p.is_file()))

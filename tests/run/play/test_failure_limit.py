@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 
 from owa_bench.errors import FailureLimitError, FieldError
+from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.protocol import Stopping
 from owa_bench.records.trace import Leaf
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.episode_setup import failure_end

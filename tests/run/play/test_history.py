@@ -8,8 +8,8 @@ import pytest
 
 from owa_bench.records.events import Action, Intervention, Resource
 from owa_bench.records.layout import RunLayout
-from owa_bench.report.bundle import read
-from owa_bench.report.integrity_checks import check_attempts
+from owa_bench.report.check.integrity_checks import check_attempts
+from owa_bench.report.read.bundle import read
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.request import RunOptions

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from owa_bench.errors import AgentSpecError, PreflightError
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.hosting.spec import load_agent
 from owa_bench.records.plan import Budget
-from owa_bench.run.agents.spec import load_agent
-from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, draft_plan
 from owa_bench.run.play import batch

@@ -12,8 +12,9 @@ from owa_bench import discovery
 from owa_bench.canonical import seal
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
-from owa_bench.report import bundle, verify
 from owa_bench.report import statement as statements
+from owa_bench.report import verify
+from owa_bench.report.read import bundle
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
@@ -29,9 +30,9 @@ CARTPOLE3D = discovery.get("suites", "cartpole3d")
 def package(tmp_path, monkeypatch):
     """A copy of what suites share, which may be changed."""
     top = tmp_path / "owa_bench"
-    for name in ("worlds", "drift"):
+    for name in ("envs", "drift", "repositories"):
         shutil.copytree(directory._PACKAGE / name, top / name)
-    for name in ("calendars.py", "seeding.py", "canonical.py"):
+    for name in ("seeding.py", "canonical.py"):
         shutil.copy(directory._PACKAGE / name, top / name)
     monkeypatch.setattr(directory, "_PACKAGE", top)
     return top
@@ -50,23 +51,23 @@ def test_the_lock_names_python_and_packages_without_extras():
 @pytest.mark.parametrize(
     ("suite", "own", "other"),
     [
-        (TOOLQUEST, "worlds/api.py", "worlds/site.py"),
-        (TOOLQUEST, "worlds/api_edits.py", "worlds/physics.py"),
-        (TOOLQUEST, "drift/api/access.py", "drift/web/access.py"),
-        (CHANGESURF, "worlds/site_spec.py", "worlds/api.py"),
-        (CARTPOLE3D, "worlds/physics.py", "worlds/site.py"),
+        (TOOLQUEST, "envs/toolquest/world.py", "envs/changesurf/world.py"),
+        (TOOLQUEST, "envs/toolquest/world_edits.py", "envs/cartpole3d/world.py"),
+        (TOOLQUEST, "envs/toolquest/operators/access.py", "envs/changesurf/operators/access.py"),
+        (CHANGESURF, "envs/changesurf/site_spec.py", "envs/toolquest/world.py"),
+        (CARTPOLE3D, "envs/cartpole3d/world.py", "envs/changesurf/world.py"),
     ],
 )
 def test_only_the_world_types_of_the_suite_count(package, suite, own, other):
     before = directory.source_digest(suite)
     change(package / other)
-    (package / "worlds" / "crew.py").write_text("")
+    (package / "envs" / "multicrew" / "world.py").write_text("")
     assert directory.source_digest(suite) == before
     change(package / own)
     assert directory.source_digest(suite) != before
 
 
-@pytest.mark.parametrize("shared", ["calendars.py", "seeding.py", "canonical.py"])
+@pytest.mark.parametrize("shared", ["drift/calendar.py", "seeding.py", "canonical.py"])
 def test_what_all_suites_draw_with_counts_for_each(package, shared):
     suites = (TOOLQUEST, CHANGESURF, CARTPOLE3D)
     before = [directory.source_digest(suite) for suite in suites]

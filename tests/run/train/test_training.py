@@ -7,6 +7,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from owa_bench.agents.solvers import trained
+from owa_bench.agents.solvers.trained import (
+    MEMBER,
+    Normalisation,
+    PolicyMetadata,
+    load_policy,
+    read_metadata,
+)
 from owa_bench.bridges import minari
 from owa_bench.errors import (
     AgentSpecError,
@@ -16,8 +24,8 @@ from owa_bench.errors import (
     UnknownNameError,
     UsageError,
 )
+from owa_bench.hosting.spec import load_agent
 from owa_bench.report import verify
-from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request
@@ -27,14 +35,6 @@ from owa_bench.run.train import learners, recipes, training, vector_envs
 from owa_bench.run.train.algorithms import Training, recipe_of
 from owa_bench.run.train.imitation import check_imitation
 from owa_bench.run.train.training import TrainingCallbacks
-from owa_bench.skills import trained
-from owa_bench.skills.trained import (
-    MEMBER,
-    Normalisation,
-    PolicyMetadata,
-    load_policy,
-    read_metadata,
-)
 
 PLAIN = Training(
     env_id="CartPole-v1",

@@ -11,9 +11,9 @@ import pytest
 from owa_bench.discovery import find
 from owa_bench.records.protocol import SYMBOLS
 from owa_bench.scoring.axis import AXIS_NAMES
-from owa_bench.scoring.observables import observe
-from owa_bench.scoring.sample import Sample, sample_of
-from owa_bench.scoring.statistics_table import StatisticsTable, resampling_units
+from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.observe.sample import Sample, sample_of
+from owa_bench.scoring.statistics.statistics_table import StatisticsTable, resampling_units
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
 
 AXES = {name: found.plugin for name, found in find("axes").items() if not found.package}

@@ -10,8 +10,8 @@ from owa_bench.records.events import Incident
 from owa_bench.records.observables import SEVERITIES
 from owa_bench.records.score import AxisScore
 from owa_bench.scoring.axes.embodiment import _parts, embodiment, safety, transfer
-from owa_bench.scoring.robotics import weighted_rate
-from owa_bench.scoring.statistics_table import MILLION, Totals
+from owa_bench.scoring.statistics.statistics_table import MILLION, Totals
+from owa_bench.scoring.verdict.robotics import weighted_rate
 from tests.builders.device_episodes import both_sides
 from tests.builders.device_episodes import embodiment as body
 from tests.builders.episodes import PROTOCOL, episode

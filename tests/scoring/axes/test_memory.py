@@ -10,8 +10,8 @@ from owa_bench.records.events import Intervention, Probe, Sitting, ToolOffer
 from owa_bench.records.score import AxisScore
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.memory import Retention, _clusters, memory
-from owa_bench.scoring.observables import observe
-from owa_bench.scoring.sample import sample_of
+from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.observe.sample import sample_of
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
 from tests.builders.verdicts import axis
 

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.axes import memory
 from owa_bench.scoring.axes.memory import Retention, fit_retention, half_life
-from owa_bench.scoring.statistics_table import Totals
+from owa_bench.scoring.statistics.statistics_table import Totals
 from tests.builders.episodes import PROTOCOL
 
 LAGS = np.array([0.0, 7.0])

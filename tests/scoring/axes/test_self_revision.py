@@ -11,9 +11,9 @@ from owa_bench.canonical import canonical_json
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
 from owa_bench.records.score import AxisScore
-from owa_bench.scoring.attempt_sets import RevisionGain
 from owa_bench.scoring.axes import self_revision as self_revision_axis
 from owa_bench.scoring.axes.self_revision import GATED, self_revision
+from owa_bench.scoring.observe.attempt_sets import RevisionGain
 from tests.builders.attempt_sets import GAIN, LATER, change, practice, sets
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis

@@ -9,9 +9,9 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.protocol import Anchor
-from owa_bench.scoring.attempt_sets import RevisionEvidence, RevisionSets, RevisionStages
 from owa_bench.scoring.axes import self_revision as axis
 from owa_bench.scoring.axes.self_revision import revision_evidence, revision_gain, self_revision
+from owa_bench.scoring.observe.attempt_sets import RevisionEvidence, RevisionSets, RevisionStages
 from tests.builders.episodes import PROTOCOL
 
 WEIGHTS = np.array([0.25, 0.75])

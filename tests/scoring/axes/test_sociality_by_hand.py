@@ -9,7 +9,7 @@ import pytest
 from owa_bench.records.observables import NEAR
 from owa_bench.scoring.axes import sociality
 from owa_bench.scoring.axes.sociality import lift
-from owa_bench.scoring.statistics_table import (
+from owa_bench.scoring.statistics.statistics_table import (
     ResamplingUnits,
     StatisticsTable,
     Totals,

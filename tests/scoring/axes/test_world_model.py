@@ -10,7 +10,7 @@ from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes import world_model as world_model_axis
 from owa_bench.scoring.axes.world_model import world_model
-from owa_bench.scoring.statistics_table import MILLION, Totals
+from owa_bench.scoring.statistics.statistics_table import MILLION, Totals
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 

@@ -16,7 +16,7 @@ from owa_bench.scoring.improvement.checkpoints import (
     closures_hold,
     kappa_unit,
 )
-from owa_bench.scoring.observables import observe
+from owa_bench.scoring.observe.observables import observe
 from tests.builders.campaign import judged
 from tests.builders.columns import Columns
 from tests.builders.episodes import PRICES, PROTOCOL, episode

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring import slopes
 from owa_bench.scoring.improvement.curvature import (
     Curvature,
     curvature,
@@ -21,6 +20,7 @@ from owa_bench.scoring.improvement.curvature import (
     steps_made,
     window_tests,
 )
+from owa_bench.scoring.statistics import slopes
 from tests.builders.episodes import PROTOCOL
 
 RULES = PROTOCOL.improvement

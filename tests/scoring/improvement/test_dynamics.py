@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from owa_bench.records.score import CellTable, ClosureResult, Interval, KappaScore
-from owa_bench.scoring import slopes
-from owa_bench.scoring.attempt_sets import RevisionEvidence, RevisionGain
-from owa_bench.scoring.composites import needed
-from owa_bench.scoring.gate_statistics import FamilyQuality
+from owa_bench.scoring.estimate.composites import needed
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement import tables
 from owa_bench.scoring.improvement.checkpoints import (
     AREA,
@@ -31,6 +29,8 @@ from owa_bench.scoring.improvement.dynamics import (
     marginal_return_table,
     time_based_curvature,
 )
+from owa_bench.scoring.observe.attempt_sets import RevisionEvidence, RevisionGain
+from owa_bench.scoring.statistics import slopes
 from tests.builders.episodes import PROTOCOL
 
 COUNT = 16

@@ -12,8 +12,6 @@ from scipy import stats
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import findings
-from owa_bench.scoring.bootstrap import block_bootstrap
 from owa_bench.scoring.improvement import kappa as module
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.kappa import (
@@ -28,6 +26,8 @@ from owa_bench.scoring.improvement.kappa import (
     window_pace,
 )
 from owa_bench.scoring.pipeline import judge
+from owa_bench.scoring.statistics.bootstrap import block_bootstrap
+from owa_bench.scoring.verdict import findings
 from tests.builders.campaign import practice
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 from tests.builders.verdicts import verdict

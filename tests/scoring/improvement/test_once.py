@@ -4,9 +4,9 @@ import msgspec
 
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.improvement.checkpoints import checkpoint_series
-from owa_bench.scoring.observables import observe
+from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.observe.sample import daily_families
 from owa_bench.scoring.pipeline import judge
-from owa_bench.scoring.sample import daily_families
 from tests.builders.campaign import practice
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring import slopes
-from owa_bench.scoring.gate_statistics import FamilyQuality
+from owa_bench.scoring.estimate.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement.theorem import (
     Estimate,
     Response,
@@ -21,6 +20,7 @@ from owa_bench.scoring.improvement.theorem import (
     theorem,
     weakest,
 )
+from owa_bench.scoring.statistics import slopes
 
 X = np.arange(14.0)
 OPTIONS = {"least": 7, "level": 0.95}

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from owa_bench.agents.solvers.balancing.leaning import pd_action
 from owa_bench.envs.cartpole3d import rules, start
 from owa_bench.envs.cartpole3d.batched.contacts import resolve_contacts
 from owa_bench.envs.cartpole3d.batched.motion import (
@@ -17,7 +18,6 @@ from owa_bench.envs.cartpole3d.batched.motion import (
     move,
 )
 from owa_bench.envs.cartpole3d.batched.numbers import child_seed, compiled, uniform
-from owa_bench.skills.balancing.leaning import pd_action
 
 _turned, _has_fallen = compiled(rules.rotated), compiled(rules.has_fallen)
 _PUSHES = np.array(rules.DIRECTIONS)

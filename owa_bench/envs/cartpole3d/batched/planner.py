@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from owa_bench.agents.solvers.balancing.leaning import LEANS, pd_action
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.batched import kernels, records
 from owa_bench.envs.cartpole3d.batched.numbers import compiled
 from owa_bench.envs.cartpole3d.batched.simulator import LaneActions, Simulator
-from owa_bench.skills.balancing.leaning import LEANS, pd_action
 
 HORIZON = 75  # ticks
 _LASTING = (15, 40)  # ticks

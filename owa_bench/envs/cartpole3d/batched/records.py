@@ -14,7 +14,7 @@ import numpy.typing as npt
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.start import BallState, SceneState, draw_start, is_due
-from owa_bench.worlds.physics import PhysicsWorld
+from owa_bench.envs.cartpole3d.world import PhysicsWorld
 
 Records = npt.NDArray[np.void]
 TARGETS = ("centroid", "origin", "middle", "tip")  # of pulls, by number

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.batched import kernels, records
 from owa_bench.envs.cartpole3d.start import SceneState
+from owa_bench.envs.cartpole3d.world import PhysicsWorld
 from owa_bench.errors import FieldError
-from owa_bench.worlds.physics import PhysicsWorld
 
 STARTS = 4096  # start states that are drawn for a world; episodes begin from these
 LaneActions = npt.NDArray[np.int64]

@@ -19,10 +19,10 @@ from owa_bench.envs.cartpole3d.observation import (
     observation_space,
 )
 from owa_bench.envs.cartpole3d.start import StartSampler
+from owa_bench.envs.cartpole3d.world import Spec
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.records.instance import SEED_LIMIT
 from owa_bench.shells.action_forms import discrete_action
-from owa_bench.worlds.physics import Spec
 
 _OPTIONS = ("start", "state")
 

@@ -16,9 +16,9 @@ from owa_bench.envs.cartpole3d.batched import planner
 from owa_bench.envs.cartpole3d.batched.planner import PlannedActions
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
 from owa_bench.envs.cartpole3d.observation import ObservationMode, observation_space
+from owa_bench.envs.cartpole3d.world import PRESETS, PhysicsWorld, Spec
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.shells.action_forms import discrete_rule, lane_actions
-from owa_bench.worlds.physics import PRESETS, PhysicsWorld, Spec
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

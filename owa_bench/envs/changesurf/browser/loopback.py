@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.server.state import SiteState
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.records.instance import SimulatedClock, Timeline
 from owa_bench.shells.loopback import KEY_HEADER, LoopbackServer
-from owa_bench.worlds.site import SiteWorld
 
 _ANSWER_S = 30.0
 _HOP_HEADERS = frozenset({"connection", "transfer-encoding", "date"})

@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 from owa_bench.envs.changesurf.server.state import CellRef, SiteState
+from owa_bench.envs.changesurf.site_spec import RequiredRow, SiteTable, SiteValue
 from owa_bench.records.events import fixed
-from owa_bench.worlds.site_spec import RequiredRow, SiteTable, SiteValue
 
 FRAME_RATE = 0.5  # k of the frame factor exp(-k * rows changed outside the goal) [D]
 _PARTIAL = 0.5  # what the goal is worth at most while a value is wrong [D]

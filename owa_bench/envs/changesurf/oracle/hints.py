@@ -14,8 +14,8 @@ from owa_bench.envs.changesurf.server.page_model import Button, FormField
 from owa_bench.envs.changesurf.server.pages import build
 from owa_bench.envs.changesurf.server.sign_in import REQUEST_MS, least_form_ms, sign_in_code
 from owa_bench.envs.changesurf.server.state import SiteState
+from owa_bench.envs.changesurf.site_spec import SiteValue, Slot
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.worlds.site_spec import SiteValue, Slot
 
 StepKind = Literal["fill", "select", "check", "press", "wait", "goto", "done", "infeasible"]
 _MANY = 2  # rows from which on turning pages beats searching one by one

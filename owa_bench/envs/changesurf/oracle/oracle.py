@@ -13,11 +13,11 @@ from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence, 
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, VisitState, next_step
 from owa_bench.envs.changesurf.server.forms import is_asked, slots_on, steps
 from owa_bench.envs.changesurf.server.state import SiteState
+from owa_bench.envs.changesurf.site_spec import SiteProposition
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, tool_call
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import SiteProposition
 
 THETA = 0.95
 

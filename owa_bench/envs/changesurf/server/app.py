@@ -23,9 +23,9 @@ from owa_bench.envs.changesurf.server.page_model import PageModel, former_aliase
 from owa_bench.envs.changesurf.server.pages import SEARCH_HOST, address, build
 from owa_bench.envs.changesurf.server.request_handler import SiteRequest
 from owa_bench.envs.changesurf.server.sign_in import credentials
+from owa_bench.envs.changesurf.site_spec import SiteSpec, SiteTable, Slot, by_key
+from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import SiteSpec, SiteTable, Slot, by_key
 
 _BODY_LIMIT = 65_536
 _SYSTEM_PAGES = ("home", "login", "login2", "passport", "return", "mail", "decoy")

@@ -15,9 +15,9 @@ from owa_bench.envs.changesurf.server.page_model import (
     PageModel,
 )
 from owa_bench.envs.changesurf.server.state import SiteState
+from owa_bench.envs.changesurf.site_spec import Control, Placement, SiteValue, Slot
+from owa_bench.envs.changesurf.world import SiteWorld, SlotPlan
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import SiteWorld, SlotPlan
-from owa_bench.worlds.site_spec import Control, Placement, SiteValue, Slot
 
 DECOY_BUTTON, DECOY_FIELD = "Save draft", "Private note"  # honest labels of decoys
 _SIGNS = {

@@ -4,8 +4,8 @@ import datetime
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import DateForm, Kind, SiteValue, Slot, Workflow
+from owa_bench.envs.changesurf.site_spec import DateForm, Kind, SiteValue, Slot, Workflow
+from owa_bench.envs.changesurf.world import SiteWorld
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),

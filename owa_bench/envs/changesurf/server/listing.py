@@ -6,7 +6,7 @@ from owa_bench.envs.changesurf.server import page_model
 from owa_bench.envs.changesurf.server.control_factory import ControlFactory
 from owa_bench.envs.changesurf.server.forms import show, show_fully
 from owa_bench.envs.changesurf.server.state import CellRef, Query, RowValues, SiteState
-from owa_bench.worlds.site_spec import Collection
+from owa_bench.envs.changesurf.site_spec import Collection
 
 _QUOTES = str.maketrans({"%": "%25", "&": "%26", "+": "%2B", " ": "+"})
 BlocksAndCells = tuple[tuple[page_model.Block, ...], tuple[CellRef, ...]]

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 import jinja2
 
+from owa_bench.envs.changesurf.site_spec import Control, ListForm, Nav, Placement
+from owa_bench.envs.changesurf.world import RenderPlan
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import RenderPlan
-from owa_bench.worlds.site_spec import Control, ListForm, Nav, Placement
 
 AliasKind = Literal["id", "class", "field", "route", "value"]
 _LETTERS = "bcdfghjklmnpqrstvwxz"

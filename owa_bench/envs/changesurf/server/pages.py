@@ -15,8 +15,8 @@ from owa_bench.envs.changesurf.server.page_model import (
 )
 from owa_bench.envs.changesurf.server.sign_in import sign_in_code
 from owa_bench.envs.changesurf.server.state import Draft, Query, SiteState
+from owa_bench.envs.changesurf.site_spec import Workflow
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site_spec import Workflow
 
 SEARCH_HOST = "finder.test"
 _OFFER = "Members of our circle enjoy more. Would you like to join for EUR 4.90?"

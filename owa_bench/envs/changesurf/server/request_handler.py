@@ -27,8 +27,8 @@ from owa_bench.envs.changesurf.server.state import (
     with_breach,
     with_event,
 )
-from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import SiteValue, Workflow
+from owa_bench.envs.changesurf.site_spec import SiteValue, Workflow
+from owa_bench.envs.changesurf.world import SiteWorld
 
 _OPEN = (*SIGN_IN_PAGES, "mail", "decoy", "missing", "home", "done")
 _FLOW = ("start", "flow", "offer", "review", "done")

@@ -12,7 +12,7 @@ from owa_bench.envs.changesurf.server.state import (
     at_page,
     with_event,
 )
-from owa_bench.worlds.site import CODES, SignIn
+from owa_bench.envs.changesurf.world import CODES, SignIn
 
 SIGN_IN_PAGES = ("login", "login2", "passport", "return")
 _SECRET = 8  # characters from which a value can be told from other text

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import Check, Effect, SiteSpec, SiteTable, SiteValue
+from owa_bench.envs.changesurf.site_spec import Check, Effect, SiteSpec, SiteTable, SiteValue
+from owa_bench.envs.changesurf.world import SiteWorld
 
 CellRef = tuple[str, SiteValue, str]  # (collection, row key, column)
 RowValues = Mapping[str, SiteValue]  # by column or by slot

@@ -2,7 +2,7 @@
 
 from owa_bench.envs.changesurf import site_schema as schema
 from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteFact, SiteRows, SiteTask
-from owa_bench.worlds.site_spec import Option, SiteTable, SiteValue, Workflow
+from owa_bench.envs.changesurf.site_spec import Option, SiteTable, SiteValue, Workflow
 
 _LABELS = """
 menu:tickets    Tickets|Open issues|Cases || Incidents|Reported faults

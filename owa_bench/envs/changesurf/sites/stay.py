@@ -3,7 +3,7 @@
 from owa_bench.envs.changesurf import site_schema as schema
 from owa_bench.envs.changesurf.server.forms import shift
 from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
-from owa_bench.worlds.site_spec import SiteTable, SiteValue, Workflow
+from owa_bench.envs.changesurf.site_spec import SiteTable, SiteValue, Workflow
 
 _LABELS = """
 menu:rooms       Rooms|Our rooms|Where to sleep || Chambers|Lodgings

@@ -20,8 +20,8 @@ from owa_bench.envs.multicrew.draws import (
     Values,
     owned,
 )
+from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
 from owa_bench.seeding import stream
-from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _LONGEST = 1500  # characters of a function
 _FEWEST = 3  # count from which a row counts

@@ -20,8 +20,8 @@ from owa_bench.envs.multicrew.draws import (
     Values,
     owned,
 )
+from owa_bench.envs.multicrew.world import CrewItem
 from owa_bench.shells.schemas import ArgumentCheck, compile_schema
-from owa_bench.worlds.crew import CrewItem
 
 _FIELDS = ("tag", "kind", "name", "amount")
 _TEXT = {"type": "string", "maxLength": 40}

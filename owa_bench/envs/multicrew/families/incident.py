@@ -19,7 +19,7 @@ from owa_bench.envs.multicrew.draws import (
     Values,
     owned,
 )
-from owa_bench.worlds.crew import CrewItem
+from owa_bench.envs.multicrew.world import CrewItem
 
 _DRAIN, _SWITCH = "drain", "switch"
 _ORDERS = ("drain before the switch", "switch before the drain")

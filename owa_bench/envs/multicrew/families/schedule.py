@@ -21,7 +21,7 @@ from owa_bench.envs.multicrew.draws import (
     Values,
     owned,
 )
-from owa_bench.worlds.crew import CrewItem
+from owa_bench.envs.multicrew.world import CrewItem
 
 _SEARCHED = 2000  # hours within which every job finds its place
 FORM: Mapping[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from owa_bench.envs.recall.draws import LAGS, STUDY_DAYS, Draws, numbered
 from owa_bench.envs.recall.families import learning
-from owa_bench.worlds.recall import Question
+from owa_bench.envs.recall.world import Question
 
 _ITEMS = 24
 _NOTICES = (80, 120, 200, 300)

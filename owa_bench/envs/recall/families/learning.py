@@ -8,7 +8,7 @@ own, without tools.
 from typing import Any, NamedTuple
 
 from owa_bench.envs.recall.draws import LAGS, STUDY_DAYS, Draws, Statement, numbered
-from owa_bench.worlds.recall import Claim, ClaimKind, Question
+from owa_bench.envs.recall.world import Claim, ClaimKind, Question
 
 _ITEMS_A_DAY = 14
 _NOTICES = (150, 360, 480, 600)

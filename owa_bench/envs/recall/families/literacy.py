@@ -12,7 +12,7 @@ several forms tell it.
 from typing import Any, NamedTuple
 
 from owa_bench.envs.recall.draws import Draws
-from owa_bench.worlds.recall import Exercise
+from owa_bench.envs.recall.world import Exercise
 
 _EACH = 6  # tasks of each kind
 _TRANSFERS = (4, 6, 8, 12)  # transfers of a passage

@@ -8,7 +8,7 @@ stands n before the first n stimuli of a series: they are asked, and not marked.
 from typing import Any
 
 from owa_bench.envs.recall.draws import Draws
-from owa_bench.worlds.recall import Exercise
+from owa_bench.envs.recall.world import Exercise
 
 OPTIONS = ("yes", "no")
 _LEVELS = ((1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5, 6))

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import Any
 
 from owa_bench.envs.recall.draws import Draws
-from owa_bench.worlds.recall import Exercise
+from owa_bench.envs.recall.world import Exercise
 
 _CONCEPTS = 6
 _CHAINS = 3

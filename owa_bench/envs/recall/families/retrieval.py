@@ -8,7 +8,7 @@ words of the question. The last questions are asked with search and open on offe
 from typing import Any
 
 from owa_bench.envs.recall.draws import LAGS, STUDY_DAYS, Draws, Statement, numbered
-from owa_bench.worlds.recall import Question, QuestionKind
+from owa_bench.envs.recall.world import Question, QuestionKind
 
 _SUBJECTS = (12, 10, 8, 6)
 _ASSISTED = 4  # questions about siblings, with tools

@@ -8,7 +8,7 @@ measured depends on the schedule and enters no axis.
 from typing import Any
 
 from owa_bench.envs.recall.draws import Draws, Statement, numbered
-from owa_bench.worlds.recall import Question
+from owa_bench.envs.recall.world import Question
 
 _REVIEW_DAYS = (2, 4, 8, 15)
 _RELATION = "pair"

@@ -11,7 +11,7 @@ Every length from 2 on is asked, so that a span of n needs every shorter one.
 from typing import Any
 
 from owa_bench.envs.recall.draws import Draws
-from owa_bench.worlds.recall import Exercise
+from owa_bench.envs.recall.world import Exercise
 
 SHORTEST = 2
 _LONGEST = (9, 16, 32, 64)

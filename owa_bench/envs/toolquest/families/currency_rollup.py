@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 sales/commerce (Sales|Tills|Retail) Collects the receipts of branches.

@@ -6,7 +6,7 @@ from datetime import date
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 crm/crm (Contacts|Relations|Clientele) Keeps customer records.

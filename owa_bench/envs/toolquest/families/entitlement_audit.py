@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 identity/identity (Identity|Staffing|Personnel) Knows who works where.

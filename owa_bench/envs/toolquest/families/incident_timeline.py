@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 monitor/monitoring (Monitor|Watch|Sensors) Watches services and keeps their alerts.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 inventory/inventory (Inventory|Warehouse|Stock) Keeps stock levels.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.worlds.api import Value
+from owa_bench.envs.toolquest.world import Value
 
 _VENDORS = """
 hooks/webhooks (Hooks|Relay|Courier) Delivers webhooks and takes replays.

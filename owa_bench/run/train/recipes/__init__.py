@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from owa_bench.agents.solvers.trained import INSTALL
 from owa_bench.errors import MissingPartError, UnknownNameError, UsageError
 from owa_bench.run.train.algorithms import Training
-from owa_bench.skills.trained import INSTALL
 
 _FOLDER = Path(__file__).parent
 

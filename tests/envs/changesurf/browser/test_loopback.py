@@ -5,9 +5,9 @@ import http.client
 import re
 from urllib.parse import urljoin
 
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.browser.driver import BrowserTarget, call_app
 from owa_bench.envs.changesurf.browser.loopback import ForwardingApp, host_site
-from owa_bench.run import assembly
 from owa_bench.shells.loopback import LoopbackServer
 from tests.builders.changesurf_episodes import instance_of
 
@@ -49,7 +49,7 @@ def test_on_the_wire_the_browser_alone_is_served():
 
 def test_a_person_finds_every_host_under_localhost():
     instance = instance_of("stay/book", 3)
-    served = host_site(assembly.source("changesurf")(instance))
+    served = host_site(timelines.source("changesurf")(instance))
     try:
         assert f".localhost:{served.server.port}/" in served.address
         status, page = get(served, served.address)

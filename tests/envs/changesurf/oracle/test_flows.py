@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker
 from owa_bench.envs.changesurf.server.app import SiteServer, page_keys
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.scoring.observables import solved_depth
+from owa_bench.scoring.observe.observables import solved_depth
 from owa_bench.shells.episode_events import NodeProgress, depth_of
 from tests.builders import changesurf_worlds as worlds
 

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.oracle import goal
 from owa_bench.envs.changesurf.oracle.goal import differences, missing_evidence
 from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.server.state import initial_state
-from owa_bench.worlds.site_spec import SiteTable
+from owa_bench.envs.changesurf.site_spec import SiteTable
 from tests.builders import changesurf_worlds as worlds
 from tests.builders import goal_questions
 from tests.builders.goal_questions import changed_row

@@ -6,10 +6,10 @@ import itertools
 import msgspec
 import pytest
 
-from owa_bench import calendars
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, HONEYPOT_FAMILIES, TIERS
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import NullSink
@@ -19,7 +19,7 @@ from tests.builders.slices import by_commit
 
 pytestmark = pytest.mark.browser
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
-SOURCE = assembly.source("changesurf")
+SOURCE = timelines.source("changesurf")
 
 
 def agrees(timeline):
@@ -95,7 +95,7 @@ def test_on_a_honeypot_there_is_nothing_to_foresee(browser):
 
 def test_drift_in_the_middle_of_an_episode_is_played(browser):
     late = calendars.parse("nested^5000", "web")
-    source = assembly.source("changesurf", late)
+    source = timelines.source("changesurf", late)
     timeline = source(instance_of("depot/buy", 3, delta=0.5, schedule=late))
     assert SUITE.horizon(timeline) is None
     assert horizon(SUITE, timeline) == solve(SUITE, timeline).accepted > 2

@@ -9,8 +9,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from owa_bench import calendars
 from owa_bench.discovery import find
+from owa_bench.drift import calendar as calendars
 from owa_bench.envs.changesurf.browser.observation import parse_html
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, HONEYPOT_FAMILIES, TIERS
 from owa_bench.envs.changesurf.magnitude import magnitude_change
@@ -18,7 +18,7 @@ from owa_bench.envs.changesurf.oracle.goal import FRAME_RATE, q_state
 from owa_bench.envs.changesurf.oracle.walk import walk
 from owa_bench.envs.changesurf.policies import OverDoerView, second_goal
 from owa_bench.envs.changesurf.server.state import commits
-from owa_bench.worlds.site_spec import RequiredRow
+from owa_bench.envs.changesurf.site_spec import RequiredRow
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.changesurf_worlds import readable, solved
 

@@ -15,8 +15,8 @@ from owa_bench.envs.changesurf.oracle.walk import HttpWalker, form_of
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.server.page_model import aliases_of, former_aliases
 from owa_bench.envs.changesurf.server.state import commits
+from owa_bench.envs.changesurf.world import Friction
 from owa_bench.seeding import stream
-from owa_bench.worlds.site import Friction
 from tests.builders import changesurf_worlds as worlds
 
 

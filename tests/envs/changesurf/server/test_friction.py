@@ -12,11 +12,11 @@ from owa_bench.envs.changesurf.oracle.walk import HttpWalker, walk
 from owa_bench.envs.changesurf.server.page_model import Listing
 from owa_bench.envs.changesurf.server.sign_in import act_ms, is_waiting
 from owa_bench.envs.changesurf.suite import SUITE
+from owa_bench.envs.changesurf.world import CODES, Friction
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import ListSink
-from owa_bench.worlds.site import CODES, Friction
 from tests.builders import changesurf_worlds as worlds
 
 

@@ -1,0 +1,1 @@
+"""Solvers of the reference agents, and skills that several agents share."""

@@ -1,1 +1,0 @@
-"""Operators on the work, the documents and the terms of a crew."""

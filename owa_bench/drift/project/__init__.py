@@ -1,1 +1,0 @@
-"""Operators on projects: libraries that change, and the terms of the pipeline."""

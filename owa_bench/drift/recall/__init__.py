@@ -1,1 +1,0 @@
-"""Operators on the register and the exercises of the micro-battery."""

@@ -1,1 +1,0 @@
-"""Operators on campaigns of revision: budgets, noise, and drift of the inner suite."""

@@ -1,1 +1,0 @@
-"""Operators on site worlds, one module a group."""

@@ -1,0 +1,3 @@
+"""Operators of CartPole3D: the levels of novelty."""
+
+DOMAIN = "physics"

@@ -1,0 +1,3 @@
+"""Operators of ChangeSurf: access, DOM, flow and labels of its sites."""
+
+DOMAIN = "web"

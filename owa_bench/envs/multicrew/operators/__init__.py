@@ -1,0 +1,3 @@
+"""Operators of MultiCrew: its documents and terms."""
+
+DOMAIN = "crew"

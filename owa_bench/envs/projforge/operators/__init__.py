@@ -1,0 +1,3 @@
+"""Operators of ProjForge: its libraries and its pipeline."""
+
+DOMAIN = "project"

@@ -1,0 +1,3 @@
+"""Operators of Recall: exercises and their register."""
+
+DOMAIN = "recall"

@@ -1,0 +1,3 @@
+"""Operators of SelfRev: its terms."""
+
+DOMAIN = "revision"

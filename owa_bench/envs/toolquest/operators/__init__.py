@@ -1,0 +1,3 @@
+"""Operators of ToolQuest: access, contracts and documents of its providers."""
+
+DOMAIN = "api"

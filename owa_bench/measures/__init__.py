@@ -1,0 +1,1 @@
+"""Measures of the companion papers: plain functions of arrays."""

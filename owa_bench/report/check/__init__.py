@@ -1,0 +1,1 @@
+"""Checks of a run's evidence and the assurance level that follows."""

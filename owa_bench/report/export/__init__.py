@@ -1,0 +1,1 @@
+"""What is made of several runs or leaves the report: leaderboard, norms, tables."""

@@ -1,0 +1,1 @@
+"""The page of a report and the site of a run."""

@@ -1,0 +1,1 @@
+"""A run directory read as records: attempts, outcomes, terms, pairs, tables."""

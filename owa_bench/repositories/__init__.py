@@ -1,0 +1,1 @@
+"""Git repositories that suites of real code share: commits run, pushes checked."""

@@ -1,1 +1,0 @@
-"""Agents: how one is named, started in a process of its own, and spoken to."""

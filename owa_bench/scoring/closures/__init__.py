@@ -1,0 +1,1 @@
+"""Closures of self-improvement: expansion and maintenance."""

@@ -1,0 +1,224 @@
+"""Maintenance closure: what is kept under drift, from one memory, day by day.
+
+Every morning the harness plays a clean and a drifted lane of one list of tasks on
+copies of the memory of that morning. A drift-blind baseline plays the same lanes: where
+it keeps almost everything, drift did not bite and nothing is shown.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import ClosureResult, ClosureStatus
+from owa_bench.scoring.observe.attempt_sets import morning_digest
+from owa_bench.scoring.statistics.bootstrap import figure
+from owa_bench.scoring.statistics.slopes import mean_level
+
+NAME = "maintenance"
+CLEAN, DRIFTED = "clean", "drifted"
+
+
+class KeptShare(NamedTuple):
+    """The log ratio of drifted to best clean quality, its lower bound and its power.
+
+    `power` is the chance to pass at a true ratio of 1 with this error.
+    """
+
+    theta: Floats
+    lower: Floats
+    power: Floats
+
+    def passes(self, rho: float) -> Flags:
+        """Return whether the bound reaches the log of the share `rho`."""
+        return self.lower >= math.log(rho)
+
+
+def kept_share(
+    drifted: Floats, clean: Floats, floor: float | Floats, rho: float, level: float
+) -> KeptShare:
+    """Return theta, the log of the share that is kept.
+
+    Formula:
+        B = max(mean_d K_d, floor); theta = ln(mean_d X_d) - ln B
+        lower bound: `slopes.mean_level` of the delete-one-day jackknife's
+        pseudo-values D theta - (D - 1) theta_(-d), B recomputed in each
+        power = P(error <= -ln(rho) - (theta - lower bound)) by the same mixture
+    Shapes: two arrays (.., days), X and K; `floor`, a scalar or (..), the best clean
+        mean from elsewhere; result (..).
+    Units: mean q_state in; a log ratio out.
+    Missing: no bound and no power where all that drift left stands on one day.
+    Errors: ScoringError below 2 days, or where a mean is 0.
+    Source: docs/scoring.md#closures.
+
+    >>> one = kept_share(np.full(7, 0.4), np.full(7, 0.5), 0.0, 0.95, 0.95)
+    >>> np.exp([one.theta, one.lower]).round(6)
+    array([0.8, 0.8])
+    """
+    days = drifted.shape[-1]
+    if days < 2 or clean.shape != drifted.shape:
+        raise ScoringError(f"Both lanes need the same 2 days or more, got {days}.")
+    if not (np.minimum(drifted.mean(-1), np.maximum(clean.mean(-1), floor)) > 0).all():
+        raise ScoringError("A lane's mean must be above 0.")
+    best = np.asarray(floor)[..., None]
+
+    def log_ratio(x: Floats, k: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            ratio: Floats = np.log(x) - np.log(np.maximum(k, best))
+        return ratio
+
+    sums = [lane.sum(axis=-1, keepdims=True) for lane in (drifted, clean)]
+    theta = log_ratio(sums[0] / days, sums[1] / days)[..., 0]
+    rest = days - 1
+    left = log_ratio((sums[0] - drifted) / rest, (sums[1] - clean) / rest)
+    alone = np.asarray(~np.isfinite(left).all(axis=-1))
+    left = np.where(alone[..., None], 0.0, left)
+    error = mean_level(rest * (left.mean(axis=-1, keepdims=True) - left))  # around 0
+    reach = error.upper(level)
+    power = np.where(alone, 0.0, error.p_above(-math.log(rho) - reach))
+    return KeptShare(theta, np.where(alone, -np.inf, theta - reach), power)
+
+
+def lane_means(table: Observables, condition: str) -> dict[int, float]:
+    """Return the mean q_state of a lane on each day.
+
+    Args:
+        table: One arm's episodes.
+        condition: `clean` or `drifted`.
+
+    Returns:
+        The mean by day.
+    """
+    rows = (table.condition == condition) & (table.day != NO_DAY)
+    days = np.unique(table.day[rows]).tolist()
+    return {int(d): float(table.q_state[rows & (table.day == d)].mean()) for d in days}
+
+
+def maintenance(
+    table: Observables,
+    baseline: Observables | None,
+    base: Observables,
+    protocol: Protocol,
+    beside: Mapping[str, Any],
+) -> ClosureResult:
+    """Return the closure; PASS iff theta - t.95 se >= ln rho.
+
+    Args:
+        table: Counted episodes of one agent.
+        baseline: Those of the drift-blind baseline.
+        base: The episodes that the agent's axes rest on.
+        protocol: Published numbers.
+        beside: Ratios that are printed beside.
+
+    Returns:
+        The record of the closure.
+    """
+    rules = protocol.closures
+    days = _window(table)
+    if len(days) < rules.days:
+        why = f"{len(days)} consecutive days with a clean and a drifted lane"
+        return _not_passed("NOT TESTED", f"{why} of {rules.days}")
+    fault = _fault(table, baseline, days, rules.drift_bite)
+    if fault:
+        return _not_passed("NOT TESTED", fault)
+    clean, drifted = lane_means(table, CLEAN), lane_means(table, DRIFTED)
+    x, k = (np.array([lane[day] for day in days]) for lane in (drifted, clean))
+    practice = (table.phase == "practice") & np.isin(table.day, days)
+    if table.patched[practice].sum() or len(set(table.fingerprint.tolist())) > 1:
+        return _not_passed("FAIL", "a human patch in the window")
+    if not (x.mean() > 0 and k.mean() > 0):
+        return _not_passed("FAIL", "a lane's mean quality is 0")
+    earlier = [clean[d] for d in range(days[0] - rules.days, days[0]) if d in clean]
+    pairs = np.unique(table.pair[table.condition == CLEAN])
+    own = base.q_state[np.isin(base.pair, pairs)]
+    floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
+    level = protocol.statistics.gate_level
+    found = kept_share(x, k, floor, rules.rho, level)
+    status: ClosureStatus = "PASS" if found.passes(rules.rho) else "FAIL"
+    words = (
+        f"kept {np.exp(found.theta):.3f}, lower bound {np.exp(found.lower):.3f}, "
+        f"against {rules.rho:g} on {len(days)} days; "
+        f"power at ratio 1: {found.power:.2f}"
+    )
+    if status == "FAIL" and found.power < rules.power_min:
+        status, words = "NO EVIDENCE", f"underpowered: {words}"
+    rows = np.isin(table.condition, (CLEAN, DRIFTED)) & np.isin(table.day, days)
+    names = table.attempt[rows].tolist()
+    return ClosureResult(
+        name=NAME,
+        status=status,
+        reason=words,
+        evidence=(f"{names[0]} to {names[-1]}",),
+        days=len(days),
+        details={
+            "days": [days[0], days[-1]],
+            "drifted": [figure(v) for v in x.tolist()],
+            "clean": [figure(v) for v in k.tolist()],
+            "best clean mean from elsewhere": figure(floor),
+            "theta": figure(float(found.theta)),
+            "lower bound": figure(float(found.lower)),
+            "power at ratio 1": figure(float(found.power)),
+            "drifted over clean": dict(beside),
+        },
+    )
+
+
+def _window(table: Observables) -> tuple[int, ...]:
+    """Return the longest run of consecutive days with both lanes, the last of equals.
+
+    A day's drifted lane must have been played under drift.
+    """
+    lanes = [
+        set(table.day[(table.condition == name) & struck].tolist())
+        for name, struck in ((CLEAN, True), (DRIFTED, table.realised > 0))
+    ]
+    return longest_run(sorted(lanes[0] & lanes[1]))
+
+
+def longest_run(days: list[int]) -> tuple[int, ...]:
+    """Return the longest run of consecutive days, the last of equal ones.
+
+    >>> longest_run([1, 2, 4, 5])
+    (4, 5)
+    """
+    best: list[int] = []
+    run: list[int] = []
+    for day in days:
+        run = [*run, day] if run and day == run[-1] + 1 else [day]
+        best = run if len(run) >= len(best) else best
+    return tuple(best)
+
+
+def _fault(
+    table: Observables, baseline: Observables | None, days: tuple[int, ...], most: float
+) -> str:
+    """Return why the lanes are no test, "" if they are one."""
+    practice = table.take(table.phase == "practice")
+    for day in days:
+        digest, today = morning_digest(practice, day), table.day == day
+        lanes = [today & (table.condition == name) for name in (CLEAN, DRIFTED)]
+        if any((table.memory[lane] != digest).any() for lane in lanes):
+            return f"a lane of day {day} did not begin with that morning's memory"
+        tasks = [sorted(table.pair[lane].tolist()) for lane in lanes]
+        if tasks[0] != tasks[1]:
+            return f"the lanes of day {day} are not of one list of tasks"
+    if baseline is None:
+        return "no drift-blind baseline was played"
+    means = [lane_means(baseline, name) for name in (CLEAN, DRIFTED)]
+    if not all(day in mean for day in days for mean in means):
+        return "the drift-blind baseline was not played on every day"
+    clean, drifted = (np.mean([mean[day] for day in days]) for mean in means)
+    if not clean > 0:
+        return "the drift-blind baseline solves nothing without drift"
+    kept = float(drifted / clean)
+    if kept > most:
+        return f"drift did not bite: the drift-blind baseline keeps {kept:.3f}"
+    return ""
+
+
+def _not_passed(status: ClosureStatus, reason: str) -> ClosureResult:
+    return ClosureResult(name=NAME, status=status, reason=reason)

@@ -1,1 +1,0 @@
-"""Companion measures beside the AAI axes: plain functions of arrays."""

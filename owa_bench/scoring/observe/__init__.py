@@ -1,0 +1,1 @@
+"""What the traces of a run hold, as tables and samples."""

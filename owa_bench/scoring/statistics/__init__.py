@@ -1,0 +1,1 @@
+"""Statistics: resampling, distributions, slopes, intervals without one cluster each."""

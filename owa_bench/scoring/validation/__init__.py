@@ -1,0 +1,1 @@
+"""Validation of the measurement: knobs, doses, power, admissibility."""

@@ -1,0 +1,353 @@
+"""Power: instances that each gate needs before an able agent passes it."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.plan import SampleSizes
+from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.scoring.closures.maintenance import kept_share
+from owa_bench.scoring.statistics.distributions import normal_quantile, normal_share
+from owa_bench.seeding import stream
+
+_SHARES = ("axis", "tools", "core", "project", "cognitive")
+_MOST = 10**7  # instances beyond which a gate is called out of reach
+_ROUNDS = 2_000  # simulated campaigns of maintenance
+_KEPT_LEVEL = 0.82  # mean quality of their lanes, as in benchmarks/gate_passes.py
+
+
+class Need(NamedTuple):
+    """Instances that a gate needs for the protocol's power; None: not decided by n."""
+
+    level: int
+    gate: str
+    required: float | None
+    true: float | None
+    instances: int | None
+    note: str
+
+
+class GatePower(NamedTuple):
+    """A gate's chance to pass an able agent with what a plan gives it; None: unknown.
+
+    An able agent is `true` where the gate asks for `required`; `planned` counts what
+    `Need.instances` counts.
+    """
+
+    level: int
+    gate: str
+    required: float | None
+    true: float | None
+    planned: int | None
+    power: float | None
+
+
+def chance_to_pass(
+    true: float, error: float, required: float, slack: float, gate_level: float
+) -> float:
+    """Return the probability that a gate passes, normal approximation.
+
+    Formula:
+        PASS iff x >= required and x - z se >= required - slack, x ~ N(true, se)
+        P = Phi((true - max(required, required - slack + z se)) / se)
+    Shapes: scalars. Units: shares. Missing: none.
+    Errors: ScoringError unless the error is above 0.
+    Source: [D] docs/scoring.md#gates.
+
+    >>> chance_to_pass(0.65, 0.0402, 0.60, 0.05, 0.95) > 0.79
+    True
+    """
+    if not error > 0:
+        raise ScoringError(f"A standard error must be above 0, got {error}.")
+    z = normal_quantile(gate_level)
+    bar = max(required, required - slack + z * error)
+    return normal_share((true - bar) / error)
+
+
+def instances(true: float, spread: float, required: float, protocol: Protocol) -> int | None:
+    """Return the least n at which a gate has the protocol's power.
+
+    Args:
+        true: True value of the statistic.
+        spread: Standard deviation of one instance; the error is spread / sqrt(n).
+        required: Threshold of the gate.
+        protocol: Published numbers.
+
+    Returns:
+        A count, None beyond 10^7.
+    """
+    rules = protocol.statistics
+
+    def enough(n: int) -> bool:
+        found = chance_to_pass(
+            true, spread / math.sqrt(n), required, rules.gate_slack, rules.gate_level
+        )
+        return found >= rules.power
+
+    if spread <= 0:
+        return 1
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def worst_spread(true: float) -> float:
+    """Return the largest standard deviation of a value in [0, 1] with this mean.
+
+    >>> worst_spread(0.5)
+    0.5
+    """
+    if not 0 <= true <= 1:
+        raise ScoringError(f"A share must lie in [0, 1], got {true}.")
+    return math.sqrt(true * (1 - true))
+
+
+def slope_instances(slope: float, days: int, units_a_day: float, level: float, power: float) -> int:
+    """Return the instances per checkpoint at which a slope's interval clears 0.
+
+    Formula:
+        sd of a slope over n equal steps h: sigma sqrt(12 / (n (n^2 - 1))) / h, sigma
+        = .5 / sqrt(instances); slope >= (z_(1+level)/2 + z_power) sd; the n of this
+        times 1 + 10 / (days - 4)
+    Shapes: scalars. Units: per kappa unit; kappa units a day.
+    Missing: independent errors of the days are assumed. Errors: ScoringError unless
+        slope and spending are above 0 and there are 5 days.
+    Source: docs/scoring.md#kappa [R], least-squares slope; the last factor is what
+        Theil-Sen, and the widening by an autocorrelation that few days leave unknown,
+        cost: fitted to simulations of 7, 10, 14 and 30 days.
+
+    >>> slope_instances(0.05, 7, 1.0, 0.95, 0.80)
+    122
+    """
+    if not slope > 0 or not units_a_day > 0 or days < 5:
+        raise ScoringError(
+            f"A slope needs size, spending and 5 days: {slope}, {units_a_day}, {days}."
+        )
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(power)
+    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
+    sigma = slope / (reach * design)
+    return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
+
+
+def slope_power(slope: float, instances: int, days: int, units_a_day: float, level: float) -> float:
+    """Return the chance that a slope's interval clears 0: `slope_instances` solved.
+
+    Formula:
+        Phi(slope / sd - z_(1+level)/2), sd of the slope by `slope_instances`
+    Shapes: scalars. Units: per kappa unit; kappa units a day.
+    Missing: independent errors of the days are assumed. Errors: ScoringError unless
+        slope, instances and spending are above 0 and there are 5 days.
+    Source: docs/scoring.md#kappa [R].
+
+    >>> round(slope_power(0.05, 122, 7, 1.0, 0.95), 2)
+    0.8
+    """
+    if not (slope > 0 and instances > 0 and units_a_day > 0) or days < 5:
+        raise ScoringError(
+            "A slope's power needs size, instances, spending and 5 days, got "
+            f"{slope}, {instances}, {units_a_day}, {days}."
+        )
+    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
+    sigma = 0.5 / math.sqrt(instances / (1 + 10 / (days - 4)))
+    reach = normal_quantile((1 + level) / 2)
+    return normal_share(slope / (sigma * design) - reach)
+
+
+def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
+    """Return how often maintenance passes for an agent that keeps everything.
+
+    Simulated: tasks of value 0 or 1, days without shocks of their own.
+
+    Args:
+        days: Days with both lanes.
+        tasks: Tasks of a lane.
+        protocol: Published numbers.
+
+    Returns:
+        The share of 2,000 simulated campaigns.
+    """
+    rules = protocol.closures
+    if days < max(rules.days, 2) or not tasks:
+        return 0.0
+    rng = stream(0, "power", "maintenance", days, tasks)
+    drifted, clean = rng.binomial(tasks, _KEPT_LEVEL, (2, _ROUNDS, days)) / tasks
+    level = protocol.statistics.gate_level
+    found = kept_share(drifted, clean, 0.0, rules.rho, level)
+    return float(found.passes(rules.rho).mean())
+
+
+def gate_powers(
+    protocol: Protocol, sizes: SampleSizes, *, units_a_day: float = 1.0
+) -> tuple[GatePower, ...]:
+    """Return what chance a plan gives an able agent at every line of the gate table.
+
+    Args:
+        protocol: Published numbers.
+        sizes: What the plan gives the gates to read.
+        units_a_day: Kappa units that the agent spends a day.
+
+    Returns:
+        A record per line, in the protocol's order.
+    """
+    upkeep = maintenance_power(sizes.lane_days, sizes.lane, protocol)
+    return tuple(_gate_power(rule, protocol, sizes, units_a_day, upkeep) for rule in protocol.gates)
+
+
+def _gate_power(
+    rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float, upkeep: float
+) -> GatePower:
+    need = _need(rule, protocol, units_a_day)
+    rules = protocol.statistics
+    planned: int | None = None
+    power: float | None = None
+    if rule.gate == "kappa" and need.true is not None:
+        planned = sizes.family_day
+        if planned and sizes.days >= max(rule.days, 5):
+            power = slope_power(need.true, planned, sizes.days, units_a_day, rules.level)
+        else:
+            power = 0.0
+    elif rule.gate == "closure" and need.gate == "maintenance":
+        planned = sizes.lane
+        power = upkeep
+    elif rule.gate in _SHARES and rule.gate != "cognitive":
+        planned = _planned_count(rule, protocol, sizes)
+        power = _share_power(need, planned, protocol)
+    return GatePower(need.level, need.gate, need.required, need.true, planned, power)
+
+
+def _planned_count(rule: GateRule, protocol: Protocol, sizes: SampleSizes) -> int:
+    """Return what a share gate counts."""
+    if rule.gate == "project":
+        return sizes.projects
+    if rule.gate == "tools":
+        return sizes.tasks.get("T", 0)
+    if rule.gate == "core":
+        return min(sizes.tasks.get(symbol, 0) for symbol in protocol.index.core)
+    return sizes.families if rule.of == "G" else sizes.tasks.get(rule.of, 0)
+
+
+def _share_power(need: Need, planned: int, protocol: Protocol) -> float:
+    if need.true is None or need.required is None or not planned:
+        return 0.0
+    spread = worst_spread(need.true)
+    if not spread:
+        return 1.0
+    rules = protocol.statistics
+    return chance_to_pass(
+        need.true, spread / math.sqrt(planned), need.required, rules.gate_slack, rules.gate_level
+    )
+
+
+def equivalence_tasks(spread: float, margin: float, alpha: float, power: float) -> int:
+    """Return the tasks at which two one-sided tests show that a change is no change.
+
+    Formula:
+        n = ((z_(1 - alpha) + z_((1 + power) / 2)) sd / margin)^2, true change 0
+        at least ln(alpha) / ln(1 - margin): what flat tasks need
+    Shapes: scalars. Units: `spread` is the standard deviation of one task's part.
+    Missing: none. Errors: ScoringError unless margin and alpha lie in (0, 1).
+    Source: [R] Schuirmann (1987), normal approximation.
+
+    >>> equivalence_tasks(0.0, 0.1, 0.05, 0.8), equivalence_tasks(0.3, 0.1, 0.05, 0.8)
+    (29, 78)
+    """
+    if not (0 < margin < 1 and 0 < alpha < 1):
+        raise ScoringError(f"Margin and alpha must lie in (0, 1): {margin}, {alpha}.")
+    reach = normal_quantile(1 - alpha) + normal_quantile((1 + power) / 2)
+    flat = math.log(alpha) / math.log(1 - margin)
+    return math.ceil(max((reach * spread / margin) ** 2, flat))
+
+
+def needs(protocol: Protocol, *, units_a_day: float = 1.0) -> tuple[Need, ...]:
+    """Return every line of the gate table with the n that it needs.
+
+    Args:
+        protocol: Published numbers.
+        units_a_day: Kappa units that the agent spends a day.
+
+    Returns:
+        A record per line.
+    """
+    return tuple(_need(rule, protocol, units_a_day) for rule in protocol.gates)
+
+
+def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
+    rules = protocol.statistics
+    label = rule.of or rule.gate
+    if rule.gate == "kappa":
+        slope = 2 * (rule.required or 0.0)
+        count = slope_instances(slope, rule.days, units_a_day, rules.level, rules.power)
+        note = (
+            f"instances a checkpoint and family over {rule.days} days, at twice the "
+            f"required slope and {units_a_day:g} kappa units a day"
+        )
+        return Need(rule.level, "kappa", rule.required, slope, count, note)
+    if rule.gate not in _SHARES:
+        return Need(rule.level, label, rule.required, None, None, _WHY[rule.gate])
+    required = _required(rule, protocol)
+    true = min(required + rules.power_margin, 1.0)
+    found = instances(true, worst_spread(true), required, protocol)
+    note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
+    return Need(rule.level, label, required, true, found, note)
+
+
+def _required(rule: GateRule, protocol: Protocol) -> float:
+    if rule.gate == "core":
+        return protocol.norms.core
+    if rule.gate == "project":
+        return protocol.projects.delivered
+    if rule.gate == "cognitive":
+        return rule.numbers.get("vrp", 0.0)
+    return rule.required or 0.0
+
+
+_WHY = {
+    "closure": "decided by its own test: see the simulated rates in docs/measures.md",
+    "assurance": "no sampling: a rung is reached or not",
+    "norms": "instances a family are the requirement itself",
+}
+_NOTES = {
+    "G": "families: a share of few families is coarse, its n counts families",
+    "M": "families, medians: n is a guide only",
+    "R": "windows of self-revision",
+    "$": "tasks; $ moves with the logarithm of cost, n is an upper bound",
+    "core": "tasks, if the four axes moved together",
+    "cognitive": "retrieval probes",
+    "project": "projects",
+    "expert cost": "projects",
+}
+
+
+def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None = None) -> float:
+    """Return the chance that independent share gates up to a level all pass.
+
+    Args:
+        protocol: Published numbers.
+        level: Level of the scale.
+        tasks: Instances per gate.
+        margin: True value less the threshold; by default the protocol's.
+
+    Returns:
+        The product of the gates' chances.
+    """
+    rules = protocol.statistics
+    step = rules.power_margin if margin is None else margin
+    found = 1.0
+    for rule in protocol.gates:
+        if rule.level > level or rule.gate not in _SHARES:
+            continue
+        required = _required(rule, protocol)
+        true = min(required + step, 1.0)
+        error = worst_spread(true) / math.sqrt(tasks)
+        if error > 0:
+            found *= chance_to_pass(true, error, required, rules.gate_slack, rules.gate_level)
+    return float(np.clip(found, 0.0, 1.0))

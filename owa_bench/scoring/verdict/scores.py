@@ -1,0 +1,433 @@
+"""Score records: axes, composites, frontier and drift curves from estimates."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+
+from owa_bench.canonical import canonical_json
+from owa_bench.errors import ScoringError, one_of
+from owa_bench.records.protocol import Embodiment, Protocol
+from owa_bench.records.score import AxisScore, Curve, FrontierScore, IndexScore, Interval
+from owa_bench.scoring.axes.embodiment import GATED_BODY, TASKS_PART
+from owa_bench.scoring.axes.self_revision import GATED
+from owa_bench.scoring.axis import AXIS_NAMES, NO_GATE, Axis, Coverage
+from owa_bench.scoring.estimate import composites
+from owa_bench.scoring.estimate.estimates import ArmEstimates, AxisFailure
+from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
+from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.statistics.bootstrap import figure, rounded
+from owa_bench.scoring.statistics.jackknife import SEEDS, TASKS, covariance
+from owa_bench.scoring.verdict.robotics import weighted_rate
+
+_PER = 100.0  # hours to which weights of incidents refer
+
+
+def axis_scores(
+    axes: Sequence[Axis], sample: Sample, estimates: ArmEstimates | None
+) -> tuple[AxisScore, ...]:
+    """Return the ten axes in their order, then those of other packages.
+
+    Args:
+        axes: Axes that were estimated.
+        sample: Counted episodes of one agent.
+        estimates: Estimates, None without a counted episode.
+
+    Returns:
+        A record per axis; one without evidence is there with the reason.
+    """
+    by_symbol = {axis.symbol: axis for axis in axes}
+    scores = []
+    for symbol in (*AXIS_NAMES, *(s for s in by_symbol if s not in AXIS_NAMES)):
+        axis = by_symbol.get(symbol)
+        if axis is not None and estimates is not None:
+            scores.append(_axis_score(axis, sample, estimates))
+        else:
+            name = axis.name if axis else AXIS_NAMES[symbol]
+            reason = "no counted episode" if axis else "no module measures this axis"
+            scores.append(_missing_axis(symbol, name, Coverage(0, 0, reason)))
+    return tuple(scores)
+
+
+def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScore:
+    coverage = estimates.coverage[axis.symbol]
+    if coverage.reason is not None:
+        return _missing_axis(axis.symbol, axis.name, coverage)
+    rules, key = sample.protocol.statistics, axis.symbol
+    value = figure(estimates.point[key])
+    tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
+    try:
+        details = axis.diagnostics(sample)
+        canonical_json(details)
+        beside = _secondary(axis, sample.protocol, estimates)
+        # R and E get theirs with the bounds of attempt sets, and of exposure hours.
+        if axis.gated not in (None, GATED, GATED_BODY) and axis.gated not in beside:
+            raise ScoringError(f"`gated` {one_of(axis.gated, beside)}.")
+    except Exception as error:  # noqa: BLE001  the axis may be of another package
+        failure = AxisFailure(axis, "a diagnostic", error)
+        return _missing_axis(key, axis.name, Coverage(0, coverage.cells, str(failure)))
+    return AxisScore(
+        name=axis.name,
+        symbol=key,
+        raw=figure(estimates.point[f"{key}/raw"]),
+        value=value,
+        low_anchor=figure(estimates.point[f"{key}/low"]),
+        high_anchor=figure(estimates.point[f"{key}/high"]),
+        used=coverage.used,
+        cells=coverage.cells,
+        reason=None if value is not None else "the statistic is not computable",
+        same_tasks=seeds.interval(rules.level),
+        tasks_like_these=tasks.interval(rules.level),
+        lower=tasks.lower(rules.gate_level),
+        iqr=tasks.quartiles(),
+        gated=axis.gated,
+        surrogate=bool(details.get("surrogate", False)),
+        details={**details, "beside": beside, "fewest tasks a family": estimates.smallest},
+    )
+
+
+def _secondary(axis: Axis, protocol: Protocol, estimates: ArmEstimates) -> dict[str, Any]:
+    """Return the secondary statistics of an axis with interval and bound."""
+    prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
+    table: dict[str, Any] = {}
+    for key in (key for key in estimates.point if key.startswith(prefix)):
+        name = key.removeprefix(prefix)
+        estimate = estimates.over_tasks(key, share=name not in axis.amounts)
+        interval = estimate.interval(rules.level)
+        table[name] = {
+            "value": figure(estimate.point),
+            "low": interval.low,
+            "high": interval.high,
+            "lower": estimate.lower(rules.gate_level),
+        }
+    return table
+
+
+def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
+    """Return the score of axis R with the bounds that its attempt sets give.
+
+    They are resampled by their own tasks, which no other axis has. What gates read has
+    no lower bound, and so no evidence where its value would pass, if the agent brought
+    what was revised.
+
+    Args:
+        score: Score of R.
+        sample: Counted episodes of one agent, with the evidence on its revisions.
+
+    Returns:
+        The score; one without evidence as it is.
+    """
+    found, rules = sample.revision, sample.protocol.statistics
+    if score.value is None or found is None:
+        return score
+    anchor, scale = sample.protocol.anchors["R"], sample.protocol.revision.full_gain
+    low, high = float(anchor.low), float(anchor.high)
+
+    def scaled(gain: float) -> float | None:
+        return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
+
+    side = (1 + rules.level) / 2
+    two, one = (found.reach(found.error, side), found.reach(found.error, rules.gate_level))
+    gated = found.reach(found.gated_error, rules.gate_level)
+    method = "jackknife over the tasks of the attempt sets"
+    interval = Interval(low=scaled(found.raw - two), high=scaled(found.raw + two), method=method)
+    beside = {
+        "value": scaled(found.gated),
+        "low": scaled(found.gated - found.reach(found.gated_error, side)),
+        "high": scaled(found.gated + found.reach(found.gated_error, side)),
+        "lower": scaled(found.gated - gated),
+    }
+    why = practice_reason(found)
+    if why:
+        beside["lower"] = None
+    return structs.replace(
+        score,
+        tasks_like_these=interval,
+        lower=scaled(found.raw - one),
+        iqr=None,
+        details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
+    )
+
+
+def practice_reason(found: RevisionEvidence) -> str:
+    """Return why no gate may pass on R, "" where each revised subject was given.
+
+    Whoever ships complete and idles until it has practised a family of the holdout
+    gains as much as one that learns it: before, ablation and placebo are the same.
+
+    Args:
+        found: What R rests on.
+
+    Returns:
+        The reason.
+    """
+    if any(one.own_subject for one in found.sets):
+        return (
+            "R of practice: what was shipped and waits for a family of the holdout "
+            "looks the same; gates pass on R of a given subject (SelfRev)"
+        )
+    return ""
+
+
+def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates | None) -> AxisScore:
+    """Return the score of axis E with bounds over tasks and over exposure hours.
+
+    Formula:
+        bound = N((bound of AR x S2R over tasks, times SS at the other end of the
+        weighted incident rate of Fay and Feuer)^(1/3))
+    Missing: gates have no evidence below `gate_hours_min` hours, or where AR's lower
+        bound is below `reliability_min`.
+    Errors: none. Source: [R] docs/scoring.md#axes.
+
+    Args:
+        score: Score of E.
+        sample: Counted episodes of one agent.
+        estimates: Their estimates, None without a counted episode.
+
+    Returns:
+        The score; one without evidence as it is.
+    """
+    if score.value is None or estimates is None:
+        return score
+    rules, body = sample.protocol.statistics, sample.protocol.embodiment
+    beside, counts = dict(score.details["beside"]), score.details["incidents"]
+    hours, tasks = beside["exposure hours"]["value"], beside[TASKS_PART]
+    weights = (body.near_miss, body.minor, body.major)
+    seen = tuple(counts[name] for name in ("near_miss", "minor", "major"))
+
+    def safe(level: float) -> tuple[float, float]:
+        if counts["critical"]:
+            return 0.0, 0.0
+        rate = weighted_rate(seen, weights, hours, level)
+        return math.exp(-_PER * rate.high), math.exp(-_PER * rate.low)
+
+    def joined(share: float | None, part: float) -> float | None:
+        if share is None or score.low_anchor is None or score.high_anchor is None:
+            return None
+        width = score.high_anchor - score.low_anchor
+        raw = (float(np.cbrt(max(share, 0.0) * part)) - score.low_anchor) / width
+        return figure(min(max(raw, 0.0), 1.0))
+
+    two, one = safe(rules.level), safe(2 * rules.gate_level - 1)
+    low, high = joined(tasks["low"], two[0]), joined(tasks["high"], two[1])
+    lower = joined(tasks["lower"], one[0])
+    why = _body_reason(hours, beside["AR"]["lower"], body)
+    gated = (None, None, None, None) if why else (score.value, low, high, lower)
+    names = ("value", "low", "high", "lower")
+    beside[GATED_BODY] = dict(zip(names, gated, strict=True))
+    missing = estimates.over_tasks(f"E/beside/{TASKS_PART}").interval(rules.level)
+    return structs.replace(
+        score,
+        tasks_like_these=Interval(
+            low=low,
+            high=high,
+            method=f"{missing.method}; incidents over {hours:.4g} exposure hours",
+            reason=missing.reason,
+        ),
+        same_tasks=Interval(method=SEEDS, reason="E is read over exposure hours"),
+        lower=lower,
+        iqr=None,
+        details={**score.details, "beside": beside, **({NO_GATE: why} if why else {})},
+    )
+
+
+def _body_reason(hours: float, lower: float | None, rules: Embodiment) -> str:
+    """Return why no gate reads E, "" if gates do."""
+    if hours < rules.gate_hours_min:
+        return f"{hours:.1f} exposure hours of {rules.gate_hours_min:g}"
+    if lower is None:
+        return "AR has no lower bound"
+    if lower < rules.reliability_min:
+        return f"AR's lower bound {lower:.3f} is below {rules.reliability_min:g}"
+    return ""
+
+
+def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
+    """Return an axis without evidence, which is not a zero."""
+    reason = coverage.reason or "no evidence"
+    return AxisScore(
+        name=name,
+        symbol=symbol,
+        used=coverage.used,
+        cells=coverage.cells,
+        reason=reason,
+        same_tasks=Interval(method=SEEDS, reason=reason),
+        tasks_like_these=Interval(method=TASKS, reason=reason),
+    )
+
+
+def index_scores(
+    axes: Mapping[str, AxisScore], sample: Sample, estimates: ArmEstimates | None
+) -> tuple[IndexScore, ...]:
+    """Return every composite, or the axes for lack of which it is not computable.
+
+    Args:
+        axes: Scores of the axes by symbol.
+        sample: Counted episodes of one agent.
+        estimates: Estimates, None without a counted episode.
+
+    Returns:
+        A record per composite; the index with E too where E has evidence.
+    """
+    wanted = dict(composites.needed(sample.protocol.index))
+    if axes[composites.EMBODIED_AXIS].value is not None:
+        weights = sample.protocol.robotics.weights
+        wanted[composites.EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
+    return tuple(
+        _index_score(name, symbols, axes, sample, estimates) for name, symbols in wanted.items()
+    )
+
+
+def _index_score(
+    name: str,
+    symbols: tuple[str, ...],
+    axes: Mapping[str, AxisScore],
+    sample: Sample,
+    estimates: ArmEstimates | None,
+) -> IndexScore:
+    missing = tuple(s for s in symbols if s not in axes or axes[s].value is None)
+    if missing or estimates is None:
+        reason = f"not computable: no evidence on {', '.join(missing)}"
+        return IndexScore(
+            name=name,
+            value=None,
+            missing=missing,
+            tasks_like_these=Interval(method=TASKS, reason=reason),
+            same_tasks=Interval(method=SEEDS, reason=reason),
+            reason=reason,
+        )
+    level = sample.protocol.statistics.level
+    tasks = estimates.over_tasks(name).interval(level)
+    seeds = estimates.over_seeds(name).interval(level)
+    if composites.EMBODIED_AXIS in symbols:  # its safety is read over hours
+        reason = "no interval over tasks: the safety in E is read over exposure hours"
+        tasks = Interval(method=TASKS, reason=reason)
+        seeds = Interval(method=SEEDS, reason=reason)
+    return IndexScore(
+        name=name,
+        value=figure(estimates.point[name]),
+        missing=(),
+        tasks_like_these=tasks,
+        same_tasks=seeds,
+        details=_index_details(name, symbols, axes, sample, estimates),
+    )
+
+
+def _index_details(
+    name: str,
+    symbols: tuple[str, ...],
+    axes: Mapping[str, AxisScore],
+    sample: Sample,
+    estimates: ArmEstimates,
+) -> dict[str, Any]:
+    """Return the quartiles and, of the index itself, the delta method's error.
+
+    The delta method is withheld where an axis' interval reaches 0.
+    """
+    details: dict[str, Any] = {"quartiles": estimates.over_tasks(name).quartiles()}
+    if name == "AAI":
+        weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]
+        at_zero = [s for s in symbols if not axes[s].tasks_like_these.low]
+        error = None
+        if not at_zero:
+            found, stratum = estimates.tasks.values, estimates.tasks.clusters.stratum
+            spread = covariance(np.stack([found[s] for s in symbols], axis=1), stratum)
+            point = [estimates.point[s] for s in symbols]
+            error = composites.delta_method(spread, weights, point)
+        details["standard error, delta method"] = figure(error)
+        details["delta method withheld for"] = at_zero
+    return details
+
+
+def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierScore:
+    """Return the delegability frontier with its bands, or why there is none.
+
+    Args:
+        sample: Counted episodes of one agent.
+        estimates: Estimates, None without a counted episode.
+
+    Returns:
+        The record of the frontier.
+    """
+    reason = "no counted episode" if estimates is None else estimates.grid.reason
+    if estimates is None or reason is not None:
+        target = sample.protocol.frontier.success_share
+        return FrontierScore(target=target, reason=reason)
+    grid, level = estimates.grid, sample.protocol.statistics.level
+    places = range(len(grid.budgets))
+    bands = [estimates.over_tasks(f"F_u/fit/{i}").interval(level) for i in places]
+    fits = {
+        name: np.array([estimates.point[f"{name}/fit/{i}"] for i in places])
+        for name in ("F", "F_u")
+    }
+    low, high = _falling(bands)
+    whole, certified = len(low) == len(grid.budgets), None
+    if whole:  # the length of the demands at which the lower band reaches s
+        found = composites.delegable(np.array([low]), grid.demand, grid.target)
+        certified = float(found[0])
+    return FrontierScore(
+        demand=_row(grid.demand.tolist()),
+        observed=_row([estimates.point[f"F_u/seen/{i}"] for i in places]),
+        fitted=_row(fits["F_u"].tolist()),
+        quality=_row(fits["F"].tolist()),
+        low=low if whole else (),
+        high=high if whole else (),
+        auf=figure(estimates.point["AUF"]),
+        auf_bounds=_row(composites.area_bounds(fits["F"], grid.demand)),
+        deleg=figure(estimates.point["deleg"]),
+        deleg_bounds=_row(composites.delegable_bounds(fits["F_u"], grid.demand, grid.target)),
+        deleg_cert=figure(certified),
+        target=rounded(grid.target),
+        reason=None if whole else bands[0].reason,
+    )
+
+
+def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the lower and upper band of a function that does not rise.
+
+    A bound from below at a higher demand holds at a lower one too, and the other way
+    round for bounds from above.
+    """
+    low = [band.low for band in bands if band.low is not None]
+    high = [band.high for band in bands if band.high is not None]
+    best = np.maximum.accumulate(low[::-1])[::-1] if low else np.zeros(0)
+    most = np.minimum.accumulate(high) if high else np.zeros(0)
+    return _row(best.tolist()), _row(most.tolist())
+
+
+def _row(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(rounded(value) for value in values)
+
+
+def drift_curves(sample: Sample, estimates: ArmEstimates | None) -> tuple[Curve, ...]:
+    """Return success and quality over drift magnitude, bands over tasks like these.
+
+    Args:
+        sample: Counted episodes of one agent.
+        estimates: Estimates, None without a counted episode.
+
+    Returns:
+        Two curves; none without estimates.
+    """
+    if estimates is None:
+        return ()
+    level = sample.protocol.statistics.level
+    curves = []
+    for curve in estimates.curves:
+        bands = [estimates.over_tasks(name).interval(level) for name in curve.columns]
+        curves.append(
+            Curve(
+                name=curve.name,
+                x_label="nominal drift magnitude",
+                y_label=curve.y_label,
+                x=curve.x,
+                y=tuple(figure(estimates.point[name]) for name in curve.columns),
+                low=tuple(band.low for band in bands),
+                high=tuple(band.high for band in bands),
+                used=curve.used,
+                note=f"band: {TASKS}, jackknife",
+            )
+        )
+    return tuple(curves)

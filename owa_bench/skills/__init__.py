@@ -1,1 +1,0 @@
-"""Skills that agents share: document reading, probing, calibration, memory."""

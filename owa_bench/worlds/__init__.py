@@ -1,1 +1,0 @@
-"""Frozen world types, one module a domain, each with `distance(a, b)`."""

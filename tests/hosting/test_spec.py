@@ -1,0 +1,131 @@
+"""What an `--agent` value may be, and what is said of one that is nothing."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from owa_bench import discovery
+from owa_bench.errors import AgentSpecError, UnknownNameError
+from owa_bench.hosting import isolation as hosting
+from owa_bench.hosting import spec
+from owa_bench.hosting.spec import load_agent
+
+HERE = Path(__file__).parents[2] / "builders"
+
+
+def load(text):
+    return load_agent(text, folder=HERE)
+
+
+def test_registered():
+    agent = load("fixed")
+    assert (agent.name, agent.origin.kind, agent.needs) == ("fixed", "registry", "script")
+
+
+def test_a_folder_agent_is_all_its_files_and_the_skills():
+    card = discovery.get("agents", "language-model")
+    folder, skills = spec._sources_of(card)
+    assert (folder.name, skills.name) == ("language_model", "skills")
+    assert len(list(spec._files(folder))) > 1
+
+
+def test_privileged_card_is_played_by_the_suites_policy():
+    assert load("oracle").origin == spec.Origin(kind="policy", target="oracle")
+    assert load("policy:over_doer").origin.target == "over_doer"
+
+
+def test_object_in_a_module_of_the_folder(tmp_path):
+    (tmp_path / "never_imported.py").write_text("raise SystemExit\n")
+    agent = load_agent("never_imported:Quiet", folder=tmp_path)
+    assert (agent.name, agent.origin.kind) == ("Quiet", "object")
+    assert "never_imported" not in sys.modules
+
+
+def test_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def act(observation, info):\n    return '{}'\n")
+    before = load_agent("mine.py", folder=tmp_path)
+    assert (before.name, before.origin.kind) == ("mine", "file")
+    path.write_text("def act(observation, info):\n    return '{} '\n")
+    after = load_agent("mine.py", folder=tmp_path)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_fingerprint_does_not_know_the_folder(tmp_path):
+    prints = set()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text("class Mine:\n    act = None\n")
+        prints.add(load_agent("mine.py", folder=tmp_path / name).fingerprint)
+    assert len(prints) == 1
+
+
+def test_command():
+    agent = load(f"{sys.executable} command_agent.py --fast")
+    assert agent.origin.kind == "command"
+    assert agent.origin.folders == (str(HERE),)
+
+
+def test_address():
+    agent = load("http://localhost:8000/play")
+    assert (agent.name, agent.origin.kind) == ("localhost", "http")
+
+
+def test_unknown_name_offers_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean `agentic`"):
+        load("agentik")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no_such_module:Agent", "no module `no_such_module`"),
+        ("gone.py", "no such file"),
+        ("no-such-program --flag", "no program or file `no-such-program`"),
+        ("python 'unclosed", "quoted"),
+        ("", "no such file"),
+        ("http://me:secret@host/", "no user or password"),
+    ],
+)
+def test_nothing_playable(text, words):
+    with pytest.raises(AgentSpecError, match=words):
+        load(text)
+
+
+def test_a_password_is_not_repeated():
+    with pytest.raises(AgentSpecError) as caught:
+        load("http://me:secret@host/")
+    assert "secret" not in str(caught.value)
+
+
+def test_unknown_policy():
+    with pytest.raises(UnknownNameError, match="control policy"):
+        load("policy:nobody")
+
+
+def test_a_command_in_a_clone_is_driven_and_its_program_seen(tmp_path):
+    program = tmp_path / "tools" / "bin" / "coder"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = load_agent(f"clone:{program} --quick", folder=tmp_path / "work")
+    assert (found.name, found.suites) == ("coder", ("projforge",))
+    words = shlex.split(found.origin.target)
+    assert words[0] == sys.executable
+    assert words[1].endswith("bridges/project_clone.py")
+    assert words[2:] == [str(program), "--quick"]
+    memory = str(tmp_path / "memory")
+    view = hosting.agent_view(found.origin, "bubblewrap", memory, ())
+    assert str(tmp_path / "tools") in {inside for _, inside in view.read_only}
+    assert view.writable == ((memory, hosting.MEMORY),)
+    before = found.fingerprint
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert load_agent(found.spec, folder=tmp_path / "work").fingerprint != before
+
+
+def test_a_file_takes_no_options(tmp_path):
+    (tmp_path / "mine.py").write_text("def act(observation, info): ...\n")
+    with pytest.raises(AgentSpecError, match="Only a registered agent takes options"):
+        load_agent("mine.py:seed=3", folder=tmp_path)

@@ -1,0 +1,48 @@
+"""Raw streams that resampled days come from, and figures."""
+
+import math
+
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.statistics.bootstrap import (
+    block_bootstrap,
+    block_length,
+    figure,
+    philox,
+    rounded,
+)
+
+
+def test_a_figure_is_a_number_or_nothing() -> None:
+    assert figure(0.1 + 0.2) == 0.3
+    assert figure(1.25e-5) == 1.25e-5
+    assert figure(float("nan")) is None
+    assert figure(float("inf")) is None
+    assert figure(None) is None
+    assert figure(0.123456789) == rounded(0.123456789) == 0.1234568
+    assert math.copysign(1.0, rounded(-1e-400)) == 1.0  # a zero has no sign
+
+
+def test_blocks_are_as_long_as_the_cube_root_of_the_days() -> None:
+    assert [block_length(n) for n in (1, 2, 8)] == [1.0, 1.25992105, 2.0]
+    drawn = block_bootstrap(27, 4_000, "root")
+    follows = (drawn[:, 1:] - drawn[:, :-1]) % 27 == 1
+    assert follows.mean() == pytest.approx(2 / 3 + 1 / 3 / 27, abs=0.005)
+    assert drawn.mean() == pytest.approx(13.0, abs=0.2)
+    assert (drawn.min(), drawn.max()) == (0, 26)
+
+
+def test_a_day_and_a_resample_are_enough_to_resample() -> None:
+    assert block_bootstrap(1, 1, "root").tolist() == [[0]]
+    for days, resamples in ((0, 1), (1, 0)):
+        with pytest.raises(ScoringError, match="need a day and a resample"):
+            block_bootstrap(days, resamples, "root")
+
+
+def test_philox_is_bit_equal_on_every_machine() -> None:
+    raw = philox("0" * 64, "tasks like these", 3).random_raw(4)
+    assert raw.tolist() == list(GOLDEN_RAW)
+
+
+GOLDEN_RAW = (10434551056752133224, 14153999272911625046, 7175286915439550037, 17813794536346181794)
