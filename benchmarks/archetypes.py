@@ -22,10 +22,10 @@ from rich.progress import Progress
 from scipy import stats
 
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.report.read import bundle
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "archetypes.md"
 AGENTS = ("oracle", "orchestrator", "agentic", "self_improving", "fixed", "random", "noop")

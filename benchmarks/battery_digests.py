@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from owa_bench.records.plan import arm_role, arm_terms
-from owa_bench.run.plan import draws
-from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.runs.plan import draws
+from owa_bench.runs.plan.request import Request, draft_plan
 
 FILE = Path(__file__).resolve().parent.parent / "owa_bench" / "batteries" / "digests.json"
 

@@ -27,7 +27,7 @@ from owa_bench.envs.toolquest import generate as apis
 from owa_bench.envs.toolquest.oracle import THETA
 from owa_bench.interfaces import AgentConfig
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance
-from owa_bench.run import assembly
+from owa_bench.runs import assembly
 from owa_bench.seeding import pick, stream
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "bite.md"

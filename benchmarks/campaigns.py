@@ -21,13 +21,13 @@ from rich.progress import Progress
 from owa_bench.records.events import Intervention, Revision
 from owa_bench.records.score import AgentVerdict
 from owa_bench.records.trace import Trace
-from owa_bench.report import statement
-from owa_bench.report.read import bundle
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.draws import Budgeted, Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.reports import statement
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan.campaign import Campaign
+from owa_bench.runs.plan.draws import Budgeted, Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "campaigns.md"
 RUNS = 4

@@ -27,11 +27,11 @@ from rich.progress import track
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from owa_bench.run.plan.request import RunOptions  # noqa: E402
-from owa_bench.run.store import keys  # noqa: E402
-from owa_bench.run.train import learners, training, vector_envs  # noqa: E402
-from owa_bench.run.train.algorithms import recipe_of  # noqa: E402
-from owa_bench.run.train.recipes import read_recipe  # noqa: E402
+from owa_bench.runs.plan.request import RunOptions  # noqa: E402
+from owa_bench.runs.store import keys  # noqa: E402
+from owa_bench.runs.train import learners, training, vector_envs  # noqa: E402
+from owa_bench.runs.train.algorithms import recipe_of  # noqa: E402
+from owa_bench.runs.train.recipes import read_recipe  # noqa: E402
 
 LEARNERS = ("dqn", "ppo", "ppo_levels", "recurrent_ppo")
 LEVELS = range(17)

@@ -20,9 +20,9 @@ from owa_bench.hosting.fork_server import ForkServer
 from owa_bench.hosting.protocol import ResetRequest
 from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 
 STEPS = 8
 ROUNDS = 100

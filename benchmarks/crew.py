@@ -23,8 +23,8 @@ from owa_bench.bridges.pettingzoo import CrewParallelEnv  # noqa: E402
 from owa_bench.envs.multicrew import generate  # noqa: E402
 from owa_bench.records.events import Action  # noqa: E402
 from owa_bench.records.layout import RunLayout  # noqa: E402
-from owa_bench.run.store.output import ShardFiles  # noqa: E402
-from owa_bench.run.store.recorder import Recorder  # noqa: E402
+from owa_bench.runs.store.output import ShardFiles  # noqa: E402
+from owa_bench.runs.store.recorder import Recorder  # noqa: E402
 from owa_bench.shells.episode_events import NullSink  # noqa: E402
 from tests.builders import crew_episodes  # noqa: E402
 

@@ -32,7 +32,7 @@ from owa_bench.envs.multicrew import generate  # noqa: E402
 from owa_bench.envs.multicrew.actions import MOST_CLAIMS  # noqa: E402
 from owa_bench.records.events import Action, Board, Violation  # noqa: E402
 from owa_bench.records.layout import RunLayout  # noqa: E402
-from owa_bench.run.store import files  # noqa: E402
+from owa_bench.runs.store import files  # noqa: E402
 from tests.builders import crew_cheats, crew_episodes  # noqa: E402
 
 TABLE = ROOT / "docs" / "tables" / "crew_cheats.md"

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from owa_bench import discovery
 from owa_bench.interfaces import Suite
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 
 AGENTS = {"cartpole3d": "pd"}
 READER = "agentic"

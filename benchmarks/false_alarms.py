@@ -35,10 +35,10 @@ from owa_bench.envs.toolquest.world import Provider
 from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.report.read import bundle
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 from owa_bench.shells.episode_events import ListSink
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "false_alarms.md"

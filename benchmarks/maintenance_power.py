@@ -17,7 +17,7 @@ import numpy as np
 from gate_passes import LANE_LEVEL, LANE_TASKS, RULES, daily
 
 from owa_bench.records.observables import Floats
-from owa_bench.report.read.bundle import read
+from owa_bench.reports.read.bundle import read
 from owa_bench.scoring.closures.maintenance import CLEAN, DRIFTED, kept_share
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.seeding import stream

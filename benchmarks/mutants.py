@@ -50,9 +50,9 @@ PACKAGE = ROOT / "owa_bench"
 SEED = 20261122
 LIMIT_S = 300  # of one test; a mutant that hangs is killed
 NEAREST = 12  # test files of one mutant
-STORED = "tests/report/test_stored_figures.py"  # judges whole runs; the last of all
+STORED = "tests/reports/test_stored_figures.py"  # judges whole runs; the last of all
 FIRST = 3  # of them, run alone before the others: most mutants die there
-TESTS = ("tests/scoring", "tests/report")
+TESTS = ("tests/scoring", "tests/reports")
 ROOMS = ("scoring", "report")
 PAGES = """
 figures pictures render_html run_tables site site_server templates terms
@@ -326,7 +326,7 @@ def load_libraries() -> None:
     Every forked child imports the package anew, with one module changed; the libraries
     are those of this process.
     """
-    importlib.import_module("owa_bench.report.statement")
+    importlib.import_module("owa_bench.reports.statement")
     for name in [name for name in sys.modules if name.partition(".")[0] == "owa_bench"]:
         del sys.modules[name]
 

@@ -21,8 +21,8 @@ PACKAGE = "owa_bench"
 # Rows of the picture, from what starts everything to what everything rests on.
 ROWS = (
     ("top", ("cli", "bridges", "subjects", "contract_checks")),
-    ("acting", ("run", "hosting", "envs", "agents", "repositories", "shells", "sandbox", "drift")),
-    ("judging", ("report", "measures", "scoring")),
+    ("acting", ("runs", "hosting", "envs", "agents", "repositories", "shells", "sandbox", "drift")),
+    ("judging", ("reports", "measures", "scoring")),
     ("shared", ("interfaces", "records", "discovery")),
     ("ground", ("seeding", "canonical", "errors")),
 )

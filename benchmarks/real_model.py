@@ -225,7 +225,7 @@ def print_figures(run: Path) -> None:
     """Print what the run's records say of episodes, calls, tokens and seconds."""
     import owa_bench
     from owa_bench.records.events import ModelCall
-    from owa_bench.report.read import bundle
+    from owa_bench.reports.read import bundle
 
     episodes = owa_bench.open_run(run).episodes()
     events = [event for trace in bundle.read(run).traces() for event in trace.events]

@@ -29,8 +29,8 @@ sys.path.insert(0, str(ROOT))
 from owa_bench.envs.recall import generate  # noqa: E402
 from owa_bench.records.events import Action, Probe  # noqa: E402
 from owa_bench.records.layout import RunLayout  # noqa: E402
-from owa_bench.run.store import files  # noqa: E402
-from owa_bench.run.store.memory_folder import MemoryFault  # noqa: E402
+from owa_bench.runs.store import files  # noqa: E402
+from owa_bench.runs.store.memory_folder import MemoryFault  # noqa: E402
 from tests.builders import recall_episodes  # noqa: E402
 
 TABLE = ROOT / "docs" / "tables" / "recall_cheats.md"

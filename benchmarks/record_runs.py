@@ -20,8 +20,8 @@ from pathlib import Path
 import zstandard
 
 from owa_bench.records.events import Action
-from owa_bench.report.read import bundle
-from owa_bench.run.plan import escrow
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan import escrow
 
 RUNS = Path(__file__).resolve().parent.parent / "tests" / "golden" / "runs"
 ROW = re.compile(r"^\| `(\w+)` \| `owa-bench (.*)` \|$", re.M)

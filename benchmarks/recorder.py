@@ -27,9 +27,9 @@ from owa_bench.drift import timeline as timelines
 from owa_bench.records.events import ENCODER, Event
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import assembly
-from owa_bench.run.store import files, recorder
-from owa_bench.run.store.output import ShardFiles
+from owa_bench.runs import assembly
+from owa_bench.runs.store import files, recorder
+from owa_bench.runs.store.output import ShardFiles
 from owa_bench.shells.episode_events import ListSink
 
 EPISODES = 400

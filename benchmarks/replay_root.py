@@ -25,11 +25,11 @@ import msgspec
 from golden_command import masked_environment
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 from owa_bench.seeding import fresh_bytes, stream
 
 AGENTS = ("agentic", "fixed", "random")

@@ -17,7 +17,7 @@ from typing import Any
 
 from report_pages import ROOT, SCREEN, browser, owa, picture
 
-from owa_bench.report.page.site import write_site
+from owa_bench.reports.page.site import write_site
 
 EACH = 32  # instances of a family and tier: 8 families, 2 tiers, 2 magnitudes
 OPENINGS = 5

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files
 
 BEYOND = (100_000, 1_000_000)
 FAMILIES = 8  # of ToolQuest, tier 1, one magnitude: an instance of each is 8 episodes

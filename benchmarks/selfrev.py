@@ -27,8 +27,8 @@ from owa_bench.envs.selfrev import generate
 from owa_bench.interfaces import Brief, InnerDraw, Subject
 from owa_bench.records.holdout import HoldoutPlan, e_value, holdout_statistic
 from owa_bench.records.instance import Instance
-from owa_bench.run.assembly import make_env
-from owa_bench.run.laboratory.player import InnerPlayer
+from owa_bench.runs.assembly import make_env
+from owa_bench.runs.laboratory.player import InnerPlayer
 from owa_bench.seeding import PRACTICE_BIT, stream
 from owa_bench.shells.tool_env import ToolEnv
 

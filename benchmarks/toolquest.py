@@ -32,8 +32,8 @@ from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Sink
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.store.output import ShardFiles
-from owa_bench.run.store.recorder import EpisodeWriter, Recorder
+from owa_bench.runs.store.output import ShardFiles
+from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 

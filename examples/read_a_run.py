@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 import owa_bench
-from owa_bench.report.page.site import write_site
-from owa_bench.report.read.comparison import compare
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.reports.page.site import write_site
+from owa_bench.reports.read.comparison import compare
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
 draw = Draw(

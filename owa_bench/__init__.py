@@ -1,27 +1,51 @@
-"""OWA-Bench: changing environments, hash-chained evidence, signed level reports."""
+"""OWA-Bench: changing environments, hash-chained evidence, signed level reports.
+
+    make                                 a Gymnasium env
+    run, resume                          agents played, recorded as evidence
+    report, verify, recompute, compare   what a run shows, and whether it holds
+    open_run                             a run as tables
+    Agent, Suite, operator, Axis         what an extension is made of
+
+Importing the package loads nothing heavy: each name is loaded when it is first used.
+"""
 
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from owa_bench.registration import register_ids
 
 if TYPE_CHECKING:
-    from owa_bench.report.read.run_tables import OpenRun
+    from owa_bench.api import compare, make, recompute, report, resume, run, verify
+    from owa_bench.drift.operator import operator
+    from owa_bench.interfaces import Agent, Suite
+    from owa_bench.reports.read.run_tables import open_run
+    from owa_bench.scoring.axis import Axis
 
 __version__ = "0.1.0"
+__all__ = [
+    "Agent", "Axis", "Suite", "compare", "make", "open_run", "operator", "recompute",
+    "report", "resume", "run", "verify",
+]  # fmt: skip
+
+_PLACES = {
+    "Agent": "interfaces",
+    "Axis": "scoring.axis",
+    "Suite": "interfaces",
+    "open_run": "reports.read.run_tables",
+    "operator": "drift.operator",
+}
 
 register_ids()
 
 
-def open_run(path: str | Path) -> "OpenRun":
-    """Return a run directory as tables: `open_run("runs/first").episodes()`.
-
-    Raises:
-        RunDirectoryError: it is no run directory.
-
-    Source: docs/read-a-run.md#tables
-    """
+def __getattr__(name: str) -> Any:
     # By name: modules of the acting half import this one, and judging brings SciPy.
-    found: OpenRun = import_module("owa_bench.report.read.run_tables").open_run(path)
-    return found
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_PLACES.get(name, 'api')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

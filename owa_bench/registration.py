@@ -6,14 +6,14 @@ A suite of another package has the id `owa_bench/NAME`, by its entry point's nam
 from importlib.metadata import entry_points
 
 ENV_IDS = {
-    "owa_bench/CartPole3D-v2": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
-    "owa_bench/ChangeSurf-v3": ("owa_bench.run.assembly:make_env", "changesurf"),
-    "owa_bench/MultiCrew-v2": ("owa_bench.run.assembly:make_env", "multicrew"),
-    "owa_bench/ProjForge-v2": ("owa_bench.run.assembly:make_env", "projforge"),
-    "owa_bench/ProjForgeFast-v2": ("owa_bench.run.assembly:make_env", "projforge_fast"),
-    "owa_bench/Recall-v2": ("owa_bench.run.assembly:make_env", "recall"),
-    "owa_bench/SelfRev-v2": ("owa_bench.run.assembly:make_env", "selfrev"),
-    "owa_bench/ToolQuest-v3": ("owa_bench.run.assembly:make_env", "toolquest"),
+    "owa_bench/CartPole3D-v2": ("owa_bench.runs.assembly:make_native_env", "cartpole3d"),
+    "owa_bench/ChangeSurf-v3": ("owa_bench.runs.assembly:make_env", "changesurf"),
+    "owa_bench/MultiCrew-v2": ("owa_bench.runs.assembly:make_env", "multicrew"),
+    "owa_bench/ProjForge-v2": ("owa_bench.runs.assembly:make_env", "projforge"),
+    "owa_bench/ProjForgeFast-v2": ("owa_bench.runs.assembly:make_env", "projforge_fast"),
+    "owa_bench/Recall-v2": ("owa_bench.runs.assembly:make_env", "recall"),
+    "owa_bench/SelfRev-v2": ("owa_bench.runs.assembly:make_env", "selfrev"),
+    "owa_bench/ToolQuest-v3": ("owa_bench.runs.assembly:make_env", "toolquest"),
 }
 # Twins for training that no run records: each with an env of many lanes, too.
 _FAST = "owa_bench.envs.cartpole3d.batched"
@@ -32,7 +32,7 @@ def register_ids() -> None:
     except ImportError:
         return
     others = {
-        f"owa_bench/{point.name}": ("owa_bench.run.assembly:make_suite_env", point.name)
+        f"owa_bench/{point.name}": ("owa_bench.runs.assembly:make_suite_env", point.name)
         for point in entry_points(group="owa_bench.suites")
     }
     for env_id, (entry_point, suite) in (ENV_IDS | others).items():

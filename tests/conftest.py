@@ -11,8 +11,8 @@ from owa_bench.canonical import sha256
 
 DRAWN = (
     *("tests/golden", "tests/examples", "tests/bridges"),
-    *("tests/report/test_verify.py", "tests/run/play/test_native.py"),
-    "tests/report/export/test_leaderboard.py",
+    *("tests/reports/test_verify.py", "tests/runs/play/test_native.py"),
+    "tests/reports/export/test_leaderboard.py",
 )
 # A data folder of this process: equal masters would meet in a shared one.
 os.environ["OWA_BENCH_HOME"] = tempfile.mkdtemp(prefix="owa-home-")
@@ -41,7 +41,7 @@ def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     def figures(verdicts: Sequence[object]) -> list[object]:
         return []
 
-    patch.setattr("owa_bench.report.page.render_html._figures", figures)
+    patch.setattr("owa_bench.reports.page.render_html._figures", figures)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -49,7 +49,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Patch a test and the shared fixtures that it is the first to ask for."""
     _draws.restart(_OF_FIXTURES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("owa_bench.run.plan.escrow.fresh_bytes", _draws)
+        patch.setattr("owa_bench.runs.plan.escrow.fresh_bytes", _draws)
         if not item.nodeid.startswith(DRAWN):
             draw_nothing(patch)
         return (yield)

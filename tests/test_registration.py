@@ -13,7 +13,7 @@ from owa_bench.discovery import find, get
 from owa_bench.drift.timeline import source
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.registration import ENV_IDS, register_ids
-from owa_bench.run.assembly import make_env, script, solution
+from owa_bench.runs.assembly import make_env, script, solution
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_client import ToolClient

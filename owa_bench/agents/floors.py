@@ -73,7 +73,7 @@ FLOORS = (
 
 
 # --- the suites' own control policies, which see the world ----------------------------
-# Every suite brings its own policy of each name; `owa_bench.run` hands it the oracle.
+# Every suite brings its own policy of each name; `owa_bench.runs` hands it the oracle.
 
 
 _ABOUT = {

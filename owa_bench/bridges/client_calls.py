@@ -19,10 +19,10 @@ from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.request import Progress, Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.play.batch import RunSummary
-from owa_bench.run.play.loop import RunStopped
+from owa_bench.runs.plan.request import Progress, Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.play.batch import RunSummary
+from owa_bench.runs.play.loop import RunStopped
 
 ENDED = "The episode has ended."
 NEXT = f"{ENDED} The next one begins."

@@ -16,7 +16,7 @@ from gymnasium import spaces
 from owa_bench import discovery
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting, Sink, View
-from owa_bench.run import assembly
+from owa_bench.runs import assembly
 from owa_bench.shells.seat_policy import EACH_SEAT
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.shells.views import EnvView, make_view, text_picture

@@ -19,8 +19,8 @@ from owa_bench.records.events import Action, Artifact
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Trace
-from owa_bench.run.play import episode_setup
-from owa_bench.run.replay import replay_attempt
+from owa_bench.runs.play import episode_setup
+from owa_bench.runs.replay import replay_attempt
 from owa_bench.shells.native_env import OBSERVATIONS
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.shells.views import NO_MACRO, VectorView, features_of

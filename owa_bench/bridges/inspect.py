@@ -24,10 +24,10 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Progress, Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Progress, Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 START = "Call the tool `brief` for your task, then carry it out by calling tools."
 GO_ON = "Only tool calls count. Go on, and end with `finish` or `declare_infeasible`."

@@ -17,7 +17,7 @@ import msgspec
 from owa_bench.errors import MissingPartError, TraceError, UsageError
 from owa_bench.records import events
 from owa_bench.records.trace import Trace
-from owa_bench.report.read.run_tables import EpisodeRow, OpenRun, open_run
+from owa_bench.reports.read.run_tables import EpisodeRow, OpenRun, open_run
 
 INSTALL = "pip install inspect-ai"
 SCORES = ("success", "q_state", "quality")

@@ -18,9 +18,9 @@ from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientRun
 from owa_bench.bridges.client_door import ClientDoor, fresh_token
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play.batch import RunSummary
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play.batch import RunSummary
 
 NAME = "owa-bench"
 BRIEF_URI = "owa-bench://brief"

@@ -23,9 +23,9 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Trace, counted_leaves
-from owa_bench.run.plan.escrow import revealed_root
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files
+from owa_bench.runs.plan.escrow import revealed_root
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
 from owa_bench.shells.seat_policy import EACH_SEAT
 from owa_bench.shells.views import NO_MACRO
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from owa_bench.errors import AgentRaised, UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Progress
-from owa_bench.run.play.episode_setup import env_for
-from owa_bench.run.play.loop import RunStopped
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Progress
+from owa_bench.runs.play.episode_setup import env_for
+from owa_bench.runs.play.loop import RunStopped
 from owa_bench.shells.tool_env import ToolEnv
 
 

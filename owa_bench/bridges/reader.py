@@ -31,11 +31,11 @@ from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import READER
-from owa_bench.run.plan.request import Progress, Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.play.batch import RunSummary
-from owa_bench.run.play.loop import RunStopped
-from owa_bench.run.store.memory_folder import (
+from owa_bench.runs.plan.request import Progress, Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.play.batch import RunSummary
+from owa_bench.runs.play.loop import RunStopped
+from owa_bench.runs.store.memory_folder import (
     MemoryFault,
     MemoryQuota,
     packed_folder,

@@ -27,8 +27,8 @@ from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.layout import PLAN_TYPE
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.witness import Witness
-from owa_bench.run.plan.witness import challenge_nonce, sign_nonce
-from owa_bench.run.store.challenge_log import ChallengeLog
+from owa_bench.runs.plan.witness import challenge_nonce, sign_nonce
+from owa_bench.runs.store.challenge_log import ChallengeLog
 
 LONGEST_PLAN = 64 << 20  # bytes of a signed plan
 _BODIES, _BODY_S = 4, 60.0  # bodies that are read at once, and for how long

@@ -16,15 +16,15 @@ from owa_bench.hosting.bundles import unpack
 from owa_bench.hosting.images import is_image
 from owa_bench.hosting.isolation import Isolation
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.laboratory.own_subject import (
+from owa_bench.runs.laboratory.own_subject import (
     OwnRevision,
     RevisionTerms,
     VersionFinding,
     compare_versions,
 )
-from owa_bench.run.plan import request as requests
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.runs.plan import request as requests
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 # --- a submitted agent ----------------------------------------------------------------
 

@@ -9,13 +9,13 @@ from owa_bench.cli.console import OUT, as_json, check_line, note, progress
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import directory, keys
-from owa_bench.run.store.challenge_log import log_of
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import directory, keys
+from owa_bench.runs.store.challenge_log import log_of
 
 if TYPE_CHECKING:
-    from owa_bench.run.replay import RunReplay
+    from owa_bench.runs.replay import RunReplay
 
 
 def keygen(
@@ -82,7 +82,7 @@ def reveal(
 
       owa-bench escrow reveal runs/first
     """
-    from owa_bench.run.play import batch  # brings all that plays
+    from owa_bench.runs.play import batch  # brings all that plays
 
     layout = RunLayout(run_dir)
     missing = batch.summary(layout).missing
@@ -119,7 +119,7 @@ def witness_plan(
     It weighs something where a reader's registry names who signed: the verifier signs
     on a machine of theirs. Dates of commits prove nothing.
     """
-    from owa_bench.run.plan import witness  # brings an HTTP client
+    from owa_bench.runs.plan import witness  # brings an HTTP client
 
     if (rfc3161 is None) == (nonce is None):
         raise UsageError("Name one way to witness: --rfc3161 URL or --nonce TEXT.")
@@ -168,7 +168,7 @@ def challenge_plan(
 
       owa-bench challenge RUN --key verifier
     """
-    from owa_bench.run.plan import witness  # brings an HTTP client
+    from owa_bench.runs.plan import witness  # brings an HTTP client
 
     layout = RunLayout(run_dir)
     if url is not None:
@@ -212,7 +212,7 @@ def replay(
 
       owa-bench replay runs/first --sign --key verifier
     """
-    from owa_bench.run import replay as replaying  # brings all that plays
+    from owa_bench.runs import replay as replaying  # brings all that plays
 
     layout = RunLayout(run_dir)
     if sign and inner is not None:

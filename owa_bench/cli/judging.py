@@ -17,11 +17,11 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.registry import Registry, read_registry
 from owa_bench.records.toml import in_file
 from owa_bench.records.validation import default_signs, load_signs
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import keys
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
-    from owa_bench.report.check.integrity_checks import CheckResult
+    from owa_bench.reports.check.integrity_checks import CheckResult
     from owa_bench.scoring.validation.power import Need
 
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
@@ -51,7 +51,7 @@ def report(
 
       owa-bench report runs/half --unsigned
     """
-    from owa_bench.report import statement  # brings SciPy and the figures
+    from owa_bench.reports import statement  # brings SciPy and the figures
 
     required = _level(require) if require else None
     read_plan(RunLayout(run_dir))  # what is no run is said before a missing key
@@ -95,7 +95,7 @@ def verify(
 
       owa-bench verify runs/first --public-key HEX --json
     """
-    from owa_bench.report import verify as verifying
+    from owa_bench.reports import verify as verifying
 
     checks = verifying.verify(
         run_dir,
@@ -115,7 +115,7 @@ def recompute(run_dir: Path = RunDir, json: bool = AsJson) -> None:
 
       owa-bench recompute runs/first --json
     """
-    from owa_bench.report import verify as verifying
+    from owa_bench.reports import verify as verifying
 
     _print_checks(verifying.recompute(run_dir), json=json)
 
@@ -135,7 +135,7 @@ def compare(
 
       owa-bench compare runs/monday:agentic runs/tuesday:agentic --json
     """
-    from owa_bench.report.read import comparison  # brings SciPy
+    from owa_bench.reports.read import comparison  # brings SciPy
 
     found = comparison.compare(first, second)
     if json:

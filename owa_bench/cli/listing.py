@@ -15,9 +15,9 @@ from owa_bench.cli.options import AsJson, Panel
 from owa_bench.cli.server_probe import ask_server
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import HasAbout
-from owa_bench.run.plan import draws
-from owa_bench.run.plan.draws import Battery
-from owa_bench.run.store import keys
+from owa_bench.runs.plan import draws
+from owa_bench.runs.plan.draws import Battery
+from owa_bench.runs.store import keys
 
 _SERVER = Panel("A chat server")
 _COLUMNS = {

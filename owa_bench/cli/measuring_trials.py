@@ -13,7 +13,7 @@ from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.observables import Floats
-from owa_bench.report.read import bundle
+from owa_bench.reports.read import bundle
 from owa_bench.scoring.novelty import trials
 
 if TYPE_CHECKING:

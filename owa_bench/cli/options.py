@@ -15,11 +15,11 @@ import typer
 
 from owa_bench import discovery
 from owa_bench.errors import FieldError, PlanError, UsageError, one_of
-from owa_bench.run.assembly import tool_names
-from owa_bench.run.plan import draws
-from owa_bench.run.plan.draws import MAGNITUDES, Budgeted, Draw
-from owa_bench.run.plan.trials import Trials
-from owa_bench.run.store import keys
+from owa_bench.runs.assembly import tool_names
+from owa_bench.runs.plan import draws
+from owa_bench.runs.plan.draws import Budgeted, Draw
+from owa_bench.runs.plan.trials import Trials
+from owa_bench.runs.store import keys
 
 Fields = dict[str, Any]
 _PORTS = 65_535
@@ -283,8 +283,9 @@ def draws_of(
             name=name,
             families=tuple(split(family)),
             tiers=tuple(number("--tier", part, int) for part in split(tier)),
-            deltas=deltas or _magnitudes(name),
-            interventions=tuple(_budget(part) for part in split(interventions)) or _budgets(name),
+            deltas=deltas or draws.usual_magnitudes(name),
+            interventions=tuple(_budget(part) for part in split(interventions))
+            or draws.usual_budgets(name),
             crews=tuple(split(crews)),
             tools_off=tuple(split(tools_off)),
             episodes=episodes,
@@ -342,21 +343,6 @@ def _check_tools_off(draw: Draw) -> None:
     for name in draw.tools_off:
         if known and name not in known:
             raise FieldError("--tools-off", name, one_of(name, sorted(known)))
-
-
-def _magnitudes(suite: str) -> tuple[float, ...]:
-    """Return the magnitudes drawn by default: a native suite has its novelty or not."""
-    return (1.0,) if _is_native(suite) else MAGNITUDES
-
-
-def _is_native(suite: str) -> bool:
-    known = discovery.find("suites")
-    return suite in known and bool(known[suite].plugin.card.native)
-
-
-def _budgets(suite: str) -> tuple[Budgeted, ...]:
-    """Return the budgets drawn by default: axis A has no meaning in a native suite."""
-    return (0,) if _is_native(suite) else (0, "protocol")
 
 
 def _budget(text: str) -> Budgeted:

@@ -17,13 +17,13 @@ from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import CheckFailure, FieldError, UsageError, one_of
 from owa_bench.records.plan import PERSON, READER, SCRIPTED_PERSON, Budget
 from owa_bench.records.toml import decode, in_file
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.store import keys
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
     from owa_bench.records.people import Rubric
-    from owa_bench.report.read.bundle import Bundle
-    from owa_bench.report.read.ratings import RatedItem
+    from owa_bench.reports.read.bundle import Bundle
+    from owa_bench.reports.read.ratings import RatedItem
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "person"),
@@ -144,8 +144,8 @@ def norms(
       owa-bench norms runs/ada runs/ben runs/cy runs/di runs/ed --out norms.dsse.json
     """
     from owa_bench.records.people import Group, read_norms
-    from owa_bench.report.export.norms import make_norms, sealed_norms
-    from owa_bench.report.statement import write_atomically
+    from owa_bench.reports.export.norms import make_norms, sealed_norms
+    from owa_bench.reports.statement import write_atomically
     from owa_bench.scoring.verdict.norms import norm_tables
 
     if group not in ("adults", "experts"):
@@ -179,7 +179,7 @@ def attend(run_dir: Path = options.RunDir, key: str = KeyName) -> None:
 
       owa-bench attend runs/ada --key invigilator
     """
-    from owa_bench.report.export.norms import sign_attendance
+    from owa_bench.reports.export.norms import sign_attendance
 
     path = sign_attendance(run_dir, keys.load(keys.data_folder(), key))
     ERR.print(f"signed: {path}")
@@ -203,8 +203,8 @@ def judge(
 
       owa-bench judge runs/first
     """
-    from owa_bench.report.read.bundle import read
-    from owa_bench.report.read.ratings import rating_tables
+    from owa_bench.reports.read.bundle import read
+    from owa_bench.reports.read.ratings import rating_tables
 
     bundle = read(run_dir)
     if rater is not None:
@@ -242,8 +242,8 @@ def _rate(bundle: "Bundle", rubric: "Rubric", rater: str, command: str | None, k
     from owa_bench.canonical import canonical_json, public_bytes, seal
     from owa_bench.records.layout import RATINGS_TYPE
     from owa_bench.records.people import RaterScores
-    from owa_bench.report.read.ratings import rated_items
-    from owa_bench.report.statement import write_atomically
+    from owa_bench.reports.read.ratings import rated_items
+    from owa_bench.reports.statement import write_atomically
 
     path = bundle.layout.ratings / f"{rater}.dsse.json"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", rater):
@@ -313,7 +313,7 @@ def _by_command(command: list[str], rubric: "Rubric", item: "RatedItem") -> int:
 def _is_scripted(out: Path) -> bool:
     """Return whether the run in a directory is played by a program."""
     from owa_bench.records.layout import RunLayout
-    from owa_bench.run.plan.plan import read_plan
+    from owa_bench.runs.plan.plan import read_plan
 
     arms = read_plan(RunLayout(out)).arms
     return any(arm.agent.startswith(SCRIPTED_PERSON) for arm in arms)

@@ -25,13 +25,13 @@ from owa_bench.hosting.isolation import HOSTINGS
 from owa_bench.hosting.spec import SEATS
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
-from owa_bench.run.plan import request as requests
-from owa_bench.run.plan.budget import USD
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.draws import Draw, load_battery
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.budget import USD
+from owa_bench.runs.plan.campaign import Campaign
+from owa_bench.runs.plan.draws import Draw, load_battery
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 WHAT = Panel("What is played")
 TERMS = Panel("Under which terms")

@@ -12,7 +12,7 @@ from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import CheckFailure
 
 if TYPE_CHECKING:
-    from owa_bench.report.export.readers import ReaderRow
+    from owa_bench.reports.export.readers import ReaderRow
 
 _COLUMNS = (
     *("run", "reader", "suite", "tier", "episodes", "attempts", "tasks", "success"),
@@ -33,7 +33,7 @@ def readers(
 
       owa-bench readers runs/mine runs/yours --markdown
     """
-    from owa_bench.report.export.readers import reader_table
+    from owa_bench.reports.export.readers import reader_table
 
     found = reader_table(run_dirs)
     if json:

@@ -12,8 +12,8 @@ from owa_bench.cli.console import ERR, OUT, as_json, figure_text, progress, tabl
 from owa_bench.drift.calendar import Calendar
 from owa_bench.drift.timeline import own_schedule
 from owa_bench.records import protocol
-from owa_bench.run.plan.budget import USD
-from owa_bench.run.plan.request import (
+from owa_bench.runs.plan.budget import USD
+from owa_bench.runs.plan.request import (
     PlanDraft,
     Progress,
     Request,
@@ -22,7 +22,7 @@ from owa_bench.run.plan.request import (
     draft_plan,
     estimate,
 )
-from owa_bench.run.plan.sample_sizes import sample_sizes
+from owa_bench.runs.plan.sample_sizes import sample_sizes
 
 if TYPE_CHECKING:
     from owa_bench.scoring.validation.power import GatePower

@@ -10,8 +10,8 @@ from owa_bench.cli.console import ERR, as_json
 from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.store import keys
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.store import keys
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "client"),
@@ -119,7 +119,7 @@ def serve_challenges(
       owa-bench verifier serve --key verifier
     """
     from owa_bench.bridges import verifier
-    from owa_bench.run.store.challenge_log import log_of
+    from owa_bench.runs.store.challenge_log import log_of
 
     if not host:
         raise FieldError("--host", host, "must name an address")
@@ -146,7 +146,7 @@ def register_submitter(
 
       owa-bench verifier register 'a lab' --submitter 64-HEX-DIGITS --key verifier
     """
-    from owa_bench.run.store.challenge_log import log_of
+    from owa_bench.runs.store.challenge_log import log_of
 
     home = keys.data_folder()
     keys.load(home, key)

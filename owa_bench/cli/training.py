@@ -11,11 +11,11 @@ from rich.progress import Progress as Bar
 from owa_bench.cli.console import ERR, OUT, as_json, progress
 from owa_bench.cli.options import Fields, KeyName, Panel, given_names, split
 from owa_bench.errors import CheckFailure, FieldError
-from owa_bench.run.plan.request import RunOptions
-from owa_bench.run.store import keys
-from owa_bench.run.train import training as trainings
-from owa_bench.run.train.algorithms import RECIPES, OptionValue, Training
-from owa_bench.run.train.recipes import read_recipe, shipped
+from owa_bench.runs.plan.request import RunOptions
+from owa_bench.runs.store import keys
+from owa_bench.runs.train import training as trainings
+from owa_bench.runs.train.algorithms import RECIPES, OptionValue, Training
+from owa_bench.runs.train.recipes import read_recipe, shipped
 
 WHAT = Panel("What is trained")
 LEARNING = Panel("How it learns")
@@ -152,7 +152,7 @@ def _verify(found: trainings.Evaluation) -> None:
     """Check an evaluation's evidence, as `owa-bench verify` does."""
     if found.run is None:
         return
-    from owa_bench.report import verify
+    from owa_bench.reports import verify
 
     failed = [check.name for check in verify.verify(found.run) if not check.ok]
     if failed:

@@ -14,10 +14,10 @@ from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
 from owa_bench.errors import FieldError, one_of
 from owa_bench.records import validation as designs
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan import request as requests
-from owa_bench.run.plan import validation as plans
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan import validation as plans
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
     from owa_bench.records.validation_result import Bounded, MatrixCell, Validation
@@ -95,7 +95,7 @@ def validate(
         _play(out, request, run_options)
     else:
         _play(out, None, run_options)
-    from owa_bench.report.export import validation_page  # brings SciPy and the figures
+    from owa_bench.reports.export import validation_page  # brings SciPy and the figures
 
     found = validation_page.write_validation(out, data, name)
     if json:
@@ -145,7 +145,7 @@ def _resume(out: Path) -> str:
 
 def _print(found: "Validation") -> None:
     """Print the matrix, the leads, the crossed effects and r(A, P)."""
-    from owa_bench.report.export.validation_page import autonomy_planning
+    from owa_bench.reports.export.validation_page import autonomy_planning
 
     axes = designs.AXES
     table(

@@ -12,7 +12,7 @@ from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.cli.options import port as port_of
 from owa_bench.errors import FieldError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
+from owa_bench.runs.plan.plan import read_plan
 
 if TYPE_CHECKING:
     from owa_bench.bridges.minari import ExportedDataset
@@ -36,7 +36,7 @@ def view(
 
       owa-bench view runs/first --serve
     """
-    from owa_bench.report.page import site, site_server
+    from owa_bench.reports.page import site, site_server
 
     read_plan(RunLayout(run_dir))
     if not serve:
@@ -75,7 +75,7 @@ def leaderboard(
 
       owa-bench leaderboard runs/one runs/two --registry trusted.toml --out board
     """
-    from owa_bench.report.export import leaderboard as boards
+    from owa_bench.reports.export import leaderboard as boards
 
     board = boards.leaderboard(
         runs, registry_of(registry), public_key_of("--evaluator-key", evaluator_key)
@@ -122,7 +122,7 @@ def export(
         sets = minari.export(run_dir, out)
         _print(sets, [_line(each) for each in sets], json)
     else:
-        from owa_bench.report.read.run_tables import open_run
+        from owa_bench.reports.read.run_tables import open_run
 
         tables = open_run(run_dir).write_tables(out, to)
         _print(tables, [f"{x.name}: {x.rows} rows in {x.path}" for x in tables], json)

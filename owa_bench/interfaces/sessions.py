@@ -296,7 +296,7 @@ class Detector(Protocol):
 
 
 # --- the laboratory of a suite that plays attempts inside an episode ------------------
-# A suite whose agents revise a subject gets one beside its `Setting`; `owa_bench.run`
+# A suite whose agents revise a subject gets one beside its `Setting`; `owa_bench.runs`
 # implements it. Source: docs/selfrev.md#laboratory.
 
 

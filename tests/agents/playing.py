@@ -10,7 +10,7 @@ from owa_bench.drift import calendar as calendars
 from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import AgentConfig, Brief, Ending, Move
 from owa_bench.records.instance import Instance
-from owa_bench.run import assembly
+from owa_bench.runs import assembly
 
 FAMILIES = discovery.get("suites", "toolquest").card.families
 

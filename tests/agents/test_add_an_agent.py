@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from owa_bench.run.plan import draws
+from owa_bench.runs.plan import draws
 from tests.builders.plugin_package import code_blocks, install, owa
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-agent.md"

@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
+from owa_bench.reports import statement, verify
 from tests.attacks import attack_table, tampering
 from tests.builders.run_directory import KEY, make_plan, make_run
 from tests.cli.conftest import owa, place

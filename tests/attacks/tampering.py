@@ -17,13 +17,13 @@ from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.shards import frame_lines
 from owa_bench.records.trace import Closing, Segment, replay_line
-from owa_bench.report import statement, verify
-from owa_bench.report.check import assurance
-from owa_bench.report.check.evidence_checks import check_evidence
-from owa_bench.report.composition import compose
-from owa_bench.report.page.render_html import render_page
-from owa_bench.report.read import bundle
-from owa_bench.run.store import files
+from owa_bench.reports import statement, verify
+from owa_bench.reports.check import assurance
+from owa_bench.reports.check.evidence_checks import check_evidence
+from owa_bench.reports.composition import compose
+from owa_bench.reports.page.render_html import render_page
+from owa_bench.reports.read import bundle
+from owa_bench.runs.store import files
 from tests.builders.run_directory import KEY, OTHER_KEY
 
 Lines = dict[str, list[bytes]]

@@ -10,13 +10,13 @@ from owa_bench import bounded_json
 from owa_bench.envs.changesurf import detectors
 from owa_bench.envs.toolquest.world import Auth
 from owa_bench.records.events import Action
-from owa_bench.run.store import files
+from owa_bench.runs.store import files
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.native_env import read_action
 from owa_bench.shells.standard_tools import tools_of
 from tests.builders.api_worlds import KEY
+from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 from tests.envs.toolquest.conftest import caller  # noqa: F401  a fixture
-from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
 
 DEEP = "[" * 60_000
 CLOSED = "[" * 500 + "]" * 500  # decodes, and breaks who walks it

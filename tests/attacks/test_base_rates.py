@@ -14,10 +14,10 @@ import pytest
 from owa_bench.discovery import find
 from owa_bench.drift import timeline as timelines
 from owa_bench.records.instance import Instance
-from owa_bench.report import statement
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request
-from tests.run.conftest import played, run_options  # noqa: F401  fixtures
+from owa_bench.reports import statement
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request
+from tests.builders.small_runs import played, run_options  # noqa: F401  fixtures
 
 MOST = 0.05
 DRAWS = {

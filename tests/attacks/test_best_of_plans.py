@@ -11,15 +11,15 @@ from owa_bench.errors import FieldError, NoRoomError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.witness import nonce_document
-from owa_bench.report.check.assurance import assess, submission, submission_words, witnesses
-from owa_bench.report.read import bundle
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow, witness
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
-from owa_bench.run.store.challenge_log import ChallengeLog, LogLimits, log_of
+from owa_bench.reports.check.assurance import assess, submission, submission_words, witnesses
+from owa_bench.reports.read import bundle
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow, witness
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
+from owa_bench.runs.store.challenge_log import ChallengeLog, LogLimits, log_of
 
 CHALLENGER = "verifier"
 

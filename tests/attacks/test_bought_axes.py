@@ -6,11 +6,11 @@ import pytest
 
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files
+from owa_bench.reports import statement
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files
 from tests.builders import buying_policies
 from tests.conftest import draw_nothing
 

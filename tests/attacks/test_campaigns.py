@@ -10,14 +10,14 @@ import pytest
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.score import AgentVerdict, AxisScore
-from owa_bench.report import statement
-from owa_bench.report.read import bundle
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.reports import statement
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.campaign import Campaign
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.observe.attempt_sets import PLACEBO, REVISION
 from owa_bench.scoring.verdict import scores

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.events import Revision
-from owa_bench.report.read import bundle
+from owa_bench.reports.read import bundle
 
 pytestmark = pytest.mark.slow  # campaigns
 

@@ -6,8 +6,8 @@ import zstandard
 from owa_bench.hosting.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.records.events import Message, ModelCall
 from owa_bench.records.packs import Transcripts
-from owa_bench.run.store import files
-from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
+from owa_bench.runs.store import files
+from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 
 CANARIES = {
     "OPENAI_API_KEY": "sk-canary-0a1b2c3d4e",

@@ -19,8 +19,8 @@ from owa_bench.hosting.protocol import ResetRequest
 from owa_bench.hosting.spec import load_agent
 from owa_bench.interfaces import Brief
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
 from tests.builders.docker_daemon import docker_daemon
 from tests.builders.sandboxes import needs_sandbox
 

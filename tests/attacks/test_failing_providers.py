@@ -11,13 +11,13 @@ from owa_bench.hosting.agent_process import AgentLauncher
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.events import ModelCall, PlainQuestion, Resource
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement
-from owa_bench.report.read.bundle import read
-from owa_bench.report.read.outcomes import arm_outcomes
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement
+from owa_bench.reports.read.bundle import read
+from owa_bench.reports.read.outcomes import arm_outcomes
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files, keys
 from tests.field.server import error, page, serving, usual
 
 PLAIN = "Say OK."
@@ -119,7 +119,7 @@ def test_its_cost_falls_on_nobody(lost):
 
 
 def test_a_question_that_comes_late_confirms_nothing(lost, monkeypatch):
-    from owa_bench.report.read import outcomes
+    from owa_bench.reports.read import outcomes
 
     monkeypatch.setattr(outcomes, "SAME_MINUTE_S", -1.0)
     _, _, counted, _ = lost(lambda _: error(500, "broken"))

@@ -17,8 +17,8 @@ import pytest
 
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.report.read import bundle
-from owa_bench.run.laboratory_process import laboratory_key
+from owa_bench.reports.read import bundle
+from owa_bench.runs.laboratory_process import laboratory_key
 from owa_bench.seeding import instance_seed
 from tests.builders.sandboxes import needs_sandbox
 

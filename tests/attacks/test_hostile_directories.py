@@ -21,9 +21,9 @@ from owa_bench.cli.console import printable
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Segment
-from owa_bench.report import statement
-from owa_bench.report.export import leaderboard as boards
-from owa_bench.run.store import keys
+from owa_bench.reports import statement
+from owa_bench.reports.export import leaderboard as boards
+from owa_bench.runs.store import keys
 from tests.attacks.tampering import registry_of, write_registry
 from tests.builders.limited_commands import MEMORY
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run

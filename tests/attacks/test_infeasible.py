@@ -4,12 +4,12 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.errors import PlanError
-from owa_bench.report import statement
-from owa_bench.report.read import bundle
-from owa_bench.run.plan import draws
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.store import files
-from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
+from owa_bench.reports import statement
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan import draws
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.store import files
+from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 
 FAMILIES = ("reconcile", "reconcile-honeypot")
 HEAD = "def act(observation, info):\n    return "

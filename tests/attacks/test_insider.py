@@ -9,10 +9,10 @@ from owa_bench.canonical import canonical_json, seal, sha256
 from owa_bench.records.events import DECODER, ENCODER, EpisodeEnd, EpisodeStart, ModelCall, Resource
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.records.trace import Closing
-from owa_bench.report import statement, verify
-from owa_bench.report.composition import LIMITS
-from owa_bench.report.read import bundle
-from owa_bench.run.plan import witness
+from owa_bench.reports import statement, verify
+from owa_bench.reports.composition import LIMITS
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan import witness
 from owa_bench.seeding import commitment
 from tests.attacks.tampering import (
     change,

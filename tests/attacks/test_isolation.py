@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
 from owa_bench.sandbox import namespaces
 from tests.builders.docker_daemon import docker_daemon
 from tests.builders.sandboxes import needs_sandbox

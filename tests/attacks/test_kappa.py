@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from benchmarks.campaigns import LEARNING, kappa_of
 from owa_bench.records.score import AgentVerdict
-from owa_bench.report import statement
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.reports import statement
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.campaign import Campaign
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # campaigns of ten days
 

@@ -15,13 +15,13 @@ from owa_bench.records.event_base import LARGEST_ACTION, LARGEST_LINE
 from owa_bench.records.events import ENCODER, Action, Artifact, Belief, Resource
 from owa_bench.records.plan import Budget
 from owa_bench.records.trace import Segment
-from owa_bench.report import statement, verify
-from owa_bench.report.read import bundle
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files, keys, recorder, redaction
-from owa_bench.run.store.output import ShardFiles
+from owa_bench.reports import statement, verify
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files, keys, recorder, redaction
+from owa_bench.runs.store.output import ShardFiles
 from tests.builders import run_directory
 from tests.builders.run_directory import make_plan, write_terms
 

@@ -14,11 +14,11 @@ from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE, RunLayout
 from owa_bench.records.shards import index_shard
 from owa_bench.records.trace import Segment
-from owa_bench.report import statement, verify
-from owa_bench.report.read import bundle
-from owa_bench.run import replay
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files
+from owa_bench.reports import statement, verify
+from owa_bench.reports.read import bundle
+from owa_bench.runs import replay
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
 from tests.attacks.tampering import failing, inside, resign_plan
 from tests.builders.run_directory import KEY
 

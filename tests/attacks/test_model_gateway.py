@@ -20,10 +20,10 @@ from owa_bench.records import plan as plans
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.price_card import unknown_usage, unwatched_channel
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files
 from tests.builders.sandboxes import needs_sandbox
 from tests.field.server import serving, usual
 

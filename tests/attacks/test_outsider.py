@@ -11,7 +11,7 @@ from owa_bench.errors import CheckFailure
 from owa_bench.records.events import Action, EpisodeEnd, Resource
 from owa_bench.records.layout import PLAN_TYPE, STATEMENT_TYPE
 from owa_bench.records.packs import PackEncoder, PackReader, pack_paths
-from owa_bench.report import statement, verify
+from owa_bench.reports import statement, verify
 from tests.attacks.tampering import attempts, change, failing, outside, write
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 

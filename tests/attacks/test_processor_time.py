@@ -10,12 +10,12 @@ from owa_bench.errors import ProtocolError
 from owa_bench.records import price_card
 from owa_bench.records.events import Resource
 from owa_bench.records.plan import Budget
-from owa_bench.report import statement
-from owa_bench.run.store import files
+from owa_bench.reports import statement
+from owa_bench.runs.store import files
 from owa_bench.sandbox import process_tree
 from tests.builders.episodes import PRICE_BYTES, PRICES, episode
+from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 from tests.builders.verdicts import axis
-from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
 
 BURNT_S = 0.27  # of .3: the kernel counts in hundredths
 

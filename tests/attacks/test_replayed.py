@@ -18,16 +18,16 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Closing
-from owa_bench.report import statement, verify
-from owa_bench.report.check import assurance
-from owa_bench.report.check.evidence_checks import check_evidence
-from owa_bench.report.read import bundle
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.reports import statement, verify
+from owa_bench.reports.check import assurance
+from owa_bench.reports.check.evidence_checks import check_evidence
+from owa_bench.reports.read import bundle
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 from tests.attacks.tampering import change, failing, inside, recomputed, registry_of, unmet
 from tests.builders.run_directory import KEY, OTHER_KEY
 from tests.builders.sandboxes import needs_namespaces

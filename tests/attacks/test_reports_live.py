@@ -6,10 +6,10 @@ import pytest
 
 from owa_bench.envs.toolquest.detectors import DETECTORS
 from owa_bench.envs.toolquest.oracle import ToolQuestOracle
-from owa_bench.report import statement
-from owa_bench.report.read import bundle
-from owa_bench.run.store import files
-from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
+from owa_bench.reports import statement
+from owa_bench.reports.read import bundle
+from owa_bench.runs.store import files
+from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 
 HEAD = "from owa_bench.interfaces import Move\nfrom owa_bench.records.events import *\n"
 FINISH = '{"tool": "finish", "arguments": {}}'

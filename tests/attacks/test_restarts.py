@@ -13,9 +13,9 @@ from owa_bench.envs.recall import session
 from owa_bench.envs.recall.suite import RecallSuite
 from owa_bench.records.events import Probe, Resource, Sitting
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files
-from owa_bench.run.store.memory_folder import MemoryFault, carry_over
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
+from owa_bench.runs.store.memory_folder import MemoryFault, carry_over
 from tests.builders import recall_episodes, restart_cheats
 from tests.builders.sandboxes import needs_sandbox
 

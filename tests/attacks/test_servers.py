@@ -15,10 +15,10 @@ from owa_bench.bridges.client_door import ClientDoor, fresh_token
 from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.store import challenge_log, files
-from owa_bench.run.store.challenge_log import ChallengedPlan, ChallengeLog, LogLimits
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.store import challenge_log, files
+from owa_bench.runs.store.challenge_log import ChallengedPlan, ChallengeLog, LogLimits
 
 pytest.importorskip("mcp.server.lowlevel.server")
 

@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from owa_bench.report import statement
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request
+from owa_bench.reports import statement
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request
 from owa_bench.scoring.axes import sociality
 from owa_bench.scoring.axes.sociality import GATED_CREW
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
-from tests.run.conftest import played, run_options  # noqa: F401  fixtures
+from tests.builders.small_runs import played, run_options  # noqa: F401  fixtures
 
 DRAW = Draw(
     name="multicrew",

@@ -11,7 +11,7 @@ import pytest
 from owa_bench import discovery
 from owa_bench.hosting import bundles, spec
 from owa_bench.interfaces import AgentCard
-from owa_bench.run.store import keys
+from owa_bench.runs.store import keys
 from tests.builders.sandboxes import needs_namespaces
 
 AGENT = """
@@ -127,7 +127,7 @@ def old_rule(monkeypatch):
 
 
 def arms(place):
-    return json.loads((place / "run/plan.json").read_text())["arms"]
+    return json.loads((place / "runs/plan.json").read_text())["arms"]
 
 
 @needs_namespaces

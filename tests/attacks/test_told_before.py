@@ -20,7 +20,7 @@ from owa_bench.envs.selfrev.session import CampaignSession
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Revision, Violation
-from owa_bench.run.assembly import make_env
+from owa_bench.runs.assembly import make_env
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.standard_tools import ENDING_TOOLS
 from tests.builders import crew_episodes as crews

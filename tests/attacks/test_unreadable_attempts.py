@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
-from owa_bench.report.read import bundle
-from owa_bench.report.read.comparison import compare
-from owa_bench.run import replay
-from owa_bench.run.play.work_items import pending
-from owa_bench.run.store import files
+from owa_bench.reports import statement, verify
+from owa_bench.reports.read import bundle
+from owa_bench.reports.read.comparison import compare
+from owa_bench.runs import replay
+from owa_bench.runs.play.work_items import pending
+from owa_bench.runs.store import files
 from owa_bench.scoring.observe.observables import observe
 from tests.attacks.tampering import failing, outside
 from tests.builders.run_directory import KEY, MASTER, make_plan, make_run

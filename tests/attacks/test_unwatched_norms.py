@@ -12,7 +12,7 @@ from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import ATTENDANCE_TYPE
 from owa_bench.records.people import Attendance, unattended
 from owa_bench.records.registry import Registry, VerifierKey
-from owa_bench.report.export.norms import make_norms, sign_attendance
+from owa_bench.reports.export.norms import make_norms, sign_attendance
 from tests.builders.person_runs import person_run
 from tests.builders.run_directory import KEY
 

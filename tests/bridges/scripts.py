@@ -5,10 +5,10 @@ import json
 from owa_bench.discovery import get
 from owa_bench.drift import timeline as timelines
 from owa_bench.interfaces import Setting
-from owa_bench.run import assembly
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.play import episode_setup
+from owa_bench.runs import assembly
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.play import episode_setup
 from owa_bench.seeding import instance_seed
 from owa_bench.shells.episode_events import NullSink
 

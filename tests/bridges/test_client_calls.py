@@ -9,10 +9,10 @@ from owa_bench.bridges.client_calls import ALL_PLAYED, TOO_LATE, ClientCalls, Cl
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files
 from tests.bridges.scripts import scripts_of
 
 END = {"answer": "nothing", "p": 0.1}

@@ -10,7 +10,7 @@ import pytest
 
 from owa_bench.bridges.inspect_log import SCORES, _tool_call, export_logs
 from owa_bench.errors import MissingPartError
-from owa_bench.report import composition
+from owa_bench.reports import composition
 from tests.bridges.client_environments import REPOSITORY, environment_of
 from tests.builders.run_directory import ARMS, make_plan, make_run
 

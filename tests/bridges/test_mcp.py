@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.store import files, keys
 from tests.bridges.scripts import scripts_of
 
 pytest.importorskip("mcp.server.lowlevel.server")

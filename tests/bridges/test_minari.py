@@ -15,13 +15,13 @@ from owa_bench.errors import CheckFailure, TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PackEncoder, Transcripts
-from owa_bench.report import composition
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch, episode_setup
-from owa_bench.run.store import files
+from owa_bench.reports import composition
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch, episode_setup
+from owa_bench.runs.store import files
 from owa_bench.seeding import instance_seed
 
 

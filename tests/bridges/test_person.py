@@ -14,14 +14,14 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.report import statement, verify
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files, keys
 from tests.bridges.scripts import scripts_of
 
 FINISH = 'finish {"p": 0.4}\n'

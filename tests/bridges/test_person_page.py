@@ -16,8 +16,8 @@ from owa_bench.bridges.person_page import PageScreen
 from owa_bench.envs.changesurf.browser.host import find_browser
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs.store import files, keys
 
 
 def post(url, **answer):

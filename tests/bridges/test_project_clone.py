@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.store.files import leaves_of_shards, read_trace
+from owa_bench.runs.store.files import leaves_of_shards, read_trace
 from owa_bench.sandbox import views
 from tests.builders.docker_daemon import docker_daemon
 

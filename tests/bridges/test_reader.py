@@ -16,15 +16,15 @@ from owa_bench.interfaces import ToolSpec
 from owa_bench.records.events import Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.report import statement, verify
-from owa_bench.report.export.readers import reader_table
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.reports.export.readers import reader_table
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files, keys
 from tests.bridges.scripts import instances_of, scripts_of
 from tests.builders.reading import ScriptedReader, call, write_whole
 
@@ -471,7 +471,7 @@ def test_planted_files_in_the_way_of_ours_do_no_harm(play, tmp_path):
     assert (play.door / "0003" / "brief.txt").exists()
 
 
-@pytest.mark.parametrize("place", ["run", "run/desk", "home/desk", "."])
+@pytest.mark.parametrize("place", ["run", "runs/desk", "home/desk", "."])
 def test_a_folder_in_which_the_run_would_be_seen_is_refused(play, tmp_path, place):
     with pytest.raises(UsageError, match="`--folder` must lie apart from"):
         play_reader(request(), play.layout.root, play.options, tmp_path / place)

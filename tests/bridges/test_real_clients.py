@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs.store import files, keys
 from tests.bridges.client_environments import REPOSITORY, StubModel, environment_of
 from tests.bridges.scripts import scripts_of, tasks_of
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.store import files
+from owa_bench.runs.store import files
 from tests.builders import plugin_package
 
 BUILDERS = Path(__file__).parent

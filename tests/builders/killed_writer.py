@@ -13,9 +13,9 @@ from owa_bench.records.events import Call, EpisodeEnd, EpisodeStart, Event, Subg
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.run.store import files
-from owa_bench.run.store.output import ShardFiles
-from owa_bench.run.store.recorder import EpisodeWriter, Recorder
+from owa_bench.runs.store import files
+from owa_bench.runs.store.output import ShardFiles
+from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 
 OPEN_AT_ONCE = 4
 STEPS = 400

@@ -18,12 +18,12 @@ from owa_bench import bounded_json
 from owa_bench.bridges import minari
 from owa_bench.cli import app, evidence, judging, people, playing, reading, viewing
 from owa_bench.records import bounds, frames, toml
-from owa_bench.report import statement, verify
-from owa_bench.report.export import leaderboard, readers
-from owa_bench.report.page import site
-from owa_bench.report.read import comparison, run_tables
-from owa_bench.run import replay
-from owa_bench.run.play import batch
+from owa_bench.reports import statement, verify
+from owa_bench.reports.export import leaderboard, readers
+from owa_bench.reports.page import site
+from owa_bench.reports.read import comparison, run_tables
+from owa_bench.runs import replay
+from owa_bench.runs.play import batch
 
 IMPORTED = (minari, evidence, judging, people, playing, reading, viewing, comparison)
 IMPORTED += (leaderboard, readers, run_tables, site, statement, verify, replay, batch)

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.play.work_items import WorkItem, pending
-from owa_bench.run.play.worker import Worker, WorkerConfig
-from owa_bench.run.store.directory import locked
-from owa_bench.run.store.resuming import RunLease
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.play.work_items import WorkItem, pending
+from owa_bench.runs.play.worker import Worker, WorkerConfig
+from owa_bench.runs.store.directory import locked
+from owa_bench.runs.store.resuming import RunLease
 from owa_bench.seeding import redact_key
 
 

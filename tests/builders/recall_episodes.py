@@ -12,7 +12,7 @@ from owa_bench.envs.recall.suite import SUITE
 from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.events import Probe
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.run.store.memory_folder import carry_over
+from owa_bench.runs.store.memory_folder import carry_over
 from owa_bench.shells.episode_events import ListSink
 
 CARDS = {card.name: card for card in references.RECALL_AGENTS}

@@ -14,8 +14,8 @@ from owa_bench.records.score import (
     Judgement,
     KappaScore,
 )
-from owa_bench.report.check.assurance import Assurance, AssuranceLevel
-from owa_bench.report.composition import LIMITS, RENDERER, Report, RunFacts
+from owa_bench.reports.check.assurance import Assurance, AssuranceLevel
+from owa_bench.reports.composition import LIMITS, RENDERER, Report, RunFacts
 
 _AXES = (
     ("A", "autonomy"),

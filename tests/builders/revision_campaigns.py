@@ -17,8 +17,8 @@ from owa_bench.records import protocol
 from owa_bench.records.events import EpisodeStart, Violation
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.trace import Leaf, Trace
-from owa_bench.run.laboratory.laboratory import LocalLaboratory
-from owa_bench.run.laboratory_process import laboratory_key
+from owa_bench.runs.laboratory.laboratory import LocalLaboratory
+from owa_bench.runs.laboratory_process import laboratory_key
 from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.observe.inner_attempts import campaign_sets, read_campaign
 from owa_bench.shells.episode_events import ListSink

@@ -24,8 +24,8 @@ from owa_bench.records.events import (
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
-from owa_bench.run.store.output import ShardFiles
-from owa_bench.run.store.recorder import EpisodeWriter, Recorder
+from owa_bench.runs.store.output import ShardFiles
+from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 from owa_bench.seeding import commitment, instance_seed, redact_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)

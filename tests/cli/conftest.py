@@ -8,11 +8,11 @@ import pytest
 
 from owa_bench.cli import app
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store import keys
+from owa_bench.reports import statement
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
 
 
 class Said(NamedTuple):

@@ -13,7 +13,7 @@ import owa_bench
 from owa_bench import __main__
 from owa_bench.cli import app, listing
 from owa_bench.cli.console import ended_by_signals
-from owa_bench.run.play import batch, executors
+from owa_bench.runs.play import batch, executors
 
 VERBS = (
     *("list", "run", "report", "verify", "recompute", "replay", "witness", "keygen"),

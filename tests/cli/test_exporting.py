@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from owa_bench.report import composition
+from owa_bench.reports import composition
 
 
 def test_tables_leave_as_csv_with_the_counts_of_the_report(owa, run, place):

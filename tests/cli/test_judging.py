@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from owa_bench.run.store import keys
-from owa_bench.run.store.files import shard_paths
+from owa_bench.runs.store import keys
+from owa_bench.runs.store.files import shard_paths
 
 
 def tear(run):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from owa_bench.run.play import batch
+from owa_bench.runs.play import batch
 
 FLAGS = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
 

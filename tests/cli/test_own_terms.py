@@ -10,10 +10,10 @@ from benchmarks import battery_digests
 from owa_bench.canonical import sha256
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import NO_TERMS, Plan, arm_terms
-from owa_bench.report.read.terms import own_terms
-from owa_bench.run.plan.draws import battery_names, load_battery
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.reports.read.terms import own_terms
+from owa_bench.runs.plan.draws import battery_names, load_battery
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, draft_plan
 from tests.builders.episodes import PROTOCOL_BYTES
 
 BATTERY = """\

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from owa_bench.records.events import Action
-from owa_bench.report import statement
+from owa_bench.reports import statement
 from tests.builders.run_directory import KEY, make_plan, make_run
 
 

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from owa_bench.report.read import bundle
+from owa_bench.reports.read import bundle
 from owa_bench.scoring.novelty import trials
 
 pytest.importorskip("pybullet")

@@ -8,8 +8,8 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.discovery import PluginEntry
-from owa_bench.run.plan import plan
-from owa_bench.run.plan.request import _read
+from owa_bench.runs.plan import plan
+from owa_bench.runs.plan.request import _read
 
 SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --in-process"
 RUN = f"run --out x {SMALL}"

@@ -10,8 +10,8 @@ from owa_bench.agents.solvers.recall.induction import ListMemory
 from owa_bench.agents.solvers.recall.player import RecallPlayer
 from owa_bench.agents.solvers.recall.stores import FadingStore
 from owa_bench.bridges import person, person_terminal
-from owa_bench.report.read import bundle
-from owa_bench.run.store import keys
+from owa_bench.reports.read import bundle
+from owa_bench.runs.store import keys
 from tests.builders import recall_battery
 
 FAMILIES = ("learning", "retrieval", "working_memory")

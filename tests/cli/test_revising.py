@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from owa_bench.run.laboratory.own_subject import OwnRevision
+from owa_bench.runs.laboratory.own_subject import OwnRevision
 from tests.builders.sandboxes import needs_sandbox
 
 PAGE = Path(__file__).parents[2] / "docs" / "selfrev.md"

@@ -6,7 +6,7 @@ import pytest
 
 from owa_bench.cli import run_output
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.plan import read_plan
+from owa_bench.runs.plan.plan import read_plan
 
 SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --interventions 0"
 NOWHERE = "--model-url http://127.0.0.1:9/v1"

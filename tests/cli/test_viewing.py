@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from owa_bench.report.page import site_server
+from owa_bench.reports.page import site_server
 
 
 def test_the_site_goes_into_the_run_and_harms_nothing(owa, run):

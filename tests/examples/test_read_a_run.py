@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from owa_bench.report import composition
+from owa_bench.reports import composition
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "read_a_run.py"
 

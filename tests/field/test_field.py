@@ -27,10 +27,10 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.model_replies import ReplyJudgement
 from owa_bench.records.plan import Budget
 from owa_bench.records.token_usage import TokenUsage
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch, loop
-from owa_bench.run.store import files
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch, loop
+from owa_bench.runs.store import files
 from owa_bench.sandbox.views import namespaces_fault
 from owa_bench.shells import addresses
 from tests.field.habits import HABITS, KEY, Habit

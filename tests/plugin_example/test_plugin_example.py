@@ -77,7 +77,7 @@ def test_found_and_flagged_as_third_party(installed: Path) -> None:
 def test_the_plan_and_so_the_report_names_the_package_of_an_operator(installed):
     """An installed operator changes every nested drift of its domain."""
     code = (
-        "import json; from owa_bench.run.store.directory import environment;"
+        "import json; from owa_bench.runs.store.directory import environment;"
         "print(json.dumps(environment()))"
     )
     assert json.loads(probe(installed, code).stdout).count(["owa-example", "1.0"]) == 1

@@ -16,8 +16,8 @@ from owa_bench.records.validation import (
     knob_arms,
     load_signs,
 )
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.validation import agent_spec, validation_arms
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.validation import agent_spec, validation_arms
 
 TEXT = default_signs().decode()
 DRAWS = (Draw(name="toolquest"),)

@@ -275,7 +275,7 @@ sys.meta_path.insert(0, Blocker())
 import owa_bench.scoring.pipeline
 from owa_bench.discovery import find
 assert find("axes") and find("gates")
-held = [m for m in sys.modules if m.startswith(("owa_bench.run", "owa_bench.shells",
+held = [m for m in sys.modules if m.startswith(("owa_bench.runs", "owa_bench.shells",
         "owa_bench.envs", "owa_bench.agents", "owa_bench.drift", "gymnasium"))]
 assert not held, held
 """

@@ -8,14 +8,14 @@ import pytest
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import statement, verify
-from owa_bench.run import assembly, replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch, episode_setup
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs import assembly, replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch, episode_setup
+from owa_bench.runs.store import files, keys
 from owa_bench.seeding import instance_seed
 from tests.builders.stub_server import TOKENS_IN, TOKENS_OUT, completion, error, serving
 

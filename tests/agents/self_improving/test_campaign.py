@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from owa_bench.records.events import Revision
-from owa_bench.report.read import bundle
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.reports.read import bundle
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.campaign import Campaign
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 
 CHECKPOINT = Draw(
     name="toolquest",

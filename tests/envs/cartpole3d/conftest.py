@@ -7,7 +7,7 @@ import pytest
 def make():
     """Return a function that makes bare CartPole3D envs over the suite's timelines."""
     pytest.importorskip("pybullet")
-    from owa_bench.run.assembly import make_native_env
+    from owa_bench.runs.assembly import make_native_env
 
     made = []
 

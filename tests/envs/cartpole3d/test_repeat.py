@@ -40,7 +40,7 @@ def trajectory(env, steps=70):
 
 
 def digest(spec, level):
-    from owa_bench.run.assembly import make_native_env
+    from owa_bench.runs.assembly import make_native_env
 
     env = make_native_env("cartpole3d", spec=spec, level=level)
     data = trajectory(env)

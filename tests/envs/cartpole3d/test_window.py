@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.physics, pytest.mark.slow]
 
 CODE = """
 import pybullet
-from owa_bench.run.assembly import make_native_env
+from owa_bench.runs.assembly import make_native_env
 
 def trajectory(mode):
     env = make_native_env("cartpole3d", render_mode=mode, level=2)

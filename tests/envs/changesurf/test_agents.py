@@ -12,7 +12,7 @@ from owa_bench.agents.self_improving import revisions
 from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
-from owa_bench.run.play import episode_setup
+from owa_bench.runs.play import episode_setup
 from owa_bench.shells.solution import solve
 from tests.builders.changesurf_episodes import instance_of, make, play
 from tests.builders.stub_server import completion

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import verify
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.store import files
+from owa_bench.reports import verify
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.store import files
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 

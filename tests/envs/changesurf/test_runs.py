@@ -9,7 +9,7 @@ from owa_bench.cli.app import app
 from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
-from owa_bench.run.store import files
+from owa_bench.runs.store import files
 from tests.builders.stub_server import completion, serving
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ from owa_bench.envs.selfrev.suite import SUITE
 from owa_bench.envs.selfrev.wording import goal_of, task_text
 from owa_bench.interfaces import AgentConfig, InnerDraw, Subject, Ticket
 from owa_bench.records.events import CampaignRevision, InnerAttempt
-from owa_bench.run.laboratory import laboratory
+from owa_bench.runs.laboratory import laboratory
 from owa_bench.sandbox import views
 from owa_bench.scoring.observe.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders

@@ -13,11 +13,11 @@ from owa_bench.records import price_card, protocol
 from owa_bench.records.events import Drift
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
-from owa_bench.run.store.files import read_leaves, read_trace
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store.files import read_leaves, read_trace
 from owa_bench.scoring.observe.observables import observe
 from tests.builders.api_worlds import drawn
 

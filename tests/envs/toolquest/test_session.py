@@ -11,7 +11,7 @@ from owa_bench.envs.toolquest.world import Auth, Pager
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Artifact, Call, Resource
-from owa_bench.run.store.redaction import Redactor
+from owa_bench.runs.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.shells.episode_events import NullSink
 from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, drawn, play, small_world, still

@@ -17,9 +17,9 @@ from owa_bench.hosting.gateway.translation import ModelProvider
 from owa_bench.records import price_card
 from owa_bench.records.events import EpisodeStart, ModelCall, Resource
 from owa_bench.records.plan import Budget
-from owa_bench.report import statement
-from owa_bench.run.plan.budget import totals
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement
+from owa_bench.runs.plan.budget import totals
+from owa_bench.runs.store import files, keys
 from tests.builders.stub_server import completion, serving
 from tests.field.server import as_stream
 

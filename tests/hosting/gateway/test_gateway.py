@@ -17,11 +17,11 @@ from owa_bench.hosting.gateway.translation import ModelProvider
 from owa_bench.records.events import Egress, ModelCall, Resource
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Budget
-from owa_bench.report import statement, verify
-from owa_bench.run import replay
-from owa_bench.run.plan import escrow
-from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store import files, keys
+from owa_bench.reports import statement, verify
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files, keys
 from owa_bench.sandbox.views import namespaces_fault
 from tests.builders.stub_server import TOKENS_IN, TOKENS_OUT, completion, error, serving
 

@@ -7,7 +7,7 @@ import pytest
 from owa_bench.errors import FieldError
 from owa_bench.hosting.gateway.request_check import refusal
 from owa_bench.hosting.gateway.request_fields import TABLES, listing
-from owa_bench.run.plan import request as requests
+from owa_bench.runs.plan import request as requests
 
 PAGE = Path(__file__).parents[3] / "docs/model-gateway.md"
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -12,7 +12,7 @@ from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.hosting.gateway.server import ModelGateway
 from owa_bench.hosting.gateway.translation import APIS, ModelProvider, translation_fault
 from owa_bench.records.events import ModelCall, Resource
-from owa_bench.run.store import files
+from owa_bench.runs.store import files
 from tests.builders.provider_stubs import FORMS, TOKENS, provider
 
 KEY = "sk-canary-5e1b04c9"

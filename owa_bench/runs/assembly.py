@@ -1,0 +1,196 @@
+"""Assembly of envs: the entry point of every Gymnasium id, and the oracle's scripts."""
+
+import contextlib
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import gymnasium
+import msgspec
+
+from owa_bench.discovery import get
+from owa_bench.drift.timeline import base_world, drift_step, source
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import (
+    EnumerableSchedule,
+    HasProcedure,
+    HasScheduleOptions,
+    NeedsLaboratory,
+    Setting,
+    Suite,
+    View,
+)
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.runs.laboratory_process import LaboratoryProcess
+from owa_bench.shells.episode_events import NullSink
+from owa_bench.shells.instances import Instances, plain_instances
+from owa_bench.shells.seat_policy import ONE_READER, SeatEnv, SeatPolicy, check_seat_policy
+from owa_bench.shells.solution import OracleSolution, solve
+from owa_bench.shells.standard_tools import tools_of
+
+
+def tool_names(suite: str, families: Iterable[str]) -> set[str]:
+    """Return the names of the tools that a suite offers in some families.
+
+    Args:
+        suite: Name of a suite with tools.
+        families: Whose first instance of the lowest tier is asked.
+
+    Returns:
+        Names, the standard ones among them; none for a suite that needs a laboratory.
+    """
+    plugin: Suite = get("suites", suite)
+    card, names = plugin.card, set[str]()
+    if isinstance(plugin, NeedsLaboratory):
+        return names
+    for family in families:
+        instance = Instance(
+            suite=suite, version=card.version, family=family, tier=card.tiers[0], seed=0
+        )
+        session = plugin.session(source(suite)(instance), NullSink(), Setting())
+        names |= {tool.name for tool in tools_of(session.tools)}
+        session.close()
+    return names
+
+
+def make_env(
+    suite: str,
+    tier: int = 1,
+    family: str | None = None,
+    drift_step: int = 0,
+    delta: float | None = None,
+    view: View = "language",
+    schedule: EnumerableSchedule | None = None,
+    site: str | None = None,
+    seat_policy: SeatPolicy | None = None,
+    **options: Any,
+) -> gymnasium.Env[Any, Any]:
+    """Return an env of a suite: the entry point of its Gymnasium id.
+
+    Args:
+        suite: Name of the suite.
+        tier: Tier of the instances.
+        family: Family of the instances; None for all.
+        drift_step: Drift step of the instances.
+        delta: The drift as a magnitude in [0, 1], in place of `drift_step`.
+        view: What is observed.
+        schedule: The drift; None is the suite's own.
+        site: Picks among the families that are called `site/...`.
+        seat_policy: Who plays the seats of a crew; None where there is one seat.
+        **options: For the suite's env.
+
+    Returns:
+        The env.
+
+    Raises:
+        UsageError: Both `delta` and `drift_step` are given, or nobody says who plays
+            the seats of a crew.
+    """
+    if delta is not None and drift_step:
+        raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
+    plugin: Suite = get("suites", suite)
+    check_seat_policy(plugin.card, seat_policy)
+    instances = plain_instances(
+        plugin.card, tier=tier, family=family, site=site, drift_step=drift_step
+    )
+    if delta is not None:
+        instances = partial(_at_magnitude, suite, instances, delta, schedule)
+    played = source(suite, schedule)
+    options = {**options, **laboratory_options(plugin)}
+    if seat_policy == ONE_READER:
+        options["one_reader"] = True
+    env = plugin.env(played, view=view, instances=instances, **options)
+    return env if seat_policy is None else SeatEnv(env, seat_policy)
+
+
+def laboratory_options(suite: Suite) -> dict[str, Any]:
+    """Return the env option that gives a suite its laboratory, if it needs one."""
+    needs = isinstance(suite, NeedsLaboratory) and suite.needs_laboratory
+    return {"laboratories": LaboratoryProcess()} if needs else {}
+
+
+def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return the env of a native suite: the entry point of its Gymnasium id.
+
+    Args:
+        suite: Name of the suite.
+        **options: For its env; the suite says which schedule they name.
+
+    Returns:
+        The env.
+    """
+    plugin: Suite = get("suites", suite)
+    if not isinstance(plugin, HasScheduleOptions):
+        return plugin.env(source(suite), **options)
+    return plugin.env(source(suite, plugin.schedule_for(options)), **options)
+
+
+def make_suite_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return the env of a suite of another package, native or not.
+
+    Args:
+        suite: Its name.
+        options: As for `make_env` or `make_native_env`.
+    Returns: A Gymnasium env.
+    """
+    native = get("suites", suite).card.native
+    return (make_native_env if native else make_env)(suite, **options)
+
+
+def script(suite: str, instance: Instance) -> tuple[str, ...]:
+    """Return the oracle's actions in an instance's world without any drift.
+
+    Args:
+        suite: Name of the suite.
+        instance: The instance.
+
+    Returns:
+        The actions, as text.
+    """
+    still = msgspec.structs.replace(instance, drift_step=0)
+    return solution(suite, source(suite)(still)).actions
+
+
+def solution(suite: str, timeline: Timeline) -> OracleSolution:
+    """Return the oracle's own solution, with a laboratory for a suite that needs one.
+
+    Args:
+        suite: Name of the suite.
+        timeline: The episode's.
+
+    Returns:
+        The actions and their result.
+    """
+    plugin: Suite = get("suites", suite)
+    process = laboratory_options(plugin).get("laboratories")
+    if process is None:
+        return solve(plugin, timeline)
+    with contextlib.closing(process):
+        return solve(plugin, timeline, laboratory=process.of(timeline.instance))
+
+
+def procedure(suite: str, instance: Instance) -> tuple[str, ...]:
+    """Return the script that a replay agent gets.
+
+    Args:
+        suite: Name of the suite.
+        instance: The instance.
+
+    Returns:
+        The oracle's actions in the undrifted world; where the suite can tell, answers
+        are replaced by how they are derived.
+    """
+    plugin: Suite = get("suites", suite)
+    actions = script(suite, instance)
+    if isinstance(plugin, HasProcedure):
+        return plugin.procedure(base_world(instance), actions)
+    return actions
+
+
+def _at_magnitude(
+    suite: str, instances: Instances, delta: float, schedule: EnumerableSchedule | None, seed: int
+) -> Instance:
+    """Return the instance of a seed with the drift step that `delta` is for it."""
+    plain = instances(seed)
+    step = drift_step(suite, plain, delta, schedule)
+    return msgspec.structs.replace(plain, drift_step=step)

@@ -1,0 +1,380 @@
+"""Setup of an episode from a plan entry: instance, env, first and last event.
+
+The loop and replay use the same functions. Besides what the env emits, an attempt holds
+EpisodeStart, what the agent declares with a Move (before the step of that move), and
+EpisodeEnd.
+"""
+
+import base64
+import dataclasses
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift import timeline as timelines
+from owa_bench.drift.calendar import Calendar
+from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Setting, Sink, Suite, View
+from owa_bench.records.events import (
+    SCHEMA,
+    Belief,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Resource,
+    fixed,
+)
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
+from owa_bench.records.trace import sketch
+from owa_bench.runs import assembly
+from owa_bench.shells.episode import EpisodeFacts, terms_of
+from owa_bench.shells.native_env import NativeEnv
+from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
+
+# Beliefs stated before the end are recorded and enter no axis.
+INTERIM = "interim"
+# The env of a tool suite, or of a native suite.
+PlayedEnv = ToolEnv | NativeEnv
+_SCENES = 4  # of suite, view and calendar, whose idle envs stay open
+
+
+# --- instances and envs ---------------------------------------------------------------
+
+
+def instance_of(plan: Plan, entry: PlanEntry, seed: int) -> Instance:
+    """Return the instance of an entry.
+
+    Args:
+        plan: The plan.
+        entry: One of its entries.
+        seed: The seed of the entry's pair (`seeding.instance_seed`).
+
+    Returns:
+        The instance, with the drift step of the entry's magnitude or day.
+    """
+    plain = Instance(
+        suite=entry.suite,
+        version=entry.version,
+        family=entry.family,
+        tier=entry.tier,
+        seed=seed,
+        repeat=entry.repeat,
+    )
+    step = (entry.day or 0) if entry.world_day is None else entry.world_day
+    if entry.delta is not None:
+        calendar = calendar_of(plan, entry.suite, entry.calendar)
+        step = timelines.drift_step(entry.suite, plain, entry.delta, calendar)
+    return msgspec.structs.replace(plain, drift_step=step)
+
+
+def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
+    """Return the drift calendar of a plan for one of its suites, or an entry's own.
+
+    "nested" is the suite's own schedule where it has one; any other calendar selects
+    among its events, at their own times. A native suite's own has no times to keep: any
+    other calendar replaces it.
+
+    Args:
+        plan: The plan.
+        suite_name: Name of the suite.
+        calendar: The entry's own calendar; empty: the plan's.
+
+    Returns:
+        The calendar.
+    """
+    suite: Suite = discovery.get("suites", suite_name)
+    text = calendar or plan.calendar
+    parsed = calendars.parse(text, suite.card.domain)
+    own: Any = timelines.own_schedule(suite)
+    whole = text.partition("^")[0] == "nested"
+    timed = not isinstance(own, Calendar) or own.times is not None
+    if not timed or (suite.card.native and not whole):
+        return parsed
+    if whole and not parsed.onset_ms:
+        return own  # type: ignore[no-any-return]
+    if not suite.card.native:
+        return dataclasses.replace(parsed, suite_schedule=own)
+    delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
+    return delayed
+
+
+def env_for(
+    plan: Plan,
+    suite_name: str,
+    *,
+    view: View = "language",
+    wire: bool = False,
+    calendar: str = "",
+    laboratories: LaboratoryFactory | None = None,
+) -> PlayedEnv:
+    """Return an env that plays any entry of a suite and calendar of the plan.
+
+    Args:
+        plan: The plan.
+        suite_name: Name of the suite.
+        view: What the agent sees; the actions on record are the same calls in each. A
+            native suite has one view.
+        wire: Whether calls go over HTTP.
+        calendar: The entry's own calendar; empty: the plan's.
+        laboratories: In place of the suite's own, where it needs one.
+
+    Returns:
+        The env.
+    """
+    suite: Suite = discovery.get("suites", suite_name)
+    source = timelines.source(suite_name, calendar_of(plan, suite_name, calendar))
+    if suite.card.native:
+        return NativeEnv(suite, source, step_limit=plan.budget.steps)
+    own = assembly.laboratory_options(suite)
+    if own and laboratories is not None:
+        own["laboratories"] = laboratories
+    options = {"step_limit": plan.budget.steps, **own}
+    env = suite.env(source, view=view, wire=wire, **options)
+    shell = env.unwrapped
+    if not isinstance(shell, ToolEnv):
+        raise TypeError(f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}")
+    return shell
+
+
+class EnvPool:
+    """Envs of a plan's suites, lent to one episode at a time."""
+
+    def __init__(self, plan: Plan, *, wire: bool = False) -> None:
+        self._plan = plan
+        self._wire = wire
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
+
+    @contextmanager
+    def lend(self, entry: PlanEntry, view: View) -> Iterator[PlayedEnv]:
+        """Lend an env; one in which an exception was raised is closed.
+
+        Calendars have envs of their own, for an env knows one.
+
+        Args:
+            entry: What is to be played.
+            view: What the agent sees.
+
+        Yields:
+            The env.
+        """
+        scene = (entry.suite, view, entry.calendar)
+        with self._lock:
+            idle = self._idle.get(scene)
+            env = idle.pop() if idle else None
+        env = env or env_for(
+            self._plan, entry.suite, view=view, wire=self._wire, calendar=entry.calendar
+        )
+        try:
+            yield env
+        except BaseException:
+            env.close()
+            raise
+        with self._lock:
+            self._idle[scene] = [*self._idle.pop(scene, ()), env]
+            for old in [*self._idle][:-_SCENES]:  # they hold pages of browsers
+                for unused in self._idle.pop(old):
+                    unused.close()
+
+    def close(self) -> None:
+        """Close every idle env."""
+        with self._lock:
+            for envs in self._idle.values():
+                for env in envs:
+                    env.close()
+            self._idle.clear()
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """An env whose window can be looked at."""
+
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+
+
+def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info with a picture of the env's window, where it has one.
+
+    Args:
+        env: The env.
+        info: Its info.
+
+    Returns:
+        The info; `picture` is a data URL of a JPEG.
+    """
+    if not isinstance(env, Pictured) or env.ending is not None:
+        return info
+    data = base64.b64encode(env.picture()).decode()
+    return {**info, "picture": f"data:image/jpeg;base64,{data}"}
+
+
+# --- events ---------------------------------------------------------------------------
+
+
+def setting_of(entry: PlanEntry) -> Setting:
+    """Return the terms that a plan entry sets for its session."""
+    return Setting(
+        role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
+    )
+
+
+def episode_start(
+    plan: Plan, entry: PlanEntry, attempt: int, opening: EpisodeFacts
+) -> EpisodeStart:
+    """Return the first event of an attempt.
+
+    Args:
+        plan: The plan.
+        entry: The entry that is played.
+        attempt: Which attempt at it, from 0.
+        opening: What the env knows of the episode.
+
+    Returns:
+        The event.
+    """
+    arm = next(arm for arm in plan.arms if arm.name == entry.arm)
+    suite: Suite = discovery.get("suites", entry.suite)
+    return EpisodeStart(
+        schema=SCHEMA,
+        index=entry.index,
+        attempt=attempt,
+        arm=arm.name,
+        pair=entry.pair,
+        repeat=entry.repeat,
+        lane=entry.lane,
+        day=entry.day,
+        session=entry.session,
+        env_id=suite.card.env_id,
+        delta=entry.delta,
+        agent=arm.agent,
+        fingerprint=arm.fingerprint,
+        interventions=supervisor_budget(plan, entry, opening.horizon),
+        priced=entry.interventions == "protocol",
+        role_cap=entry.role_cap,
+        muted=entry.muted,
+        control=entry.control,
+        tools_off=entry.tools_off,
+        side=entry.side,
+        calendar=entry.calendar,
+        phase=entry.phase,
+        condition=entry.condition,
+        window=entry.window,
+        world_day=entry.world_day,
+        hosting=arm.hosting,
+        root=arm.root,
+        **opening._asdict(),
+    )
+
+
+def failed_opening(suite: Suite, instance: Instance) -> EpisodeFacts:
+    """Return the opening of an attempt whose world could not be made.
+
+    Args:
+        suite: The suite.
+        instance: The instance.
+
+    Returns:
+        The opening.
+    """
+    return EpisodeFacts(
+        instance=instance,
+        world="",
+        realised=0.0,
+        horizon=0,
+        depth=0,
+        theta=terms_of(suite, instance).theta,
+    )
+
+
+def episode_end(env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float) -> EpisodeEnd:
+    """Return the last event of an attempt that the env has concluded.
+
+    Args:
+        env: The env.
+        ending: How the episode ended in it.
+        timed: Whether a clock ended it.
+        wall_s: Seconds it took.
+
+    Returns:
+        The event.
+    """
+    return EpisodeEnd(
+        outcome=ending.outcome,
+        q_state=ending.q_state,
+        quality=ending.quality,
+        success=ending.success,
+        stated=ending.stated,
+        failed_attempts=env.failed_attempts,
+        reason=ending.reason,
+        timed=timed,
+        steps=env.steps,
+        simulated_s=env.simulated_ms / 1000.0,
+        wall_s=fixed(wall_s),
+    )
+
+
+def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
+    """Return the last event of an attempt that the harness failed; never scored.
+
+    Args:
+        reason: What failed.
+        wall_s: Seconds the attempt took.
+
+    Returns:
+        The event.
+    """
+    return EpisodeEnd(
+        outcome="infrastructure",
+        q_state=0.0,
+        quality=0.0,
+        success=False,
+        stated=None,
+        failed_attempts=0,
+        reason=reason,
+        steps=0,
+        simulated_s=0.0,
+        wall_s=fixed(wall_s),
+    )
+
+
+def declared_events(
+    move: Move, step: int, sink: Sink, seat: str = "", *, at_ms: int = 0
+) -> Iterator[Event]:
+    """Yield the events of what an agent declares; texts are stored as blobs.
+
+    Step, source, role and stream are set here, whatever the agent wrote there.
+
+    Args:
+        move: The agent's move.
+        step: The step it makes, from 1.
+        sink: Stores the blobs.
+        seat: The agent's seat.
+        at_ms: Simulated milliseconds since reset.
+
+    Yields:
+        The events.
+    """
+    for meter, amount in move.usage:
+        yield Resource(step=step, source="agent", role=seat, meter=meter, amount=amount)
+    for call in move.model_calls:
+        prompt = sink.blob(getattr(call, "prompt", "").encode())
+        reply = sink.blob(getattr(call, "reply", "").encode())
+        yield _stamped(call, step, role=seat, prompt=prompt, reply=reply)
+    for message in move.messages:
+        words = getattr(message, "digest", "")
+        digest = sink.blob(words.encode())
+        yield _stamped(message, step, role=seat, digest=digest, sketch=sketch(words))
+    if move.revision is not None:
+        yield _stamped(move.revision, step, role=seat)
+    for name, p in move.beliefs:
+        yield Belief(step=step, role=seat, at_ms=at_ms, proposition=name, kind=INTERIM, p=fixed(p))
+
+
+def _stamped(event: Event, step: int, **changes: str) -> Event:
+    return msgspec.structs.replace(event, step=step, source="agent", **changes)
