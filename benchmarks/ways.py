@@ -30,6 +30,7 @@ from owa_bench.records.events import EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
+from owa_bench.reports import statement
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
@@ -47,6 +48,7 @@ class Ways(NamedTuple):
 
     functions: tuple[tuple[str, str], ...]  # (module, function) on the entry's way, in order
     returns: int
+    entered: tuple[str, ...]  # every module, each time that it is entered from another
     files: tuple[str, ...]
     lookups: tuple[str, ...]  # who asked for the suite
 
@@ -61,6 +63,7 @@ class Profile:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.entered: list[str] = []
         self.files: dict[str, None] = {}
         self.lookups: list[str] = []
         self._names: dict[CodeType, str] = {}
@@ -73,6 +76,8 @@ class Profile:
         if not module:
             return
         self.files[module] = None
+        if self.entered[-1:] != [module]:
+            self.entered.append(module)
         caller = self._caller(frame)
         name = frame.f_code.co_qualname
         if module == "discovery.py" and name in ("get", "find") and caller != module:
@@ -109,7 +114,7 @@ class Profile:
         for module, _ in functions:
             returns += module in seen and seen[-1] != module
             seen.append(module)
-        return Ways(functions, returns, tuple(self.files), tuple(self.lookups))
+        return Ways(functions, returns, tuple(self.entered), tuple(self.files), tuple(self.lookups))
 
 
 def arguments(frame: FrameType) -> Iterator[Any]:
@@ -148,22 +153,33 @@ def fields(value: Any) -> Iterator[Any]:
             yield getattr(value, name, None)
 
 
-def measured() -> Ways:
-    """Play one episode and return the ways."""
-    discovery.find("suites"), discovery.find("operators"), discovery.find("agents")
+def measured(*, reported: bool = False) -> Ways:
+    """Play one episode and return the ways.
+
+    Args:
+        reported: Also draft and sign the plan and report the run under the profile, with the
+            agent in this process: then the ways begin and end as docs/how-it-flows.md says.
+    """
+    for kind in ("suites", "operators", "agents"):
+        discovery.find(kind)
     draw = Draw(
         name="toolquest", families=("restock",), tiers=(1,), deltas=(0.5,), interventions=(0,)
     )
     request = Request(agents=("agentic",), draws=(draw,))
+    profile = Profile()
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "home"
+        home, run = Path(folder) / "home", Path(folder) / "run"
         keys.ensure(home, keys.DEFAULT)
-        options = RunOptions(home=home, folder=Path(folder))
-        batch.play(request, Path(folder) / "run", options, plan_only=True)
-        profile = Profile()
+        options = RunOptions(home=home, folder=Path(folder), in_process=reported)
+        if not reported:
+            batch.play(request, run, options, plan_only=True)
         sys.setprofile(profile)
         try:
-            batch.resume(Path(folder) / "run", options)
+            if reported:
+                batch.play(request, run, options)
+                statement.write(run, keys.load(home, keys.DEFAULT))
+            else:
+                batch.resume(run, options)
         finally:
             sys.setprofile(None)
     return profile.ways()
