@@ -1,4 +1,4 @@
-"""What the root exports: an agent in Python played, reported, checked and compared.
+"""Root API: an agent in Python played, reported, checked and compared.
 
     >>> import owa_bench
     >>> run = owa_bench.run("noop", suite="toolquest", tier=1, out="runs/mine")  # doctest: +SKIP

@@ -95,7 +95,7 @@ class MacroReader:
         self._suite_name = suite_name
         self._root = root
         self._envs: dict[str, ToolEnv] = {}
-        card = self._resolver.scene(suite_name, "").suite.card
+        card = self._resolver.drifted_suite(suite_name, "").suite.card
         self.view = VectorView(card, self._env("").tools)
 
     def __enter__(self) -> Self:
@@ -131,7 +131,7 @@ class MacroReader:
     def _env(self, calendar: str) -> ToolEnv:
         env = self._envs.get(calendar)
         if env is None:
-            scene = self._resolver.scene(self._suite_name, calendar)
+            scene = self._resolver.drifted_suite(self._suite_name, calendar)
             made = episode_setup.env_for(self._resolver.plan, scene)
             if not isinstance(made, ToolEnv):
                 raise UsageError(f"`{self._suite_name}` is native: it has no macros.")

@@ -66,7 +66,7 @@ class OutsideSeats:
         if self._tools is None:
             plan = read_plan(self.layout)
             resolver = Resolver(plan)
-            envs = [env_for(plan, resolver.scene(suite.name, "")) for suite in plan.suites]
+            envs = [env_for(plan, resolver.drifted_suite(suite.name, "")) for suite in plan.suites]
             self._tools = {
                 tool.name: tool for env in envs if isinstance(env, ToolEnv) for tool in env.tools
             }

@@ -53,7 +53,7 @@ from owa_bench.runs.plan.witness import free_path
 from owa_bench.runs.play import episode_setup
 from owa_bench.runs.play.episode_setup import PlayedEnv
 from owa_bench.runs.play.work_items import EntryHistory
-from owa_bench.runs.resolve import Resolved, Resolver
+from owa_bench.runs.resolve import ResolvedEntry, Resolver
 from owa_bench.runs.store.challenge_log import ChallengeLog
 from owa_bench.runs.store.directory import other_code
 from owa_bench.runs.store.files import leaves_of_shards, plan_digest, read_trace, write_whole
@@ -169,8 +169,8 @@ def replay_run(
 
     by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
     for (name, calendar), group in itertools.groupby(by_scene, key=scene):
-        scene_of = resolver.scene(name, calendar)
-        made = episode_setup.env_for(plan, scene_of, laboratories=sampled)
+        drifted = resolver.drifted_suite(name, calendar)
+        made = episode_setup.env_for(plan, drifted, laboratories=sampled)
         with closing(made) as env:
             for leaf in group:
                 if leaf.status == "unreadable":
@@ -288,7 +288,7 @@ def replay_attempt(
 def _play_actions(
     env: PlayedEnv,
     plan: Plan,
-    resolved: Resolved,
+    resolved: ResolvedEntry,
     trace: Trace,
     sink: ReplaySink,
     playback: Playback | None,

@@ -16,14 +16,14 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
 
 
-class Scene(NamedTuple):
+class DriftedSuite(NamedTuple):
     """A suite under one calendar: what entries with one env have in common."""
 
     suite: Suite
     source: SuiteTimelines
 
 
-class Resolved(NamedTuple):
+class ResolvedEntry(NamedTuple):
     """A plan entry with its suite, its instance, its session's terms and its timelines."""
 
     entry: PlanEntry
@@ -34,13 +34,13 @@ class Resolved(NamedTuple):
 
 
 class Resolver:
-    """Resolves the entries of one plan; a scene is made once."""
+    """Resolves the entries of one plan; a suite under one calendar is made once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.scene = lru_cache(maxsize=None)(self._scene)
+        self.drifted_suite = lru_cache(maxsize=None)(self._drifted_suite)
 
-    def __call__(self, entry: PlanEntry, seed: int) -> Resolved:
+    def __call__(self, entry: PlanEntry, seed: int) -> ResolvedEntry:
         """Return an entry, resolved.
 
         Args:
@@ -48,7 +48,7 @@ class Resolver:
             seed: The seed of its pair (`seeding.instance_seed`).
         Returns: The entry with the drift step of its magnitude or day.
         """
-        suite, source = self.scene(entry.suite, entry.calendar)
+        suite, source = self.drifted_suite(entry.suite, entry.calendar)
         step = (entry.day or 0) if entry.world_day is None else entry.world_day
         instance = Instance(
             suite=entry.suite,
@@ -64,13 +64,13 @@ class Resolver:
         setting = Setting(
             role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
         )
-        return Resolved(entry, suite, instance, setting, source)
+        return ResolvedEntry(entry, suite, instance, setting, source)
 
-    def _scene(self, suite_name: str, calendar: str = "") -> Scene:
+    def _drifted_suite(self, suite_name: str, calendar: str = "") -> DriftedSuite:
         """Return a suite under the calendar of an entry; "" is the plan's."""
         suite: Suite = discovery.get("suites", suite_name)
         schedule = schedule_of(suite, calendar or self.plan.calendar)
-        return Scene(suite, SuiteTimelines(suite, schedule))
+        return DriftedSuite(suite, SuiteTimelines(suite, schedule))
 
 
 def schedule_of(suite: Suite, calendar: str) -> EnumerableSchedule:

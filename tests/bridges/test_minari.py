@@ -131,7 +131,7 @@ def test_a_tool_suites_datasets_are_what_its_vector_env_gives(projects, tmp_path
     root = escrow.revealed_root(layout, plan)
     entries = [entry for entry in plan.entries if entry.arm == "codemod"]
     resolver = Resolver(plan)
-    env = episode_setup.env_for(plan, resolver.scene("projforge_fast", ""), view="vector")
+    env = episode_setup.env_for(plan, resolver.drifted_suite("projforge_fast", ""), view="vector")
     for episode, entry in zip(dataset.iterate_episodes(), entries, strict=True):
         seed = instance_seed(root, entry.pair)
         instance = resolver(entry, seed).instance

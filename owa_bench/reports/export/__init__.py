@@ -1,1 +1,1 @@
-"""What is made of several runs or leaves the report: leaderboard, norms, tables."""
+"""Exports: leaderboard, norms, pages and tables of one run or of several."""

@@ -27,7 +27,7 @@ from owa_bench.records.events import (
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.runs import assembly
-from owa_bench.runs.resolve import Resolved, Scene
+from owa_bench.runs.resolve import DriftedSuite, ResolvedEntry
 from owa_bench.shells.episode import EpisodeFacts, terms_of
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
@@ -44,24 +44,24 @@ _SCENES = 4  # of suite, view and calendar, whose idle envs stay open
 
 def env_for(
     plan: Plan,
-    scene: Scene,
+    drifted: DriftedSuite,
     *,
     view: View = "language",
     wire: bool = False,
     laboratories: LaboratoryFactory | None = None,
 ) -> PlayedEnv:
-    """Return an env that plays any entry of a scene.
+    """Return an env that plays any entry of a suite under one calendar.
 
     Args:
         plan: The plan.
-        scene: A suite under one calendar of the plan (`Resolver.scene`).
+        drifted: A suite under one calendar of the plan (`Resolver.drifted_suite`).
         view: What the agent sees; the actions on record are the same calls in each. A
             native suite has one view.
         wire: Whether calls go over HTTP.
         laboratories: In place of the suite's own, where it needs one.
     Returns: The env.
     """
-    suite, source = scene
+    suite, source = drifted
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     own = assembly.laboratory_options(suite)
@@ -87,7 +87,7 @@ class EnvPool:
         self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
 
     @contextmanager
-    def lend(self, resolved: Resolved, view: View) -> Iterator[PlayedEnv]:
+    def lend(self, resolved: ResolvedEntry, view: View) -> Iterator[PlayedEnv]:
         """Lend an env; one in which an exception was raised is closed.
 
         Calendars have envs of their own, for an env knows one.
@@ -104,7 +104,7 @@ class EnvPool:
         with self._lock:
             idle = self._idle.get(scene)
             env = idle.pop() if idle else None
-        env = env or env_for(self._plan, Scene(suite, source), view=view, wire=self._wire)
+        env = env or env_for(self._plan, DriftedSuite(suite, source), view=view, wire=self._wire)
         try:
             yield env
         except BaseException:
@@ -153,7 +153,7 @@ def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
 
 
 def episode_start(
-    plan: Plan, resolved: Resolved, attempt: int, opening: EpisodeFacts
+    plan: Plan, resolved: ResolvedEntry, attempt: int, opening: EpisodeFacts
 ) -> EpisodeStart:
     """Return the first event of an attempt.
 
@@ -200,7 +200,7 @@ def episode_start(
     )
 
 
-def failed_opening(resolved: Resolved) -> EpisodeFacts:
+def failed_opening(resolved: ResolvedEntry) -> EpisodeFacts:
     """Return the opening of an attempt whose world could not be made."""
     return EpisodeFacts(
         instance=resolved.instance,
@@ -305,7 +305,7 @@ def _stamped(event: Event, step: int, **changes: str) -> Event:
 
 def brief_of(
     plan: Plan,
-    resolved: Resolved,
+    resolved: ResolvedEntry,
     env: PlayedEnv,
     *,
     seat: str = "",

@@ -40,7 +40,7 @@ from owa_bench.runs.plan.budget import EpisodeSink, EpisodeTally, RunTally
 from owa_bench.runs.play import episode_setup
 from owa_bench.runs.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.runs.play.work_items import MAX_WORKER_DEATHS, Attempt
-from owa_bench.runs.resolve import Resolved, Resolver
+from owa_bench.runs.resolve import ResolvedEntry, Resolver
 from owa_bench.runs.store.memory import EpisodeMemory
 from owa_bench.runs.store.memory_folder import MemoryFault, carry_over
 from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
@@ -154,7 +154,7 @@ class _Episode:
         run = RunTally(budget, spent)
         self.tally = EpisodeTally(budget, time.monotonic, run, context.prices)
         self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.keeps_memory)
-        self._resolved: Resolved | None = None
+        self._resolved: ResolvedEntry | None = None
         self._opened = False
         self._budget: int | None = 0
         self._hosts: dict[str, _SeatHost] = {}
@@ -186,7 +186,7 @@ class _Episode:
         self._writer.emit(end)
         return end
 
-    def _in_env(self, env: PlayedEnv, resolved: Resolved) -> EpisodeEnd:
+    def _in_env(self, env: PlayedEnv, resolved: ResolvedEntry) -> EpisodeEnd:
         env.attach(self._sink)
         observation, info = env.reset(
             options={
@@ -217,7 +217,9 @@ class _Episode:
         timed = timed or env.timed
         return episode_setup.episode_end(env, ending, timed=timed, wall_s=wall_s)
 
-    def _with_agent(self, env: PlayedEnv, resolved: Resolved, observation: Any, info: Any) -> bool:
+    def _with_agent(
+        self, env: PlayedEnv, resolved: ResolvedEntry, observation: Any, info: Any
+    ) -> bool:
         """Let the agent act until the end; return whether the clock ended it."""
         try:
             timed = self._act(env, resolved, observation, info)
@@ -282,7 +284,7 @@ class _Episode:
         self._sink.emit(question)
         return answered
 
-    def _act(self, env: PlayedEnv, resolved: Resolved, observation: Any, info: Any) -> bool:
+    def _act(self, env: PlayedEnv, resolved: ResolvedEntry, observation: Any, info: Any) -> bool:
         numbers = resolved.suite.card.native or self._agent.view == "vector"
         while env.ending is None:
             exhausted = self.tally.exhausted()
@@ -318,7 +320,7 @@ class _Episode:
             self._sink.emit(event)
 
     def _connection(
-        self, env: PlayedEnv, resolved: Resolved, seat: str, sitting: int
+        self, env: PlayedEnv, resolved: ResolvedEntry, seat: str, sitting: int
     ) -> AgentConnection:
         """Return the connection of a seat in its sitting, a new one where it rose."""
         host = self._hosts.get(seat)
@@ -397,7 +399,7 @@ class _Episode:
         budget = supervisor_budget(self._context.plan, self._entry, horizon)
         return self._history.allowed(budget)
 
-    def _start(self, resolved: Resolved, opening: EpisodeFacts) -> EpisodeStart:
+    def _start(self, resolved: ResolvedEntry, opening: EpisodeFacts) -> EpisodeStart:
         self._opened, plan = True, self._context.plan
         start = episode_setup.episode_start(plan, resolved, self._attempt.number, opening)
         self._budget = start.interventions

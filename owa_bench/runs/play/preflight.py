@@ -34,7 +34,7 @@ from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, dec
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.runs.play import episode_setup
 from owa_bench.runs.play.episode_setup import EnvPool, PlayedEnv
-from owa_bench.runs.resolve import Resolved, Resolver
+from owa_bench.runs.resolve import ResolvedEntry, Resolver
 from owa_bench.shells import addresses
 from owa_bench.shells.episode import EpisodeFacts
 
@@ -190,7 +190,7 @@ class _Stage:
             yield self._line(member, entry, requests, waited_ms)
 
     def _play(
-        self, member: _Member, resolved: Resolved, env: PlayedEnv, *, acts: bool
+        self, member: _Member, resolved: ResolvedEntry, env: PlayedEnv, *, acts: bool
     ) -> list[ModelRequest]:
         """Return what the agent asked of its model until its first act."""
         entry = resolved.entry

@@ -1,1 +1,1 @@
-"""What the traces of a run hold, as tables and samples."""
+"""Observation: the traces of a run as tables and samples."""

@@ -26,7 +26,7 @@ def draw(draws: Draws) -> dict[str, Any]:
         series = _series(draws, n)
         for at, sign in enumerate(series):
             same = at >= n and series[at - n] == sign
-            prompt = f"{n}-back, {at + 1} of {_STIMULI}: {words[sign]}. {_asked(n, at)}"
+            prompt = f"{n}-back, {at + 1} of {_STIMULI}: {words[sign]}. {_question(n, at)}"
             exercises.append(
                 Exercise(
                     name=f"n_back/{n}/{at}",
@@ -54,7 +54,7 @@ def _series(draws: Draws, n: int) -> list[int]:
     return signs
 
 
-def _asked(n: int, at: int) -> str:
+def _question(n: int, at: int) -> str:
     """Return the question about a stimulus; the first n of a series earn nothing."""
     places = "1 place" if n == 1 else f"{n} places"
     asked = f"Is it the word {places} before in this series? Answer yes or no."
