@@ -127,7 +127,7 @@ def old_rule(monkeypatch):
 
 
 def arms(place):
-    return json.loads((place / "runs/plan.json").read_text())["arms"]
+    return json.loads((place / "run/plan.json").read_text())["arms"]
 
 
 @needs_namespaces

@@ -471,7 +471,7 @@ def test_planted_files_in_the_way_of_ours_do_no_harm(play, tmp_path):
     assert (play.door / "0003" / "brief.txt").exists()
 
 
-@pytest.mark.parametrize("place", ["run", "runs/desk", "home/desk", "."])
+@pytest.mark.parametrize("place", ["run", "run/desk", "home/desk", "."])
 def test_a_folder_in_which_the_run_would_be_seen_is_refused(play, tmp_path, place):
     with pytest.raises(UsageError, match="`--folder` must lie apart from"):
         play_reader(request(), play.layout.root, play.options, tmp_path / place)

@@ -106,7 +106,7 @@ def test_an_evaluators_run_is_v5_for_who_trusts_the_evaluator(owa, place):
     told = json.loads(said.out)
     assert told["missing"] == 0
     assert [list(row["outcomes"]) for row in told["played"]] == [["finished"]]
-    assert "bundle" in json.loads((place / "runs/plan.json").read_text())["verifier_nonce"]
+    assert "bundle" in json.loads((place / "run/plan.json").read_text())["verifier_nonce"]
     key = keys.public_hex(keys.load(keys.data_folder()))
     table = f'name = "lab"\n[[evaluator]]\nname = "us"\nkey = "{key}"\n'
     (place / "trusted.toml").write_text(table)

@@ -19,7 +19,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.sandbox import views
 from tests.builders.sandboxes import needs_namespaces
 
-HERE = Path(__file__).parents[2] / "builders"
+HERE = Path(__file__).parents[1] / "builders"
 OBSERVATION = {"text": "hello", "action_mask": np.ones(3, dtype=np.int8)}
 INFO = {"step": np.int64(3), "tools": []}
 TERMS = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")

@@ -17,7 +17,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.sandbox.first_process import ProgramLimits
 from tests.builders.sandboxes import needs_namespaces
 
-HERE = Path(__file__).parents[2] / "builders"
+HERE = Path(__file__).parents[1] / "builders"
 QUICK_S = 60.0
 LIMITS = ProgramLimits(memory=512 << 20, processes=20, cpu_s=1)
 pytestmark = needs_namespaces

@@ -12,7 +12,7 @@ from owa_bench.hosting import isolation as hosting
 from owa_bench.hosting import spec
 from owa_bench.hosting.spec import load_agent
 
-HERE = Path(__file__).parents[2] / "builders"
+HERE = Path(__file__).parents[1] / "builders"
 
 
 def load(text):
@@ -24,10 +24,10 @@ def test_registered():
     assert (agent.name, agent.origin.kind, agent.needs) == ("fixed", "registry", "script")
 
 
-def test_a_folder_agent_is_all_its_files_and_the_skills():
+def test_a_folder_agent_is_all_its_files_and_the_solvers():
     card = discovery.get("agents", "language-model")
-    folder, skills = spec._sources_of(card)
-    assert (folder.name, skills.name) == ("language_model", "skills")
+    folder, solvers = spec._sources_of(card)
+    assert (folder.name, solvers.name) == ("language_model", "solvers")
     assert len(list(spec._files(folder))) > 1
 
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "companions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "companions.md"
 
 
 def test_code_blocks_run():

@@ -14,7 +14,7 @@ from owa_bench.scoring.verdict.crosswalk import DOMAINS, TITLE, crosswalk_table
 from tests.builders.columns import Columns
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def crosswalk(*families: tuple[str, float], suite: str = "recall") -> CellTable:
