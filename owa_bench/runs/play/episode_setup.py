@@ -32,7 +32,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.runs import assembly
-from owa_bench.shells.episode import EpisodeFacts, terms_of
+from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
 
@@ -288,7 +288,7 @@ def failed_opening(suite: Suite, instance: Instance) -> EpisodeFacts:
         realised=0.0,
         horizon=0,
         depth=0,
-        theta=terms_of(suite, instance).theta,
+        theta=suite.terms(instance).theta,
     )
 
 
