@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import CheckFailure, TraceError, UsageError
 from owa_bench.records.bounds import decode_array
@@ -21,6 +20,7 @@ from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Trace
 from owa_bench.runs.play import episode_setup
 from owa_bench.runs.replay import replay_attempt
+from owa_bench.runs.resolve import Resolver
 from owa_bench.shells.native_env import OBSERVATIONS
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.shells.views import NO_MACRO, VectorView, features_of
@@ -91,11 +91,11 @@ class MacroReader:
             suite_name: A tool suite with macros.
             root: The revealed secret of the run (`escrow.revealed_root`).
         """
-        self._plan = plan
+        self._resolver = Resolver(plan)
         self._suite_name = suite_name
         self._root = root
         self._envs: dict[str, ToolEnv] = {}
-        card = discovery.get("suites", suite_name).card
+        card = self._resolver.scene(suite_name, "").suite.card
         self.view = VectorView(card, self._env("").tools)
 
     def __enter__(self) -> Self:
@@ -120,7 +120,7 @@ class MacroReader:
         """
         env = self._env(entry.calendar)
         seen = _VectorPlayback(env, self.view)
-        found = replay_attempt(env, self._plan, entry, trace, self._root, seen)
+        found = replay_attempt(env, self._resolver, entry, trace, self._root, seen)
         if found.outcome != "same":
             raise CheckFailure(
                 f"Attempt {found.attempt_id} is not as recorded when it is played "
@@ -131,7 +131,8 @@ class MacroReader:
     def _env(self, calendar: str) -> ToolEnv:
         env = self._envs.get(calendar)
         if env is None:
-            made = episode_setup.env_for(self._plan, self._suite_name, calendar=calendar)
+            scene = self._resolver.scene(self._suite_name, calendar)
+            made = episode_setup.env_for(self._resolver.plan, scene)
             if not isinstance(made, ToolEnv):
                 raise UsageError(f"`{self._suite_name}` is native: it has no macros.")
             env = self._envs[calendar] = made

@@ -13,6 +13,7 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Progress
 from owa_bench.runs.play.episode_setup import env_for
 from owa_bench.runs.play.loop import RunStopped
+from owa_bench.runs.resolve import Resolver
 from owa_bench.shells.tool_env import ToolEnv
 
 
@@ -64,7 +65,8 @@ class OutsideSeats:
         """Return all tools of the run's suites: some come on offer in mid-sitting."""
         if self._tools is None:
             plan = read_plan(self.layout)
-            envs = [env_for(plan, suite.name) for suite in plan.suites]
+            resolver = Resolver(plan)
+            envs = [env_for(plan, resolver.scene(suite.name, "")) for suite in plan.suites]
             self._tools = {
                 tool.name: tool for env in envs if isinstance(env, ToolEnv) for tool in env.tools
             }

@@ -3,6 +3,7 @@
 Source: docs/suites.md#drift
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Self
@@ -12,7 +13,7 @@ import msgspec
 from owa_bench.discovery import get
 from owa_bench.drift.calendar import nested
 from owa_bench.drift.order import drift_order, share
-from owa_bench.errors import InstanceError
+from owa_bench.errors import InstanceError, UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
@@ -40,7 +41,7 @@ def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
     Returns:
         The function; it keeps the last few timelines.
     """
-    return SuiteTimelines(suite_name, schedule)
+    return SuiteTimelines(get("suites", suite_name), schedule)
 
 
 class SuiteTimelines:
@@ -49,21 +50,36 @@ class SuiteTimelines:
     It can be pickled where its schedule can; a copy has the same timelines.
 
     Args:
-        suite_name: Name of the suite.
+        suite: The suite.
         schedule: As for `source`.
     """
 
-    def __init__(self, suite_name: str, schedule: Schedule | None = None) -> None:
-        self._named = (suite_name, schedule)
-        self._schedule = schedule or own_schedule(get("suites", suite_name))
+    def __init__(self, suite: Suite, schedule: Schedule | None = None) -> None:
+        self._suite = suite
+        self._given = schedule
+        self._schedule = schedule or own_schedule(suite)
         self._timeline = lru_cache(maxsize=_TIMELINES_KEPT)(self._make)
 
     def __call__(self, instance: Instance) -> Timeline:
         """Return the timeline of an instance."""
         return self._timeline(instance)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, Schedule | None]]:
-        return type(self), self._named
+    def at_magnitude(self, instance: Instance, delta: float) -> Instance:
+        """Return an instance with the drift step of a nominal magnitude.
+
+        Args:
+            instance: Its own drift step plays no part.
+            delta: The magnitude, in [0, 1].
+        Returns: The instance.
+        Raises: UsageError: the schedule cannot tell its steps.
+        """
+        if not isinstance(self._schedule, EnumerableSchedule):
+            raise UsageError("A drift magnitude needs a schedule that lists its events.")
+        step = self._schedule.steps_for(instance, base_world(instance), delta)
+        return msgspec.structs.replace(instance, drift_step=step)
+
+    def __reduce__(self) -> tuple[Callable[..., TimelineSource], tuple[str, Schedule | None]]:
+        return source, (self._suite.card.name, self._given)
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -73,8 +89,8 @@ class SuiteTimelines:
         events = self._schedule(instance, world)
         realised = 0.0
         if events:
-            realised = share(events, _possible(self._schedule, instance, world))
-        return _drifted(instance, world, events, realised)
+            realised = share(events, _possible(self._suite, self._schedule, instance, world))
+        return _drifted(self._suite, instance, world, events, realised)
 
 
 def own_schedule(suite: Suite) -> EnumerableSchedule:
@@ -86,7 +102,7 @@ def own_schedule(suite: Suite) -> EnumerableSchedule:
 
 
 def drift_step(
-    suite: str, instance: Instance, delta: float, schedule: EnumerableSchedule | None = None
+    suite: str, instance: Instance, delta: float, schedule: Schedule | None = None
 ) -> int:
     """Return the drift step of a nominal magnitude for an instance.
 
@@ -95,12 +111,10 @@ def drift_step(
         instance: The instance, without drift.
         delta: The magnitude, in [0, 1].
         schedule: The drift; None is the suite's own.
-
-    Returns:
-        The drift step.
+    Returns: The drift step.
     """
-    calendar = schedule or own_schedule(get("suites", suite))
-    return calendar.steps_for(instance, base_world(instance), delta)
+    timelines = SuiteTimelines(get("suites", suite), schedule)
+    return timelines.at_magnitude(instance, delta).drift_step
 
 
 def base_world(instance: Instance) -> World:
@@ -117,16 +131,17 @@ def _generated(instance: Instance) -> World:
     return suite.generate(instance)
 
 
-def _possible(schedule: Schedule, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
+def _possible(
+    suite: Suite, schedule: Schedule, instance: Instance, world: World
+) -> tuple[DriftEvent, ...]:
     """Return all that could have been applied to the instance."""
     if isinstance(schedule, EnumerableSchedule):
         return schedule.possible(instance, world)
-    domain = get("suites", instance.suite).card.domain
-    return drift_order(instance, world, domain)
+    return drift_order(instance, world, suite.card.domain)
 
 
 def _drifted(
-    instance: Instance, world: World, events: tuple[DriftEvent, ...], realised: float
+    suite: Suite, instance: Instance, world: World, events: tuple[DriftEvent, ...], realised: float
 ) -> Timeline:
     """Return the timeline of a world under drift, one world per distinct time."""
     starts: list[int] = [0]
@@ -142,7 +157,7 @@ def _drifted(
             world, change = _applied(instance, world, event, digest)
             digest = change.after
             applied.append(change)
-        applied = _with_effective_classes(instance, applied, (*steps, world))
+        applied = _with_effective_classes(suite, applied, (*steps, world))
         if at_ms == 0:
             worlds[0], changes[0] = world, tuple(applied)
         else:
@@ -188,19 +203,18 @@ def _applied(
 
 
 def _with_effective_classes(
-    instance: Instance, changes: list[Change], worlds: tuple[World, ...]
+    suite: Suite, changes: list[Change], worlds: tuple[World, ...]
 ) -> list[Change]:
     """Return changes with the classes that they have in effect.
 
     Args:
-        instance: Names the suite; where it cannot tell, a change has its own class.
+        suite: Where it cannot tell, a change has its own class.
         changes: The changes of one moment, in order.
         worlds: The world before each, then the one that the agent meets.
 
     Returns:
         The changes.
     """
-    suite: Suite = get("suites", instance.suite)
     effective = [
         suite.effective_class(before, after, worlds[-1]) for before, after in pairwise(worlds)
     ]

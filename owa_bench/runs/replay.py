@@ -53,6 +53,7 @@ from owa_bench.runs.plan.witness import free_path
 from owa_bench.runs.play import episode_setup
 from owa_bench.runs.play.episode_setup import PlayedEnv
 from owa_bench.runs.play.work_items import EntryHistory
+from owa_bench.runs.resolve import Resolved, Resolver
 from owa_bench.runs.store.challenge_log import ChallengeLog
 from owa_bench.runs.store.directory import other_code
 from owa_bench.runs.store.files import leaves_of_shards, plan_digest, read_trace, write_whole
@@ -161,13 +162,15 @@ def replay_run(
             raise UsageError(f"`--inner` must be at least 1, got {inner}.")
         sampled = SampledLaboratories(inner, _own_rng())
     attempts: list[AttemptReplay] = []
+    resolver = Resolver(plan)
 
     def scene(leaf: Leaf) -> tuple[str, str]:
         return entries[leaf.index].suite, entries[leaf.index].calendar
 
     by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
     for (name, calendar), group in itertools.groupby(by_scene, key=scene):
-        made = episode_setup.env_for(plan, name, calendar=calendar, laboratories=sampled)
+        scene_of = resolver.scene(name, calendar)
+        made = episode_setup.env_for(plan, scene_of, laboratories=sampled)
         with closing(made) as env:
             for leaf in group:
                 if leaf.status == "unreadable":
@@ -178,7 +181,7 @@ def replay_run(
                 if sampled is not None:
                     sampled.expect(tuple(trace.of(InnerAttempt)))
                 entry = entries[leaf.index]
-                attempts.append(replay_attempt(env, plan, entry, trace, root))
+                attempts.append(replay_attempt(env, resolver, entry, trace, root))
                 progress(attempts[-1])
     return RunReplay(
         plan_digest=plan_digest(layout),
@@ -243,7 +246,7 @@ def _own_rng() -> np.random.Generator:
 
 def replay_attempt(
     env: PlayedEnv,
-    plan: Plan,
+    resolver: Resolver,
     entry: PlanEntry,
     trace: Trace,
     root: bytes,
@@ -253,7 +256,7 @@ def replay_attempt(
 
     Args:
         env: Of the entry's suite and calendar (`episode_setup.env_for`).
-        plan: The plan.
+        resolver: Of the plan.
         entry: The entry that was played.
         trace: The attempt's.
         root: The revealed secret of the run (`escrow.revealed_root`).
@@ -265,7 +268,8 @@ def replay_attempt(
     name, recorded = trace.leaf.attempt_id, trace.end
     sink = ReplaySink(redact_key(root))
     try:
-        _play_actions(env, plan, entry, trace, root, sink, playback)
+        resolved = resolver(entry, instance_seed(root, entry.pair))
+        _play_actions(env, resolver.plan, resolved, trace, sink, playback)
         if recorded.outcome == "infrastructure":
             detail = _false_failure(env, trace, sink.lines)
             return AttemptReplay(name, "different" if detail else "same", detail)
@@ -284,22 +288,21 @@ def replay_attempt(
 def _play_actions(
     env: PlayedEnv,
     plan: Plan,
-    entry: PlanEntry,
+    resolved: Resolved,
     trace: Trace,
-    root: bytes,
     sink: ReplaySink,
     playback: Playback | None,
 ) -> None:
     """Play the recorded actions into `sink`, as the loop would have; end nothing."""
-    outer = EpisodeSink(sink, evaluation=not entry.keeps_memory)
+    outer = EpisodeSink(sink, evaluation=not resolved.entry.keeps_memory)
     env.attach(outer)
     env.reset(
         options={
-            "instance": episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair)),
+            "instance": resolved.instance,
             "interventions": _allowed(trace),
-            "setting": episode_setup.setting_of(entry),
+            "setting": resolved.setting,
             "start": lambda opening: episode_setup.episode_start(
-                plan, entry, trace.leaf.attempt, opening
+                plan, resolved, trace.leaf.attempt, opening
             ),
         }
     )

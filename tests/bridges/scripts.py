@@ -8,7 +8,7 @@ from owa_bench.interfaces import Setting
 from owa_bench.runs import assembly
 from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.plan import read_plan
-from owa_bench.runs.play import episode_setup
+from owa_bench.runs.resolve import Resolver
 from owa_bench.seeding import instance_seed
 from owa_bench.shells.episode_events import NullSink
 
@@ -35,7 +35,5 @@ def instances_of(layout, home):
     """Return each entry's instance, in order of the plan."""
     plan = read_plan(layout)
     root = escrow.find(home, plan.commitment).master
-    return [
-        episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
-        for entry in plan.entries
-    ]
+    resolver = Resolver(plan)
+    return [resolver(e, instance_seed(root, e.pair)).instance for e in plan.entries]

@@ -21,6 +21,7 @@ from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch, episode_setup
+from owa_bench.runs.resolve import Resolver
 from owa_bench.runs.store import files
 from owa_bench.seeding import instance_seed
 
@@ -129,10 +130,11 @@ def test_a_tool_suites_datasets_are_what_its_vector_env_gives(projects, tmp_path
     plan = read_plan(layout)
     root = escrow.revealed_root(layout, plan)
     entries = [entry for entry in plan.entries if entry.arm == "codemod"]
-    env = episode_setup.env_for(plan, "projforge_fast", view="vector")
+    resolver = Resolver(plan)
+    env = episode_setup.env_for(plan, resolver.scene("projforge_fast", ""), view="vector")
     for episode, entry in zip(dataset.iterate_episodes(), entries, strict=True):
         seed = instance_seed(root, entry.pair)
-        instance = episode_setup.instance_of(plan, entry, seed)
+        instance = resolver(entry, seed).instance
         options = {"instance": instance, "interventions": 0}
         seen, info = env.reset(options=options)
         assert np.array_equal(episode.observations[0], seen)

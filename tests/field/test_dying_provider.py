@@ -18,7 +18,8 @@ from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
-from owa_bench.runs.play import batch, episode_setup
+from owa_bench.runs.play import batch
+from owa_bench.runs.resolve import Resolver
 from owa_bench.runs.store import files, keys
 from owa_bench.seeding import instance_seed
 from tests.field.server import Ask, completion, error, page, serving
@@ -81,7 +82,7 @@ def planned(tmp_path):
     scripts = {}
     for entry in plan.entries:
         seed = instance_seed(root, entry.pair)
-        instance = episode_setup.instance_of(plan, entry, seed)
+        instance = Resolver(plan)(entry, seed).instance
         actions = assembly.script(instance.suite, instance)
         scripts[entry.family] = [json.loads(action) for action in actions]
     return layout, home, scripts

@@ -12,8 +12,7 @@ the last of an episode counts.
 Source of trials: docs/cartpole3d.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -71,23 +70,6 @@ def plan_trials(trials: Trials, agents: Sequence[AgentHandle], terms: Plan) -> P
         for entry in _trial(trials, card, family, tier, number, arm, told=told)
     )
     return assemble_plan((trials.draw,), agents, arms, entries, terms)
-
-
-def told_goal(card: SuiteCard, entry: PlanEntry) -> Mapping[str, Any]:
-    """Return what a trial of Given Detection adds to an episode's goal.
-
-    Args:
-        card: The suite's; its `hints` go by family.
-        entry: The entry that is played.
-
-    Returns:
-        Whether the novelty is there, and what of it is told; nothing elsewhere.
-    """
-    if isinstance(entry.told, msgspec.UnsetType):
-        return {}
-    there = bool(entry.delta)
-    hints = card.hints.get(entry.family, ())[: entry.told + 1] if there else ()
-    return {"novelty": there, "hints": list(hints)}
 
 
 def _trial(

@@ -6,19 +6,15 @@ EpisodeEnd.
 """
 
 import base64
-import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from owa_bench import discovery
-from owa_bench.drift import calendar as calendars
-from owa_bench.drift import timeline as timelines
-from owa_bench.drift.calendar import Calendar
-from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Setting, Sink, Suite, View
+from owa_bench import seeding
+from owa_bench.interfaces import Brief, Ending, Move, Sink, SuiteCard, View
 from owa_bench.records.events import (
     SCHEMA,
     Belief,
@@ -28,10 +24,10 @@ from owa_bench.records.events import (
     Resource,
     fixed,
 )
-from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.runs import assembly
+from owa_bench.runs.resolve import Resolved, Scene
 from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
@@ -46,88 +42,26 @@ _SCENES = 4  # of suite, view and calendar, whose idle envs stay open
 # --- instances and envs ---------------------------------------------------------------
 
 
-def instance_of(plan: Plan, entry: PlanEntry, seed: int) -> Instance:
-    """Return the instance of an entry.
-
-    Args:
-        plan: The plan.
-        entry: One of its entries.
-        seed: The seed of the entry's pair (`seeding.instance_seed`).
-
-    Returns:
-        The instance, with the drift step of the entry's magnitude or day.
-    """
-    plain = Instance(
-        suite=entry.suite,
-        version=entry.version,
-        family=entry.family,
-        tier=entry.tier,
-        seed=seed,
-        repeat=entry.repeat,
-    )
-    step = (entry.day or 0) if entry.world_day is None else entry.world_day
-    if entry.delta is not None:
-        calendar = calendar_of(plan, entry.suite, entry.calendar)
-        step = timelines.drift_step(entry.suite, plain, entry.delta, calendar)
-    return msgspec.structs.replace(plain, drift_step=step)
-
-
-def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
-    """Return the drift calendar of a plan for one of its suites, or an entry's own.
-
-    "nested" is the suite's own schedule where it has one; any other calendar selects
-    among its events, at their own times. A native suite's own has no times to keep: any
-    other calendar replaces it.
-
-    Args:
-        plan: The plan.
-        suite_name: Name of the suite.
-        calendar: The entry's own calendar; empty: the plan's.
-
-    Returns:
-        The calendar.
-    """
-    suite: Suite = discovery.get("suites", suite_name)
-    text = calendar or plan.calendar
-    parsed = calendars.parse(text, suite.card.domain)
-    own: Any = timelines.own_schedule(suite)
-    whole = text.partition("^")[0] == "nested"
-    timed = not isinstance(own, Calendar) or own.times is not None
-    if not timed or (suite.card.native and not whole):
-        return parsed
-    if whole and not parsed.onset_ms:
-        return own  # type: ignore[no-any-return]
-    if not suite.card.native:
-        return dataclasses.replace(parsed, suite_schedule=own)
-    delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
-    return delayed
-
-
 def env_for(
     plan: Plan,
-    suite_name: str,
+    scene: Scene,
     *,
     view: View = "language",
     wire: bool = False,
-    calendar: str = "",
     laboratories: LaboratoryFactory | None = None,
 ) -> PlayedEnv:
-    """Return an env that plays any entry of a suite and calendar of the plan.
+    """Return an env that plays any entry of a scene.
 
     Args:
         plan: The plan.
-        suite_name: Name of the suite.
+        scene: A suite under one calendar of the plan (`Resolver.scene`).
         view: What the agent sees; the actions on record are the same calls in each. A
             native suite has one view.
         wire: Whether calls go over HTTP.
-        calendar: The entry's own calendar; empty: the plan's.
         laboratories: In place of the suite's own, where it needs one.
-
-    Returns:
-        The env.
+    Returns: The env.
     """
-    suite: Suite = discovery.get("suites", suite_name)
-    source = timelines.source(suite_name, calendar_of(plan, suite_name, calendar))
+    suite, source = scene
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     own = assembly.laboratory_options(suite)
@@ -137,7 +71,9 @@ def env_for(
     env = suite.env(source, view=view, wire=wire, **options)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
-        raise TypeError(f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}")
+        raise TypeError(
+            f"`{suite.card.name}` is not a tool suite: its env is {type(shell).__name__}"
+        )
     return shell
 
 
@@ -151,25 +87,24 @@ class EnvPool:
         self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
 
     @contextmanager
-    def lend(self, entry: PlanEntry, view: View) -> Iterator[PlayedEnv]:
+    def lend(self, resolved: Resolved, view: View) -> Iterator[PlayedEnv]:
         """Lend an env; one in which an exception was raised is closed.
 
         Calendars have envs of their own, for an env knows one.
 
         Args:
-            entry: What is to be played.
+            resolved: What is to be played.
             view: What the agent sees.
 
         Yields:
             The env.
         """
+        entry, suite, _, _, source = resolved
         scene = (entry.suite, view, entry.calendar)
         with self._lock:
             idle = self._idle.get(scene)
             env = idle.pop() if idle else None
-        env = env or env_for(
-            self._plan, entry.suite, view=view, wire=self._wire, calendar=entry.calendar
-        )
+        env = env or env_for(self._plan, Scene(suite, source), view=view, wire=self._wire)
         try:
             yield env
         except BaseException:
@@ -217,29 +152,22 @@ def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
 # --- events ---------------------------------------------------------------------------
 
 
-def setting_of(entry: PlanEntry) -> Setting:
-    """Return the terms that a plan entry sets for its session."""
-    return Setting(
-        role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
-    )
-
-
 def episode_start(
-    plan: Plan, entry: PlanEntry, attempt: int, opening: EpisodeFacts
+    plan: Plan, resolved: Resolved, attempt: int, opening: EpisodeFacts
 ) -> EpisodeStart:
     """Return the first event of an attempt.
 
     Args:
         plan: The plan.
-        entry: The entry that is played.
+        resolved: The entry that is played.
         attempt: Which attempt at it, from 0.
         opening: What the env knows of the episode.
 
     Returns:
         The event.
     """
-    arm = next(arm for arm in plan.arms if arm.name == entry.arm)
-    suite: Suite = discovery.get("suites", entry.suite)
+    arm = next(arm for arm in plan.arms if arm.name == resolved.entry.arm)
+    entry = resolved.entry
     return EpisodeStart(
         schema=SCHEMA,
         index=entry.index,
@@ -250,7 +178,7 @@ def episode_start(
         lane=entry.lane,
         day=entry.day,
         session=entry.session,
-        env_id=suite.card.env_id,
+        env_id=resolved.suite.card.env_id,
         delta=entry.delta,
         agent=arm.agent,
         fingerprint=arm.fingerprint,
@@ -272,23 +200,15 @@ def episode_start(
     )
 
 
-def failed_opening(suite: Suite, instance: Instance) -> EpisodeFacts:
-    """Return the opening of an attempt whose world could not be made.
-
-    Args:
-        suite: The suite.
-        instance: The instance.
-
-    Returns:
-        The opening.
-    """
+def failed_opening(resolved: Resolved) -> EpisodeFacts:
+    """Return the opening of an attempt whose world could not be made."""
     return EpisodeFacts(
-        instance=instance,
+        instance=resolved.instance,
         world="",
         realised=0.0,
         horizon=0,
         depth=0,
-        theta=suite.terms(instance).theta,
+        theta=resolved.suite.terms(resolved.instance).theta,
     )
 
 
@@ -378,3 +298,64 @@ def declared_events(
 
 def _stamped(event: Event, step: int, **changes: str) -> Event:
     return msgspec.structs.replace(event, step=step, source="agent", **changes)
+
+
+# --- briefs ---------------------------------------------------------------------------
+
+
+def brief_of(
+    plan: Plan,
+    resolved: Resolved,
+    env: PlayedEnv,
+    *,
+    seat: str = "",
+    sitting: int = 0,
+    interventions_left: int | None = 0,
+) -> Brief:
+    """Return what an agent is told when it begins.
+
+    Args:
+        plan: The plan.
+        resolved: The entry that is played.
+        env: After its reset.
+        seat: The agent's seat, "" where there is one.
+        sitting: Of the seat, from 0.
+        interventions_left: How often the supervisor may still be asked; None: always.
+
+    Returns:
+        The brief.
+    """
+    entry = resolved.entry
+    task = env.task_of(seat)
+    return Brief(
+        text=task.text,
+        goal={**task.goal, **told_goal(resolved.suite.card, entry)},
+        propositions=task.propositions,
+        budgets={
+            "steps": float(env.step_limit),
+            "act_s": plan.budget.act_s,
+            **dict(plan.budget.episode_meters),
+            **({"memory_bytes": env.memory_bytes} if env.memory_bytes else {}),
+        },
+        interventions_left=interventions_left,
+        role=seat or "agent",
+        session=entry.session + sitting,
+        seed=seeding.agent_seed(env.timeline.instance.seed, entry.repeat, seat),
+    )
+
+
+def told_goal(card: SuiteCard, entry: PlanEntry) -> Mapping[str, Any]:
+    """Return what a trial of Given Detection adds to an episode's goal.
+
+    Args:
+        card: The suite's; its `hints` go by family.
+        entry: The entry that is played.
+
+    Returns:
+        Whether the novelty is there, and what of it is told; nothing elsewhere.
+    """
+    if isinstance(entry.told, msgspec.UnsetType):
+        return {}
+    there = bool(entry.delta)
+    hints = card.hints.get(entry.family, ())[: entry.told + 1] if there else ()
+    return {"novelty": there, "hints": list(hints)}

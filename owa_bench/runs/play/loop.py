@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench import discovery
 from owa_bench.errors import (
     AgentFailure,
     AgentRaised,
@@ -39,9 +38,9 @@ from owa_bench.records.trace import Leaf, Status
 from owa_bench.runs import assembly
 from owa_bench.runs.plan.budget import EpisodeSink, EpisodeTally, RunTally
 from owa_bench.runs.play import episode_setup
-from owa_bench.runs.play.briefs import brief_of
 from owa_bench.runs.play.episode_setup import EnvPool, PlayedEnv
-from owa_bench.runs.play.work_items import MAX_WORKER_DEATHS, NO_HISTORY, EntryHistory
+from owa_bench.runs.play.work_items import MAX_WORKER_DEATHS, Attempt
+from owa_bench.runs.resolve import Resolved, Resolver
 from owa_bench.runs.store.memory import EpisodeMemory
 from owa_bench.runs.store.memory_folder import MemoryFault, carry_over
 from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
@@ -80,6 +79,7 @@ class WorkerContext:
     launcher: AgentLauncher
     recorder: Recorder
     envs: EnvPool
+    resolver: Resolver
     prices: PriceCard | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -87,22 +87,18 @@ class WorkerContext:
 def play_episode(
     context: WorkerContext,
     entry: PlanEntry,
-    attempt: int,
-    seed: int,
+    attempt: Attempt,
     memory: EpisodeMemory,
     spent: Mapping[str, float] | None = None,
-    history: EntryHistory = NO_HISTORY,
 ) -> AttemptResult:
     """Play an entry and return its closed attempt.
 
     Args:
         context: What the worker's episodes share.
         entry: The plan entry.
-        attempt: Which attempt at the entry, from 0.
-        seed: The seed of the entry's pair.
+        attempt: Which attempt at the entry, its seed, and what those before it leave.
         memory: The agent's folder.
         spent: What the run has used so far, by meter.
-        history: What the attempts before it leave behind.
 
     Returns:
         The closed attempt.
@@ -111,8 +107,8 @@ def play_episode(
         InfrastructureFailure: The attempt cannot be written.
         RunStopped: The run is being stopped.
     """
-    writer = context.recorder.episode(entry.index, attempt)
-    play = _Episode(context, entry, attempt, seed, writer, memory, spent, history)
+    writer = context.recorder.episode(entry.index, attempt.number)
+    play = _Episode(context, entry, attempt, writer, memory, spent)
     try:
         end = play.play()
         failed = end.outcome == "infrastructure"
@@ -141,28 +137,24 @@ class _Episode:
         self,
         context: WorkerContext,
         entry: PlanEntry,
-        attempt: int,
-        seed: int,
+        attempt: Attempt,
         writer: EpisodeWriter,
         memory: EpisodeMemory,
         spent: Mapping[str, float] | None,
-        history: EntryHistory,
     ) -> None:
         self._context = context
         self._entry = entry
         self._attempt = attempt
-        self._seed = seed
-        self._history = history
+        self._history = attempt.history
         self._writer = writer
         self._memory = memory
-        self._suite: Suite = discovery.get("suites", entry.suite)
         self._agent = context.agents[entry.arm]
         self._began = time.perf_counter()
         budget = context.plan.budget
         run = RunTally(budget, spent)
         self.tally = EpisodeTally(budget, time.monotonic, run, context.prices)
         self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.keeps_memory)
-        self._instance: Instance | None = None
+        self._resolved: Resolved | None = None
         self._opened = False
         self._budget: int | None = 0
         self._hosts: dict[str, _SeatHost] = {}
@@ -182,9 +174,10 @@ class _Episode:
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
         try:
-            self._instance = episode_setup.instance_of(self._context.plan, self._entry, self._seed)
-            with self._context.envs.lend(self._entry, self._agent.view) as env:
-                end = self._in_env(env)
+            resolved = self._context.resolver(self._entry, self._attempt.seed)
+            self._resolved = resolved
+            with self._context.envs.lend(resolved, self._agent.view) as env:
+                end = self._in_env(env, resolved)
         except Exception as error:
             if self._context.stopping.is_set():
                 raise RunStopped from error
@@ -193,14 +186,14 @@ class _Episode:
         self._writer.emit(end)
         return end
 
-    def _in_env(self, env: PlayedEnv) -> EpisodeEnd:
+    def _in_env(self, env: PlayedEnv, resolved: Resolved) -> EpisodeEnd:
         env.attach(self._sink)
         observation, info = env.reset(
             options={
-                "instance": self._instance,
+                "instance": resolved.instance,
                 "interventions": self._allowed,
-                "setting": episode_setup.setting_of(self._entry),
-                "start": self._start,
+                "setting": resolved.setting,
+                "start": partial(self._start, resolved),
             }
         )
         for event in self._history.help_events():
@@ -209,7 +202,7 @@ class _Episode:
             self._sink.emit(self._memory.change)
         timed = False
         if self._history.worker_deaths < MAX_WORKER_DEATHS:
-            timed = self._with_agent(env, observation, info)
+            timed = self._with_agent(env, resolved, observation, info)
         else:
             deaths = self._history.worker_deaths
             env.conclude("agent_raised", f"{deaths} workers died under this entry")
@@ -224,10 +217,10 @@ class _Episode:
         timed = timed or env.timed
         return episode_setup.episode_end(env, ending, timed=timed, wall_s=wall_s)
 
-    def _with_agent(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
+    def _with_agent(self, env: PlayedEnv, resolved: Resolved, observation: Any, info: Any) -> bool:
         """Let the agent act until the end; return whether the clock ended it."""
         try:
-            timed = self._act(env, observation, info)
+            timed = self._act(env, resolved, observation, info)
             for host in self._hosts.values():
                 host.connection.close(self._context.plan.budget.act_s)
         except AgentFailure as failure:
@@ -289,8 +282,8 @@ class _Episode:
         self._sink.emit(question)
         return answered
 
-    def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
-        numbers = self._suite.card.native or self._agent.view == "vector"
+    def _act(self, env: PlayedEnv, resolved: Resolved, observation: Any, info: Any) -> bool:
+        numbers = resolved.suite.card.native or self._agent.view == "vector"
         while env.ending is None:
             exhausted = self.tally.exhausted()
             if exhausted is not None:
@@ -299,7 +292,8 @@ class _Episode:
             if self._agent.screenshots:
                 info = episode_setup.with_picture(env, info)
             self._seat = seat = str(info.get("seat", ""))
-            connection = self._connection(env, seat, int(info.get("sitting", 0)))
+            sitting = int(info.get("sitting", 0))
+            connection = self._connection(env, resolved, seat, sitting)
             move = connection.act(observation, info, self._deadline_s(), numbers=numbers)
             self._steps = step = env.steps + 1
             self._record_requests(connection.take_requests(), step, seat)
@@ -323,7 +317,9 @@ class _Episode:
         for event in connection.take_cpu(step, seat):
             self._sink.emit(event)
 
-    def _connection(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
+    def _connection(
+        self, env: PlayedEnv, resolved: Resolved, seat: str, sitting: int
+    ) -> AgentConnection:
         """Return the connection of a seat in its sitting, a new one where it rose."""
         host = self._hosts.get(seat)
         if host is not None and host.sitting == sitting:
@@ -332,12 +328,12 @@ class _Episode:
             host.connection.close(self._deadline_s())
             self._record_end(host.connection, env.steps, seat)
             self._carry_over(env, seat)
-        connection = self._connect(env, seat, sitting)
+        connection = self._connect(env, resolved.suite, seat, sitting)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
-            brief=brief_of(
+            brief=episode_setup.brief_of(
                 self._context.plan,
-                self._entry,
+                resolved,
                 env,
                 seat=seat,
                 sitting=sitting,
@@ -345,7 +341,7 @@ class _Episode:
             ),
             tools=env.offered,
             memory_dir=connection.memory_dir,
-            script=self._script(),
+            script=self._script(resolved.instance),
             options=self._agent.of(seat).options,
         )
         connection.reset(terms, self._deadline_s())
@@ -360,11 +356,11 @@ class _Episode:
             except MemoryFault as fault:
                 raise AgentRaised(f"memory_dir {fault}") from fault
 
-    def _connect(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
+    def _connect(self, env: PlayedEnv, suite: Suite, seat: str, sitting: int) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
         origin = self._agent.of(seat).origin
         if origin.kind == "policy":
-            policy = self._suite.policies[origin.target]
+            policy = suite.policies[origin.target]
             transport = LocalTransport(lambda _config: policy(env.oracle_access()))
             return AgentConnection(transport, str(self._folder(seat)))
         arms = self._context.plan.arms
@@ -377,7 +373,7 @@ class _Episode:
             arm.hosting,
             "\n".join(place),
             arm.root,
-            hides=self._suite.card.isolated,
+            hides=suite.card.isolated,
         )
 
     def _folder(self, seat: str) -> Path:
@@ -386,10 +382,10 @@ class _Episode:
         path.mkdir(exist_ok=True)
         return path
 
-    def _script(self) -> tuple[str, ...]:
-        if self._agent.needs != "script" or self._instance is None:
+    def _script(self, instance: Instance) -> tuple[str, ...]:
+        if self._agent.needs != "script":
             return ()
-        return replay_script(msgspec.structs.replace(self._instance, drift_step=0))
+        return replay_script(msgspec.structs.replace(instance, drift_step=0))
 
     def _deadline_s(self) -> float:
         left = self.tally.wall_left()
@@ -401,9 +397,9 @@ class _Episode:
         budget = supervisor_budget(self._context.plan, self._entry, horizon)
         return self._history.allowed(budget)
 
-    def _start(self, opening: EpisodeFacts) -> EpisodeStart:
+    def _start(self, resolved: Resolved, opening: EpisodeFacts) -> EpisodeStart:
         self._opened, plan = True, self._context.plan
-        start = episode_setup.episode_start(plan, self._entry, self._attempt, opening)
+        start = episode_setup.episode_start(plan, resolved, self._attempt.number, opening)
         self._budget = start.interventions
         worker_deaths = self._history.worker_deaths
         return msgspec.structs.replace(start, worker_deaths=worker_deaths)
@@ -420,9 +416,9 @@ class _Episode:
 
     def _failure(self, error: Exception) -> EpisodeEnd:
         """Return the end of an attempt that the harness failed, its start written."""
-        if not self._opened and self._instance is not None:
-            opening = episode_setup.failed_opening(self._suite, self._instance)
-            self._writer.emit(self._start(opening))
+        if not self._opened and self._resolved is not None:
+            opening = episode_setup.failed_opening(self._resolved)
+            self._writer.emit(self._start(self._resolved, opening))
         wall_s = time.perf_counter() - self._began
         reason = error_line(error)
         if isinstance(error, ProviderFailure):  # the server's words, no place of ours

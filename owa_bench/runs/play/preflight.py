@@ -33,8 +33,8 @@ from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
 from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, decoded
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.runs.play import episode_setup
-from owa_bench.runs.play.briefs import brief_of
 from owa_bench.runs.play.episode_setup import EnvPool, PlayedEnv
+from owa_bench.runs.resolve import Resolved, Resolver
 from owa_bench.shells import addresses
 from owa_bench.shells.episode import EpisodeFacts
 
@@ -52,6 +52,7 @@ class Scenes:
 
     plan: Plan
     envs: EnvPool
+    resolver: Resolver
 
     def of(self, arm: str) -> Iterator[PlanEntry]:
         """Yield an entry of an arm for each of its suites."""
@@ -115,7 +116,7 @@ def preflight(
             )
         envs = EnvPool(plan)
         stack.callback(envs.close)
-        scenes = Scenes(plan=plan, envs=envs)
+        scenes = Scenes(plan=plan, envs=envs, resolver=Resolver(plan))
         stage = None
         for member in members:
             kind = member.agent.origin.kind
@@ -176,9 +177,10 @@ class _Stage:
             What answered.
         """
         for entry in self._scenes.of(member.arm):
-            with self._scenes.envs.lend(entry, member.agent.view) as env:
+            resolved = self._scenes.resolver(entry, _SEED)
+            with self._scenes.envs.lend(resolved, member.agent.view) as env:
                 begun = time.perf_counter()
-                requests = self._play(member, entry, env, acts=acts)
+                requests = self._play(member, resolved, env, acts=acts)
                 waited_ms = (time.perf_counter() - begun) * _MS
                 tools = [tool.name for tool in env.offered]
             if not acts:
@@ -188,9 +190,10 @@ class _Stage:
             yield self._line(member, entry, requests, waited_ms)
 
     def _play(
-        self, member: _Member, entry: PlanEntry, env: PlayedEnv, *, acts: bool
+        self, member: _Member, resolved: Resolved, env: PlayedEnv, *, acts: bool
     ) -> list[ModelRequest]:
         """Return what the agent asked of its model until its first act."""
+        entry = resolved.entry
         plan, agent = self._scenes.plan, member.agent
         budget: list[int | None] = [0]
 
@@ -199,19 +202,19 @@ class _Stage:
             return budget[0]
 
         def start(opening: EpisodeFacts) -> Any:
-            return episode_setup.episode_start(plan, entry, 0, opening)
+            return episode_setup.episode_start(plan, resolved, 0, opening)
 
         observation, info = env.reset(
             options={
-                "instance": episode_setup.instance_of(plan, entry, _SEED),
+                "instance": resolved.instance,
                 "interventions": allowed,
-                "setting": episode_setup.setting_of(entry),
+                "setting": resolved.setting,
                 "start": start,
             }
         )
         if agent.screenshots:
             info = episode_setup.with_picture(env, info)
-        isolated = discovery.get("suites", entry.suite).card.isolated
+        isolated = resolved.suite.card.isolated
         seat, act_s = str(info.get("seat", "")), plan.budget.act_s
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as memory:
             try:
@@ -221,7 +224,9 @@ class _Stage:
             except AgentFailure as failure:
                 raise self._refusal(member, entry, [], failure) from failure
             try:
-                brief = brief_of(plan, entry, env, seat=seat, interventions_left=budget[0])
+                brief = episode_setup.brief_of(
+                    plan, resolved, env, seat=seat, interventions_left=budget[0]
+                )
                 terms = ResetRequest(
                     brief=brief,
                     tools=env.offered,

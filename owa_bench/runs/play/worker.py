@@ -36,6 +36,7 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.play.episode_setup import EnvPool
 from owa_bench.runs.play.loop import AttemptResult, WorkerContext, play_episode
 from owa_bench.runs.play.work_items import WorkItem
+from owa_bench.runs.resolve import Resolver
 from owa_bench.runs.store.files import plan_digest
 from owa_bench.runs.store.memory import (
     CopiedMemory,
@@ -179,6 +180,7 @@ class Worker:
             ),
             recorder=recorder,
             envs=envs,
+            resolver=Resolver(plan),
             prices=config.prices,
         )
 
@@ -223,15 +225,7 @@ class Worker:
         attempt = item.attempts[0]
         entry = self.context.plan.entries[attempt.index]
         with self._memory(entry, item, lane) as memory:
-            return play_episode(
-                self.context,
-                entry,
-                attempt.number,
-                attempt.seed,
-                memory,
-                item.spent,
-                attempt.history,
-            )
+            return play_episode(self.context, entry, attempt, memory, item.spent)
 
     def _memory(
         self, entry: PlanEntry, item: WorkItem, lane: LaneMemory | None

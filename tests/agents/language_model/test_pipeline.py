@@ -14,7 +14,8 @@ from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
-from owa_bench.runs.play import batch, episode_setup
+from owa_bench.runs.play import batch
+from owa_bench.runs.resolve import Resolver
 from owa_bench.runs.store import files, keys
 from owa_bench.seeding import instance_seed
 from tests.builders.stub_server import TOKENS_IN, TOKENS_OUT, completion, error, serving
@@ -37,7 +38,7 @@ def read_aloud(layout, home):
     root = escrow.find(home, plan.commitment).master
     scripts = {}
     for entry in plan.entries:
-        instance = episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
+        instance = Resolver(plan)(entry, instance_seed(root, entry.pair)).instance
         actions = assembly.script(instance.suite, instance)
         scripts[entry.family] = [json.loads(a) for a in actions]
     return scripts

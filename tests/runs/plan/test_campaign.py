@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from owa_bench import discovery
 from owa_bench.canonical import tree_root, unseal
 from owa_bench.drift import order as orders
 from owa_bench.drift import timeline as timelines
@@ -19,7 +20,7 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request
 from owa_bench.runs.play import batch
 from owa_bench.runs.play.batch import RunOptions, day_path
-from owa_bench.runs.play.episode_setup import calendar_of, instance_of
+from owa_bench.runs.resolve import Resolver, schedule_of
 from owa_bench.runs.store import files, keys
 from owa_bench.runs.store.memory_folder import MemoryQuota, folder_digest, read_folder
 from owa_bench.seeding import instance_seed
@@ -104,11 +105,12 @@ def test_refusals(changes, words):
 def test_a_campaign_may_turn_back():
     plan = made(days=5, calendar="reversing:0.25@2")
     assert plan.calendar == "reversing:0.25@2"
-    calendar = calendar_of(plan, "toolquest")
+    resolver = Resolver(plan)
+    calendar = schedule_of(discovery.get("suites", "toolquest"), plan.calendar)
     shares = {}
     for entry in plan.entries:
         if entry.phase == "practice":
-            of = instance_of(plan, entry, instance_seed(b"m" * 32, entry.pair))
+            of = resolver(entry, instance_seed(b"m" * 32, entry.pair)).instance
             struck = calendar(of, timelines.base_world(of))
             whole = calendar.possible(of, timelines.base_world(of))
             shares[entry.day] = orders.share(struck, whole)

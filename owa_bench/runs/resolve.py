@@ -1,0 +1,99 @@
+"""Resolution: what a plan entry stands for, found once and handed on.
+
+The loop, replay, preflight and the bridges resolve entries here.
+"""
+
+import dataclasses
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from owa_bench import discovery
+from owa_bench.drift import calendar as calendars
+from owa_bench.drift.calendar import Calendar
+from owa_bench.drift.timeline import SuiteTimelines, own_schedule
+from owa_bench.interfaces import EnumerableSchedule, Setting, Suite
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Plan, PlanEntry
+
+
+class Scene(NamedTuple):
+    """A suite under one calendar: what entries with one env have in common."""
+
+    suite: Suite
+    source: SuiteTimelines
+
+
+class Resolved(NamedTuple):
+    """A plan entry with its suite, its instance, its session's terms and its timelines."""
+
+    entry: PlanEntry
+    suite: Suite
+    instance: Instance
+    setting: Setting
+    source: SuiteTimelines
+
+
+class Resolver:
+    """Resolves the entries of one plan; a scene is made once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.scene = lru_cache(maxsize=None)(self._scene)
+
+    def __call__(self, entry: PlanEntry, seed: int) -> Resolved:
+        """Return an entry, resolved.
+
+        Args:
+            entry: One of the plan's.
+            seed: The seed of its pair (`seeding.instance_seed`).
+        Returns: The entry with the drift step of its magnitude or day.
+        """
+        suite, source = self.scene(entry.suite, entry.calendar)
+        step = (entry.day or 0) if entry.world_day is None else entry.world_day
+        instance = Instance(
+            suite=entry.suite,
+            version=entry.version,
+            family=entry.family,
+            tier=entry.tier,
+            seed=seed,
+            repeat=entry.repeat,
+            drift_step=step,
+        )
+        if entry.delta is not None:
+            instance = source.at_magnitude(instance, entry.delta)
+        setting = Setting(
+            role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
+        )
+        return Resolved(entry, suite, instance, setting, source)
+
+    def _scene(self, suite_name: str, calendar: str = "") -> Scene:
+        """Return a suite under the calendar of an entry; "" is the plan's."""
+        suite: Suite = discovery.get("suites", suite_name)
+        schedule = schedule_of(suite, calendar or self.plan.calendar)
+        return Scene(suite, SuiteTimelines(suite, schedule))
+
+
+def schedule_of(suite: Suite, calendar: str) -> EnumerableSchedule:
+    """Return the drift of a suite under a calendar.
+
+    "nested" is the suite's own schedule where it has one; any other calendar selects
+    among its events, at their own times. A native suite's own has no times to keep: any
+    other calendar replaces it.
+
+    Args:
+        suite: The suite.
+        calendar: As a plan names it.
+    Returns: The schedule.
+    """
+    parsed = calendars.parse(calendar, suite.card.domain)
+    own: Any = own_schedule(suite)
+    whole = calendar.partition("^")[0] == "nested"
+    timed = not isinstance(own, Calendar) or own.times is not None
+    if not timed or (suite.card.native and not whole):
+        return parsed
+    if whole and not parsed.onset_ms:
+        return own  # type: ignore[no-any-return]
+    if not suite.card.native:
+        return dataclasses.replace(parsed, suite_schedule=own)
+    delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
+    return delayed
