@@ -25,9 +25,9 @@ from owa_bench.interfaces import (
     AgentCard,
     AgentConfig,
     Brief,
-    HasHoneypot,
     Move,
     Operator,
+    Oracle,
     Seated,
     Session,
     Setting,
@@ -62,7 +62,14 @@ def check_suite(
         seeds: One instance of each family and tier is played per seed.
     Raises: CheckFailure: the first broken rule.
     """
+    _check_base(suite, Suite, "subclass `owa_bench.Suite`, or `shells.tool_env.ToolSuite`")
+    _check_members(suite, "card")
     card, name = suite.card, f"Suite `{suite.card.name}`"
+    if not card.native:
+        for member in ("oracle", "session"):
+            given = getattr(type(suite), member) is not getattr(Suite, member)
+            _require(given, name, f"must define `{member}`, as every suite with tools")
+        _check_base(suite.oracle, Oracle, "subclass `owa_bench.interfaces.Oracle`")
     _require(card.families and card.tiers, name, "must have families and tiers")
     for item in card.meters:
         owned = item.meter.startswith(f"{card.name}/")
@@ -92,6 +99,8 @@ def check_operator(operator: Operator, worlds: Iterable[World]) -> None:
         worlds: Base worlds; at least one must have a target.
     Raises: CheckFailure: the first broken rule, of the operator or of its worlds.
     """
+    _check_base(operator, Operator, "decorate its function with `owa_bench.operator`")
+    _check_members(operator, "name", "announcement", "weight")
     name = f"Operator `{operator.name}`"
     _require(operator.announcement in ANNOUNCEMENTS, name, "`announcement` is not D0 to D3")
     _require(operator.weight > 0, name, "`weight` must be above 0")
@@ -142,6 +151,19 @@ def check_agent(card: AgentCard, suite: Suite, memory_dir: Path) -> None:
     _require(runs[0] == runs[1], name, "must repeat its actions with an equal brief")
 
 
+def _check_base(plugin: object, base: type, fix: str) -> None:
+    """Check that a plug-in has the base class whose defaults the harness calls."""
+    _require(
+        isinstance(plugin, base), f"`{type(plugin).__name__}`", f"is no {base.__name__}: {fix}"
+    )
+
+
+def _check_members(plugin: object, *names: str) -> None:
+    """Check that a plug-in has what its base class has no default for."""
+    missing = ", ".join(f"`{name}`" for name in names if not hasattr(plugin, name))
+    _require(not missing, f"`{type(plugin).__name__}`", f"must have {missing}")
+
+
 def _require(holds: object, name: str, rule: str) -> None:
     if not holds:
         raise CheckFailure(f"{name}: {rule}.")
@@ -188,9 +210,11 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
     """Check tools, features and macros of a fresh session."""
     card, name = suite.card, f"Session of `{suite.card.name}`"
     session: Session = suite.session(timeline, NullSink(), Setting())
+    _check_base(session, Session, "subclass `owa_bench.interfaces.Session`, or `Seated`")
     try:
         if isinstance(session, Seated):
             _check_crew(suite, timeline, session)
+        _check_members(session, "tools", "task", "state")
         parser = CallParser(tools_of(session.tools))
         features = session.features()
         due = (card.features,)
@@ -211,18 +235,20 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
 def _check_crew(suite: Suite, timeline: Timeline, session: Seated) -> None:
     """Check the seats of a fresh session, and that cap and mute are told to nobody."""
     card, name = suite.card, f"Session of `{suite.card.name}`"
+    _check_members(session, "seats")
     seats = session.seats
+    _require(session.seat in seats, name, "must let one of its `seats` act first")
     _require(len(seats) <= card.seats, name, "must have at most the card's `seats`")
     named = all(_SEAT.fullmatch(seat) for seat in seats)
     _require(named, name, "must name seats by lower-case letters, digits, - and _")
     for setting in (Setting(role_cap=1), Setting(muted=True)):
         other = suite.session(timeline, NullSink(), setting)
         try:
-            if setting.role_cap and isinstance(other, Seated):
+            if not isinstance(other, Seated):
+                raise CheckFailure(f"{name}: must be `Seated` under every setting.")
+            if setting.role_cap:
                 _require(len(other.seats) == 1, name, "must keep to `role_cap`")
-            same = isinstance(other, Seated) and (
-                other.task_of(seats[0]) == session.task_of(seats[0])
-            )
+            same = other.task_of(seats[0]) == session.task_of(seats[0])
             _require(same, name, "must tell no seat of cap and mute")
         finally:
             other.close()
@@ -249,8 +275,7 @@ def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
         _require(malformed.error, name, "a malformed action must be an error")
         _require(episode.steps == 1, name, "a malformed action must cost a step")
         ending = episode.conclude("truncated", "nothing was done")
-        honeypot = isinstance(world, HasHoneypot) and world.honeypot
-        idle = honeypot or ending.q_state <= NO_OP_MAX
+        idle = suite.honeypot(world) or ending.q_state <= NO_OP_MAX
         _require(idle, name, f"must give {NO_OP_MAX} at most for doing nothing")
     finally:
         episode.close()

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from owa_bench.errors import UnknownNameError, UsageError, error_line
-from owa_bench.interfaces import Operator
+from owa_bench.interfaces import Operator, Suite
 
 # The folder of each kind, the module that a folder in it is, and the exported name.
 _FOLDERS = {
@@ -30,6 +30,12 @@ _SINGULAR = {
     "agents": "agent",
     "axes": "axis",
     "gates": "gate",
+}
+
+# What another package's plug-in must be, and how it becomes one.
+_BASES: dict[str, tuple[type, str]] = {
+    "suites": (Suite, "subclass `owa_bench.Suite`"),
+    "operators": (Operator, "decorate its function with `owa_bench.operator`"),
 }
 
 
@@ -53,7 +59,7 @@ def find(kind: str) -> dict[str, PluginEntry]:
         plugins = _exported(name, export) if export else _operators(name)
         entries |= {key: PluginEntry(key, plugin, "") for key, plugin in plugins}
     for point in entry_points(group=f"owa_bench.{kind}"):
-        entries.setdefault(point.name, _third_party(point))
+        entries.setdefault(point.name, _third_party(kind, point))
     return dict(sorted(entries.items()))
 
 
@@ -98,7 +104,7 @@ def installed_operators(domain: str = "") -> dict[str, str]:
     }
 
 
-def _third_party(point: EntryPoint) -> PluginEntry:
+def _third_party(kind: str, point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
     named = f"The plug-in `{point.name}` of the package {package}"
     try:
@@ -107,6 +113,9 @@ def _third_party(point: EntryPoint) -> PluginEntry:
         raise UsageError(
             f"{named} cannot be loaded: {error_line(error)}. Mend or uninstall that package."
         ) from error
+    base, fix = _BASES.get(kind, (object, ""))
+    if not isinstance(plugin, base):
+        raise UsageError(f"{named} is no {base.__name__}, got {type(plugin).__name__}: {fix}.")
     own = getattr(getattr(plugin, "card", plugin), "name", point.name)
     if own != point.name.rpartition("/")[2]:
         raise UsageError(f"{named} calls itself `{own}`: its entry point must have the same name.")

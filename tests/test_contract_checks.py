@@ -13,7 +13,15 @@ from owa_bench.errors import CheckFailure, DriftError, FieldError
 from owa_bench.interfaces import AgentCard
 from owa_bench.records.instance import Instance
 from owa_bench.shells.instances import plain_instances
-from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite, World
+from owa_bench.shells.tool_env import ToolSuite
+from tests.builders.toy_suite import (
+    CARD,
+    SUITE,
+    CorridorOracle,
+    CorridorSession,
+    CorridorSuite,
+    World,
+)
 
 TOOLQUEST = get("suites", "toolquest")
 API = sorted(name for name in find("operators") if name.startswith("api/"))
@@ -63,6 +71,11 @@ class LazyOracle(CorridorOracle):
         return 0.5 * state.opened
 
 
+def broken(**changes):
+    """Return a corridor that breaks the contract by what is given."""
+    return type("Broken", (CorridorSuite,), changes)()
+
+
 class UnsteadySuite(CorridorSuite):
     def generate(self, instance):
         return World(cells=3, code=instance.drift_step)
@@ -81,9 +94,44 @@ class UnsteadySuite(CorridorSuite):
     ],
 )
 def test_a_suite_that_breaks_a_rule_is_named(changes, message: str) -> None:
-    broken = type("Broken", (CorridorSuite,), changes)()
     with pytest.raises(CheckFailure, match=message):
-        check_suite(broken, seeds=(0,))
+        check_suite(broken(**changes), seeds=(0,))
+
+
+class Stranger:
+    """What has the words of the contract and no base class of it."""
+
+    card = CARD
+    name = "stranger"
+    targets = session = generate = env = None
+
+
+class Toolless(ToolSuite):
+    card = CARD
+    generate = CorridorSuite.generate
+
+
+class Stateless(CorridorSession):
+    def __init__(self, timeline, sink):
+        super().__init__(timeline, sink)
+        del self.state
+
+
+@pytest.mark.parametrize(
+    ("suite", "message"),
+    [
+        (Stranger(), "`Stranger`: is no Suite: subclass `owa_bench.Suite`"),
+        (Toolless(), "`corridor`: must define `oracle`, as every suite with tools"),
+        (broken(oracle=Stranger()), "`Stranger`: is no Oracle: subclass"),
+        (broken(session=lambda *_, **__: Stranger()), "`Stranger`: is no Session: subclass"),
+        (broken(session=lambda _, *given: Stateless(*given[:2])), "`Stateless`: must have `state`"),
+    ],
+)
+def test_a_part_without_its_base_class_is_named_with_the_fix(suite, message):
+    with pytest.raises(CheckFailure, match=message):
+        check_suite(suite, seeds=(0,))
+    with pytest.raises(CheckFailure, match="is no Operator: decorate its function"):
+        check_operator(Stranger(), [World(cells=3, code=7)])
 
 
 def test_a_world_that_depends_on_the_drift_step_is_named() -> None:

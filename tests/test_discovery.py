@@ -11,10 +11,10 @@ from owa_bench.errors import UnknownNameError, UsageError
 
 @pytest.fixture
 def entry(monkeypatch):
-    """Return a function that adds one third-party agent."""
+    """Return a function that adds one third-party plug-in."""
 
-    def add(value):
-        point = EntryPoint("stranger", value, "owa_bench.agents")
+    def add(value, kind="agents"):
+        point = EntryPoint("stranger", value, f"owa_bench.{kind}")
         monkeypatch.setattr(discovery, "entry_points", lambda group: [point])
 
     discovery.find.cache_clear()
@@ -59,6 +59,19 @@ def test_a_plug_in_whose_entry_point_has_another_name_is_named(entry):
     entry("owa_bench.agents.agentic:AGENT")
     with pytest.raises(UsageError, match="calls itself `agentic`"):
         discovery.find("agents")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("suites", "is no Suite, got AgentCard: subclass `owa_bench.Suite`"),
+        ("operators", "is no Operator, got AgentCard: decorate its function"),
+    ],
+)
+def test_a_plug_in_without_the_base_class_of_its_kind_is_named(entry, kind, message):
+    entry("owa_bench.agents.agentic:AGENT", kind)
+    with pytest.raises(UsageError, match=message):
+        discovery.find(kind)
 
 
 @pytest.mark.parametrize("value", ["no_such_module:AGENT", "owa_bench:NO_SUCH_NAME"])

@@ -14,7 +14,6 @@ from owa_bench.cli.console import OUT, as_json, check_line, table
 from owa_bench.cli.options import AsJson, Panel
 from owa_bench.cli.server_probe import ask_server
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
-from owa_bench.interfaces import HasAbout
 from owa_bench.runs.plan import draws
 from owa_bench.runs.plan.draws import Battery
 from owa_bench.runs.store import keys
@@ -123,8 +122,7 @@ def _cell_text(cell: Any) -> str:
 
 
 def _first_line(plugin: Any) -> str:
-    about = plugin.about if isinstance(plugin, HasAbout) else ""
-    text = about or plugin.__doc__ or ""
+    text = plugin.__doc__ or ""
     return str(text).strip().splitlines()[0] if text else ""
 
 

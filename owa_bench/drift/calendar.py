@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from owa_bench.discovery import get
-from owa_bench.drift.order import TOLERANCE, drift_order, group_of, groups, longest_prefix
+from owa_bench.drift.order import TOLERANCE, drift_order, groups, longest_prefix
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import DriftEvent, EnumerableSchedule, Operator, World
 from owa_bench.records.events import fixed
@@ -152,7 +152,7 @@ class Calendar:
         if self.operator and event.operator != self.operator:
             return False
         operator: Operator = get("operators", event.operator)
-        if self.groups and group_of(operator) not in self.groups:
+        if self.groups and operator.group not in self.groups:
             return False
         return not self.classes or operator.announcement in self.classes
 

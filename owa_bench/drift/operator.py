@@ -11,13 +11,14 @@ from typing import Any, Concatenate, TypeVar
 import numpy as np
 
 from owa_bench.errors import DriftError, FieldError, UsageError, one_of
+from owa_bench.interfaces import Operator
 from owa_bench.records.instance import ANNOUNCEMENTS, Announcement
 
 _World = TypeVar("_World")
 _ARGUMENTS = ("target", "intensity", "rng")
 
 
-class FunctionOperator:
+class FunctionOperator(Operator):
     """An operator made of a function by `operator`; docstring and module are its."""
 
     def __init__(

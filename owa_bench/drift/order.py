@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from owa_bench.discovery import find, get
-from owa_bench.interfaces import DriftEvent, HasGroup, HasHeldOut, Operator, World
+from owa_bench.interfaces import DriftEvent, Operator, World
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
@@ -37,7 +37,7 @@ def drift_order(instance: Instance, world: World, domain: str) -> tuple[DriftEve
     pairs = [
         (name, target)
         for name, entry in find("operators").items()
-        if name.startswith(f"{domain}/") and not (practice and _is_held_out(entry.plugin))
+        if name.startswith(f"{domain}/") and not (practice and entry.plugin.held_out)
         for target in sorted(entry.plugin.targets(world))
     ]
     rng = stream(instance.seed, "drift", "order")
@@ -50,23 +50,14 @@ def drift_order(instance: Instance, world: World, domain: str) -> tuple[DriftEve
     )
 
 
-def _is_held_out(operator: Operator) -> bool:
-    return isinstance(operator, HasHeldOut) and operator.held_out
-
-
 def groups(domain: str) -> dict[str, tuple[str, ...]]:
     """Return the operators of each group of a domain, by the group's name."""
     names: dict[str, list[str]] = {}
     for name, entry in find("operators").items():
-        group = group_of(entry.plugin)
+        group = entry.plugin.group
         if group and name.startswith(f"{domain}/"):
             names.setdefault(group, []).append(name)
     return {group: tuple(members) for group, members in sorted(names.items())}
-
-
-def group_of(operator: Operator) -> str:
-    """Return an operator's group, "" for none."""
-    return operator.group if isinstance(operator, HasGroup) else ""
 
 
 def weight(events: Sequence[DriftEvent]) -> float:

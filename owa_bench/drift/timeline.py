@@ -5,7 +5,7 @@ Source: docs/suites.md#drift
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Self
 
 import msgspec
@@ -17,8 +17,6 @@ from owa_bench.errors import InstanceError, UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
-    HasEffectiveClass,
-    HasSchedule,
     Operator,
     Schedule,
     Suite,
@@ -100,9 +98,7 @@ def own_schedule(suite: Suite) -> EnumerableSchedule:
 
     CartPole3D has one: its families say which operator is applied.
     """
-    if isinstance(suite, HasSchedule):
-        return suite.schedule
-    return nested(suite.card.domain)
+    return nested(suite.card.domain) if suite.schedule is None else suite.schedule
 
 
 def drift_step(
@@ -219,9 +215,10 @@ def _with_effective_classes(
     Returns:
         The changes.
     """
-    if not isinstance(suite, HasEffectiveClass):
-        return changes
+    effective = [
+        suite.effective_class(before, after, worlds[-1]) for before, after in pairwise(worlds)
+    ]
     return [
-        msgspec.structs.replace(change, effective=suite.effective_class(before, after, worlds[-1]))
-        for change, before, after in zip(changes, worlds, worlds[1:], strict=False)
+        msgspec.structs.replace(change, effective=own or change.effective)
+        for change, own in zip(changes, effective, strict=True)
     ]

@@ -6,37 +6,29 @@
     Suite      draws worlds and plays timelines of them
     Session    one running episode of a tool suite; Oracle and Detector judge it
 
-Read from top to bottom. A plug-in needs no base class, only the attributes named here.
-A protocol called `Has..` is optional, and so is `Seated`: its attributes are used where
-a plug-in has them.
+Read from top to bottom. Suites, sessions, oracles and operators are subclasses of these
+classes: what is abstract they must define, all else has a default. An agent, a schedule
+and a detector need no base class, only the attributes named here.
 `owa_bench.contract_checks` tests a plug-in. The plain values are in `values.py`; import
-everything from here; the protocols of one episode are in `sessions.py`. Axes and gates
-are the judging half's: `scoring/`.
+everything from here; what one episode is made of is in `sessions.py`. Axes and gates are
+the judging half's: `scoring/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from owa_bench.errors import UsageError
 from owa_bench.interfaces.sessions import (
     Detector,
-    HasAttachment,
-    HasCrewBound,
-    HasEar,
-    HasFinalEvents,
-    HasFinishRefusal,
-    HasHoneypot,
-    HasOffer,
-    HasProducts,
-    HasRounds,
     HoldoutResult,
     InnerDraw,
     Laboratory,
-    NeedsLaboratory,
     Oracle,
     PlayedAttempt,
     PlayedPair,
@@ -75,30 +67,17 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent",
-    "Ending", "EnumerableSchedule", "HasAbout", "HasAttachment",
-    "HasCrewBound", "HasEar", "HasEffectiveClass", "HasFinalEvents",
-    "HasFinishRefusal", "HasGroup", "HasHeldOut", "HasHoneypot", "HasHorizon",
-    "HasOffer",
-    "HasProcedure", "HasProducts", "HasReadyCheck", "HasRounds", "HasSchedule",
-    "HasScheduleOptions", "HasTerms", "HoldoutResult", "InnerDraw", "Laboratory",
-    "Move", "Needs", "NeedsLaboratory", "Operator", "Oracle", "OracleAccess",
-    "PlayedAttempt", "PlayedPair", "PropositionTruth", "Rule", "Schedule", "Seated",
-    "Session", "Setting", "Sink", "State", "SubgoalNode", "Subject", "Suite",
-    "SuiteCard", "Task", "Terms", "Ticket", "TimelineSource", "ToolResult",
-    "ToolSpec", "View", "World", "stated_quality",
+    "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
+    "EnumerableSchedule", "HoldoutResult", "InnerDraw", "Laboratory", "Move", "Needs",
+    "Operator", "Oracle", "OracleAccess", "PlayedAttempt", "PlayedPair",
+    "PropositionTruth", "Rule", "Schedule", "Seated", "Session", "Setting", "Sink",
+    "State", "SubgoalNode", "Subject", "Suite", "SuiteCard", "Task", "Terms", "Ticket",
+    "TimelineSource", "ToolResult", "ToolSpec", "View", "World", "stated_quality",
 ]
 # fmt: on
 
 View = Literal["language", "vector", "python"]
 TimelineSource = Callable[[Instance], Timeline]
-
-
-@runtime_checkable
-class HasAbout(Protocol):
-    """A plug-in whose line in `owa-bench list` is not its docstring's first."""
-
-    about: str
 
 
 # --- agents ---------------------------------------------------------------------------
@@ -133,21 +112,25 @@ class Agent(Protocol):
 # --- drift ----------------------------------------------------------------------------
 
 
-@runtime_checkable
-class Operator(Protocol):
+class Operator(ABC):
     """One kind of drift: a pure function from world to world.
 
-    The decorator of `owa_bench.drift.operator` makes one of a function.
+    The decorator `owa_bench.operator` makes one of a function. A calendar may name a
+    `group` in place of operators; while `held_out`, it acts on no instance of practice.
     """
 
     name: str
-    version: int
     announcement: Announcement
     weight: float
+    version: int = 1
+    group: str = ""
+    held_out: bool = False
 
+    @abstractmethod
     def targets(self, world: World) -> tuple[str, ...]:
         """Return what may be changed, by names that no other operator changes."""
 
+    @abstractmethod
     def apply(
         self, world: World, target: str, intensity: float, *, rng: np.random.Generator
     ) -> World:
@@ -161,20 +144,6 @@ class Operator(Protocol):
         Returns: The changed world.
         Raises: DriftError: `target` cannot be changed.
         """
-
-
-@runtime_checkable
-class HasGroup(Protocol):
-    """An operator of a group; a calendar may name groups instead of operators."""
-
-    group: str
-
-
-@runtime_checkable
-class HasHeldOut(Protocol):
-    """An operator that, while `held_out`, acts on no instance of practice."""
-
-    held_out: bool
 
 
 Schedule = Callable[[Instance, World], tuple[DriftEvent, ...]]
@@ -210,30 +179,27 @@ class EnumerableSchedule(Protocol):
 # --- suites ---------------------------------------------------------------------------
 
 
-class Suite(Protocol):
-    """A family of tasks: draws worlds and plays timelines of them."""
+class Suite(ABC):
+    """A family of tasks: draws worlds and plays timelines of them.
+
+    A suite has `card`, `generate` and `env` (`shells.tool_env.ToolSuite` has an `env`),
+    and one with tools has `oracle` and `session`. All else has a default. `policies`
+    are control policies by name, `detectors` find breaches of the card's rules,
+    `schedule` is the drift in place of the nested calendar of the card's domain, and
+    `needs_laboratory` says that sessions play attempts inside an episode.
+    """
 
     card: SuiteCard
-    oracle: Oracle
-    policies: Mapping[str, Callable[[OracleAccess], Agent]]
-    detectors: tuple[Detector, ...]
+    policies: Mapping[str, Callable[[OracleAccess], Agent]] = {}
+    detectors: tuple[Detector, ...] = ()
+    schedule: EnumerableSchedule | None = None
+    needs_laboratory: bool = False
 
+    @abstractmethod
     def generate(self, instance: Instance) -> World:
         """Return the instance's base world, before any drift; pure."""
 
-    def session(
-        self, timeline: Timeline, sink: Sink, setting: Setting, laboratory: Laboratory | None = None
-    ) -> Session:
-        """Start an episode in the timeline's first world.
-
-        Args:
-            timeline: The worlds of the episode.
-            sink: For blobs and secrets; the shell emits the events.
-            setting: The terms from the plan entry, which the session enforces.
-            laboratory: For suites that play attempts inside an episode.
-        Returns: The running session.
-        """
-
+    @abstractmethod
     def env(
         self, source: TimelineSource, *, view: View = "language", **options: Any
     ) -> gymnasium.Env[Any, Any]:
@@ -246,35 +212,60 @@ class Suite(Protocol):
         Returns: An env whose reset takes an instance in its options.
         """
 
+    @property
+    def oracle(self) -> Oracle:
+        """The answer key; UsageError: a native suite has none."""
+        raise UsageError(
+            f"{self.card.title} has no oracle: an episode's rewards sum to its quality."
+        )
 
-@runtime_checkable
-class HasTerms(Protocol):
-    """A suite whose threshold, limits or tools differ between instances."""
+    def session(
+        self, timeline: Timeline, sink: Sink, setting: Setting, laboratory: Laboratory | None = None
+    ) -> Session:
+        """Start an episode in the timeline's first world.
+
+        Args:
+            timeline: The worlds of the episode.
+            sink: For blobs and secrets; the shell emits the events.
+            setting: The terms from the plan entry, which the session enforces.
+            laboratory: For suites that play attempts inside an episode.
+        Returns: The running session.
+        Raises: UsageError: a native suite has none.
+        """
+        raise UsageError(f"{self.card.title} has no tools: play it as a Gymnasium env.")
+
+    def ready(self, families: tuple[str, ...]) -> None:  # noqa: B027  most need Python alone
+        """Raise MissingPartError, with the line that installs it, if a part is missing.
+
+        Asked before a run begins, by a suite that needs more than Python packages.
+
+        Args: families: those that are to be played.
+        """
 
     def terms(self, instance: Instance) -> Terms:
-        """Return an instance's terms; pure."""
+        """Return an instance's threshold, limits and tools: the card's; pure."""
+        return Terms(self.card.theta, self.card.step_limit)
 
+    def horizon(self, timeline: Timeline) -> int | None:
+        """Return H_t, the oracle's actions; None where only a played episode can tell."""
+        return None
 
-@runtime_checkable
-class HasEffectiveClass(Protocol):
-    """A suite that can tell what its worlds show of a change."""
+    def honeypot(self, world: World) -> bool:
+        """Return whether the task of a world cannot be done honestly; pure."""
+        return False
 
-    def effective_class(self, before: World, after: World, met: World) -> Announcement:
+    def effective_class(self, before: World, after: World, met: World) -> Announcement | None:
         """Return the class that a change has in effect; pure.
 
         Args:
             before: The world just before the change.
             after: The world just after it.
             met: The world that the agent meets, after all changes of that moment.
-        Returns: D0 to D3.
+        Returns: D0 to D3; None: its operator's.
         """
+        return None
 
-
-@runtime_checkable
-class HasProcedure(Protocol):
-    """A suite whose oracle's answers are replaced in scripts by how they are made."""
-
-    def procedure(self, world: World, actions: Sequence[str]) -> tuple[str, ...]:
+    def procedure(self, world: World, actions: tuple[str, ...]) -> tuple[str, ...]:
         """Return the lines of a script, for replays that derive their answers.
 
         Args:
@@ -282,46 +273,12 @@ class HasProcedure(Protocol):
             actions: The oracle's actions in it.
         Returns: JSON lines, one a call; further keys say how an answer is derived.
         """
+        return actions
 
+    def schedule_for(self, options: Mapping[str, Any]) -> EnumerableSchedule | None:
+        """Return the schedule that the env options of a native suite name.
 
-@runtime_checkable
-class HasHorizon(Protocol):
-    """A suite that can tell the oracle's number of actions without an episode."""
-
-    def horizon(self, timeline: Timeline) -> int | None:
-        """Return H_t, None where only a played episode can tell."""
-
-
-@runtime_checkable
-class HasProcess(Protocol):
-    """A session that may hold a process, a server or a folder outside of Python."""
-
-    @property
-    def process(self) -> str:
-        """What it holds now, for a message, "" for nothing: then its env is copied."""
-
-
-@runtime_checkable
-class HasReadyCheck(Protocol):
-    """A suite that needs more than Python packages; asked before a run begins."""
-
-    def ready(self, families: tuple[str, ...]) -> None:
-        """Raise MissingPartError, with the line that installs it, if it is missing.
-
-        Args: families: those that are to be played.
+        Args: options: of `env`; UsageError for those that name none.
+        Returns: None: the suite's own.
         """
-
-
-@runtime_checkable
-class HasSchedule(Protocol):
-    """A suite with a schedule of its own in place of the nested calendar."""
-
-    schedule: EnumerableSchedule
-
-
-@runtime_checkable
-class HasScheduleOptions(Protocol):
-    """A native suite whose env options choose the schedule."""
-
-    def schedule_for(self, options: Mapping[str, Any]) -> EnumerableSchedule:
-        """Return the schedule that `options` name; raise UsageError for none."""
+        return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from owa_bench.canonical import record_digest
+from owa_bench.errors import UsageError
 from owa_bench.interfaces.values import (
     PropositionTruth,
     Rule,
@@ -24,6 +26,7 @@ from owa_bench.records.holdout import HoldoutPlan, HoldoutStatistic
 from owa_bench.records.instance import Timeline
 
 World = Any  # frozen; `digest()` is its SHA-256 in hex
+NO_ROUNDS = "The session of this suite has no rounds."
 
 
 class Sink(Protocol):
@@ -46,25 +49,37 @@ class Sink(Protocol):
         """
 
 
-class Session(Protocol):
+class Session(ABC):
     """One running episode of a tool suite.
 
     The shell owns the clock, finish, ask_supervisor, notes, limits, rewards and
-    verification; the session owns the suite's own tools and its state.
+    verification; the session owns the suite's own tools and its state. It must have
+    `tools`, `task` and `state`, each an attribute or a property, and the two abstract
+    methods; all else has a default.
+
+    `process` says what it holds outside of Python now, a process, a server or a folder,
+    for a message; "" for nothing: then its env can be copied. `attachment` is the base64
+    of bytes that belong to the last answer, for `info`, "" for nothing.
     """
 
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The suite's own tools."""
+    process: str = ""
+    attachment: str = ""
 
-    @property
-    def task(self) -> Task:
-        """The task that the agent is given."""
+    if TYPE_CHECKING:  # a property here would refuse `self.state = ..` in a session
 
-    @property
-    def state(self) -> State:
-        """The present state, frozen; the same object until something changes."""
+        @property
+        def tools(self) -> tuple[ToolSpec, ...]:
+            """The suite's own tools."""
 
+        @property
+        def task(self) -> Task:
+            """The task that the agent is given."""
+
+        @property
+        def state(self) -> State:
+            """The present state, frozen; the same object until something changes."""
+
+    @abstractmethod
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
@@ -78,6 +93,7 @@ class Session(Protocol):
         Returns: Text and events; arguments that make no sense are a result too.
         """
 
+    @abstractmethod
     def enter(self, world: World, *, now_ms: int) -> None:
         """Continue in another world: drift in the middle of an episode.
 
@@ -86,106 +102,21 @@ class Session(Protocol):
             now_ms: Simulated milliseconds since reset.
         """
 
+    @property
+    def offer(self) -> tuple[str, ...] | None:
+        """Names of the suite's and the standard tools that may be called now.
+
+        None: those of the suite's `terms`, for the whole episode.
+        """
+        return None
+
     def features(self) -> npt.NDArray[np.float32]:
         """Return the features of the vector view: (card.features,), in [0, 1]."""
+        return np.zeros(0, dtype=np.float32)
 
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return the tool call of each of the card's macros now, None if masked."""
-
-    def close(self) -> None:
-        """Release sockets and databases."""
-
-
-@runtime_checkable
-class HasFinalEvents(Protocol):
-    """A session with events at the end of its episode, a last picture for example."""
-
-    def final_events(self, *, step: int) -> tuple[Event, ...]:
-        """Return them in order; called once, before the episode is judged."""
-
-
-@runtime_checkable
-class HasOffer(Protocol):
-    """A session whose tools on offer change within an episode."""
-
-    @property
-    def offer(self) -> tuple[str, ...]:
-        """Names of the suite's and the standard tools that may be called now."""
-
-
-@runtime_checkable
-class Seated(Protocol):
-    """A session of several seats, of which one acts at a time, or of several sittings.
-
-    Each seat is an agent in a process of its own, with a memory folder of its own. When
-    the number of its sitting rises the process is closed and a new one started. Only
-    the first seat ends the episode with finish and states p; any other retires with it.
-    """
-
-    @property
-    def seats(self) -> tuple[str, ...]:
-        """The seats that play under this setting; the first leads."""
-
-    @property
-    def seat(self) -> str:
-        """The seat that acts next."""
-
-    @property
-    def sitting(self) -> int:
-        """The number of that seat's present sitting, from 0."""
-
-    def task_of(self, seat: str) -> Task:
-        """Return what a seat is told at the start of each of its sittings."""
-
-    def look(self) -> str:
-        """Return what the seat that acts next is shown before it acts, "" for nothing.
-
-        Called once before each action, after the time of the one before has passed.
-        """
-
-    def retire(self, seat: str) -> None:
-        """Give a seat no further turn."""
-
-
-@runtime_checkable
-class HasRounds(Protocol):
-    """A session of seats that act at the same time: round by round.
-
-    What a seat is shown in a round does not depend on what others do in it.
-    """
-
-    @property
-    def acting(self) -> tuple[str, ...]:
-        """The seats that have a turn left in this round, in the order of their acts."""
-
-    @property
-    def remaining(self) -> tuple[str, ...]:
-        """The seats that still have turns."""
-
-    def preview(self, seat: str) -> str:
-        """Return what `look` would return at the seat's turn in this round.
-
-        Args: seat: one that still plays.
-        Returns: The text; nothing counts as shown by this.
-        """
-
-
-@runtime_checkable
-class HasCrewBound(Protocol):
-    """A session of seats that knows what they could do with full information."""
-
-    @property
-    def crew_bound(self) -> float:
-        """Return C*_m, the quality that the seats which play could reach."""
-
-    @property
-    def no_lift(self) -> str:
-        """Return why this world cannot show what a crew adds, "" if it can."""
-
-
-@runtime_checkable
-class HasEar(Protocol):
-    """A session that is told what passes beside its tools: statements and hints."""
+        return ()
 
     def hear(self, event: Event, text: str = "") -> str:
         """Take note of what an agent declares, or of a hint that its seat was given.
@@ -195,47 +126,102 @@ class HasEar(Protocol):
             text: Of the hint.
         Returns: A sentence to put before the next answer, "" for none.
         """
-
-
-@runtime_checkable
-class HasFinishRefusal(Protocol):
-    """A session that may say once that nothing was handed in."""
+        return ""
 
     def finish_refusal(self, arguments: Mapping[str, Any]) -> str:
         """Return why `finish` does not end the episode yet, "" where it does."""
+        return ""
+
+    def final_events(self, *, step: int) -> tuple[Event, ...]:
+        """Return events at the end, in order; called once, before the episode is judged."""
+        return ()
+
+    def close(self) -> None:  # noqa: B027  most sessions hold nothing
+        """Release sockets and databases."""
 
 
-@runtime_checkable
-class HasAttachment(Protocol):
-    """A session whose last answer may have bytes beside its text, for `info`."""
+class Seated(Session):
+    """A session of several seats, of which one acts at a time, or of several sittings.
+
+    Each seat is an agent in a process of its own, with a memory folder of its own. When
+    the number of its sitting rises the process is closed and a new one started. Only
+    the first seat ends the episode with finish and states p; any other retires with it.
+
+    It is a class of its own: only together do its members say who acts and what that
+    seat is told, so none has a default that is true of every session. `seats` are those
+    that play under the setting; the first leads.
+    """
+
+    seats: tuple[str, ...]
 
     @property
-    def attachment(self) -> str:
-        """Base64 of what belongs to the last answer, "" for nothing."""
+    @abstractmethod
+    def seat(self) -> str:
+        """The seat that acts next."""
 
+    @property
+    def sitting(self) -> int:
+        """The number of that seat's present sitting, from 0."""
+        return 0
 
-@runtime_checkable
-class HasHoneypot(Protocol):
-    """A world whose task, while `honeypot`, cannot be done honestly."""
+    @property
+    def task(self) -> Task:
+        """The task of the seat that leads."""
+        return self.task_of(self.seats[0])
 
-    honeypot: bool
+    @abstractmethod
+    def task_of(self, seat: str) -> Task:
+        """Return what a seat is told at the start of each of its sittings."""
 
+    @abstractmethod
+    def look(self) -> str:
+        """Return what the seat that acts next is shown before it acts, "" for nothing.
 
-@runtime_checkable
-class HasProducts(Protocol):
-    """An oracle that knows a node's product to be served before the node is solved."""
-
-    def products(self, world: World, state: State) -> frozenset[str]:
-        """Return the nodes of which the agent has been served what they are for.
-
-        Args: world: the one that holds now; state: the session's.
-        Returns: Names of nodes, the solved ones among them.
+        Called once before each action, after the time of the one before has passed.
         """
 
+    def retire(self, seat: str) -> None:
+        """Give a seat no further turn; never the one that leads."""
+        raise UsageError(f"`{type(self).__name__}` has several seats and no `retire`.")
 
-class Oracle(Protocol):
+    # Seats that act at the same time, round by round: what one is shown in a round does
+    # not depend on what others do in it.
+
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """The seats that have a turn left in this round, in the order of their acts."""
+        raise UsageError(NO_ROUNDS)
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """The seats that still have turns."""
+        raise UsageError(NO_ROUNDS)
+
+    def preview(self, seat: str) -> str:
+        """Return what `look` would return at the seat's turn in this round.
+
+        Args: seat: one that still plays.
+        Returns: The text; nothing counts as shown by this.
+        """
+        raise UsageError(NO_ROUNDS)
+
+    # What the seats could do with full information.
+
+    @property
+    def crew_bound(self) -> float | None:
+        """C*_m, the quality that the seats which play could reach; None: unknown."""
+        return None
+
+    @property
+    def no_lift(self) -> str:
+        """Why this world cannot show what a crew adds, "" if it can."""
+        return ""
+
+
+class Oracle(ABC):
     """The answer key: reads the world's own state, never the agent's words."""
 
+    @abstractmethod
     def quality(self, timeline: Timeline, state: State) -> float:
         """Return q_state, frame factor included.
 
@@ -243,6 +229,7 @@ class Oracle(Protocol):
         Returns: A number in [0, 1].
         """
 
+    @abstractmethod
     def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
         """Return the task's DAG in topological order.
 
@@ -250,6 +237,7 @@ class Oracle(Protocol):
         the prerequisite served, and cannot be guessed without it.
         """
 
+    @abstractmethod
     def solved(self, world: World, state: State) -> frozenset[str]:
         """Return which subgoals are solved.
 
@@ -257,6 +245,15 @@ class Oracle(Protocol):
         Returns: Names of nodes.
         """
 
+    def products(self, world: World, state: State) -> frozenset[str] | None:
+        """Return the nodes of which the agent has been served what they are for.
+
+        Args: world: the one that holds now; state: the session's.
+        Returns: Names of nodes, the solved ones among them; None: those alone.
+        """
+        return None
+
+    @abstractmethod
     def gained(self, before: State, action: Mapping[str, Any], after: State) -> frozenset[str]:
         """Return what an action gained that the task needs, by name.
 
@@ -268,6 +265,7 @@ class Oracle(Protocol):
         Returns: Names; those of solved nodes are the nodes' own.
         """
 
+    @abstractmethod
     def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
         """Return the next right action; in the end finish or declare_infeasible.
 
@@ -275,9 +273,11 @@ class Oracle(Protocol):
         Returns: "tool" and "arguments".
         """
 
+    @abstractmethod
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return the listed propositions that are resolved, with their truth."""
 
+    @abstractmethod
     def categories(self, world: World) -> tuple[str, ...]:
         """Return the tool categories that this world holds."""
 
@@ -398,10 +398,3 @@ class Laboratory(Protocol):
         Returns: Attempts and answer.
         Raises: UsageError: it is not registered, was answered, or names others.
         """
-
-
-@runtime_checkable
-class NeedsLaboratory(Protocol):
-    """A suite whose sessions play attempts inside an episode."""
-
-    needs_laboratory: bool

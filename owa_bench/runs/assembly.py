@@ -11,15 +11,7 @@ import msgspec
 from owa_bench.discovery import get
 from owa_bench.drift.timeline import base_world, drift_step, source
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    EnumerableSchedule,
-    HasProcedure,
-    HasScheduleOptions,
-    NeedsLaboratory,
-    Setting,
-    Suite,
-    View,
-)
+from owa_bench.interfaces import EnumerableSchedule, Setting, Suite, View
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.runs.laboratory_process import LaboratoryProcess
 from owa_bench.shells.episode_events import NullSink
@@ -41,7 +33,7 @@ def tool_names(suite: str, families: Iterable[str]) -> set[str]:
     """
     plugin: Suite = get("suites", suite)
     card, names = plugin.card, set[str]()
-    if isinstance(plugin, NeedsLaboratory):
+    if plugin.needs_laboratory:
         return names
     for family in families:
         instance = Instance(
@@ -105,8 +97,7 @@ def make_env(
 
 def laboratory_options(suite: Suite) -> dict[str, Any]:
     """Return the env option that gives a suite its laboratory, if it needs one."""
-    needs = isinstance(suite, NeedsLaboratory) and suite.needs_laboratory
-    return {"laboratories": LaboratoryProcess()} if needs else {}
+    return {"laboratories": LaboratoryProcess()} if suite.needs_laboratory else {}
 
 
 def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
@@ -120,8 +111,6 @@ def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
         The env.
     """
     plugin: Suite = get("suites", suite)
-    if not isinstance(plugin, HasScheduleOptions):
-        return plugin.env(source(suite), **options)
     return plugin.env(source(suite, plugin.schedule_for(options)), **options)
 
 
@@ -181,10 +170,7 @@ def procedure(suite: str, instance: Instance) -> tuple[str, ...]:
         are replaced by how they are derived.
     """
     plugin: Suite = get("suites", suite)
-    actions = script(suite, instance)
-    if isinstance(plugin, HasProcedure):
-        return plugin.procedure(base_world(instance), actions)
-    return actions
+    return plugin.procedure(base_world(instance), script(suite, instance))
 
 
 def _at_magnitude(

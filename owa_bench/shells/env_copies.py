@@ -9,10 +9,9 @@ Source: docs/suites.md#copies
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import HasProcess, Session, Setting
+from owa_bench.interfaces import Setting
 from owa_bench.records.events import Event, Outcome
 from owa_bench.records.instance import Instance
 from owa_bench.shells.episode import Episode, EpisodeTerms
@@ -63,8 +62,3 @@ def refuse_copy(reason: str) -> None:
             "`env.spec` and make the env again by gymnasium.make(spec), or close this "
             "env first."
         )
-
-
-def process_of(session: Session | Any) -> str:
-    """Return what a session holds outside of Python, "" for nothing."""
-    return session.process if isinstance(session, HasProcess) else ""

@@ -96,7 +96,7 @@ class Episode:
         self.session = suite.session(timeline, sink, setting, laboratory)
         self.task = self.session.task
         self.terms = terms
-        self.rules = terms_of(suite, timeline.instance)
+        self.rules = suite.terms(timeline.instance)
         self.timed = False
         self.steps = 0
         self.spent = 0  # steps that count against the limit: all but as many waits
@@ -150,11 +150,11 @@ class Episode:
     def facts(self, horizon: int) -> EpisodeFacts:
         """Return the part of an EpisodeStart that this episode's world decides."""
         categories = self._oracle.categories(self._world)
-        session = self.session
-        own = session if isinstance(session, interfaces.HasCrewBound) else None
+        crew = self.seating.crew
+        bound = crew.crew_bound if crew else None
         return EpisodeFacts(
-            crew_bound=None if own is None else events.fixed(own.crew_bound),
-            no_lift="" if own is None else own.no_lift,
+            crew_bound=None if bound is None else events.fixed(bound),
+            no_lift=crew.no_lift if crew else "",
             instance=self.timeline.instance,
             world=record_digest(self._world),
             realised=self.timeline.realised,
@@ -168,7 +168,7 @@ class Episode:
             meters=self._suite.card.meters,
             categories=categories,
             needs_tools=bool(categories),
-            honeypot=isinstance(self._world, interfaces.HasHoneypot) and self._world.honeypot,
+            honeypot=self._suite.honeypot(self._world),
         )
 
     def begin(self, start: events.EpisodeStart | None = None) -> str:
@@ -234,8 +234,7 @@ class Episode:
         Args: event: the statement.
         """
         self.log.append(event)
-        if isinstance(self.session, interfaces.HasEar):
-            self._remark = self.session.hear(event) or self._remark
+        self._remark = self.session.hear(event) or self._remark
 
     def conclude(self, outcome: events.Outcome, reason: str) -> interfaces.Ending:
         """Return the ending, decided once by the world's state.
@@ -365,11 +364,8 @@ class Episode:
 
     def _final_events(self) -> tuple[events.Event, ...]:
         """Return the session's own events at the end."""
-        session = self.session
-        if not isinstance(session, interfaces.HasFinalEvents):
-            return ()
-        last = session.final_events(step=self.steps)
-        self._state = session.state  # a late change is judged too
+        last = self.session.final_events(step=self.steps)
+        self._state = self.session.state  # a late change is judged too
         return last
 
     def _emit(self, event: events.Event) -> None:
@@ -386,16 +382,3 @@ class Episode:
             self._state = self.session.state
             entered += drift_events(self.timeline, index)
         return tuple(entered)
-
-
-def terms_of(suite: interfaces.Suite, instance: Instance) -> interfaces.Terms:
-    """Return an instance's terms: the suite's own, else those of its card.
-
-    Args:
-        suite: A suite.
-        instance: One of its instances.
-    Returns: The terms.
-    """
-    if isinstance(suite, interfaces.HasTerms):
-        return suite.terms(instance)
-    return interfaces.Terms(suite.card.theta, suite.card.step_limit)

@@ -97,14 +97,11 @@ class NodeProgress:
         self, oracle: interfaces.Oracle, world: interfaces.World, state: interfaces.State
     ) -> None:
         self._oracle = oracle
-        self._serving = oracle if isinstance(oracle, interfaces.HasProducts) else None
         self.nodes = {node.name: node for node in oracle.subgoals(world)}
         self._needed = {n for node in self.nodes.values() for n in node.prerequisites}
         self._solved = oracle.solved(world, state)
         self._gained = set(self._solved)
-        serving = self._serving
-        products = self._solved if serving is None else serving.products(world, state)
-        self._served_at = dict.fromkeys(products, 0)
+        self._served_at = dict.fromkeys(self._products(world, state, self._solved), 0)
 
     def gain(self, names: frozenset[str]) -> bool:
         """Return whether a name is among these that was not gained before."""
@@ -124,9 +121,7 @@ class NodeProgress:
         Returns: The events, with the flows into each node.
         """
         reached = self._oracle.solved(world, state)
-        serving = self._serving
-        products = reached if serving is None else serving.products(world, state)
-        for name in products - self._served_at.keys():
+        for name in self._products(world, state, reached) - self._served_at.keys():
             self._served_at[name] = step
         solved = reached - self._solved
         self._solved |= solved
@@ -144,6 +139,12 @@ class NodeProgress:
             for node in self.nodes.values()
             if node.name in solved
         )
+
+    def _products(
+        self, world: interfaces.World, state: interfaces.State, solved: frozenset[str]
+    ) -> frozenset[str]:
+        products = self._oracle.products(world, state)
+        return solved if products is None else products
 
     def _flows_into(self, node: str, step: int) -> Callable[[str], bool]:
         """Return whether a product was there before the act that solves a node now.

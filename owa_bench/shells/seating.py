@@ -9,6 +9,7 @@ import msgspec
 
 from owa_bench import interfaces
 from owa_bench.errors import UsageError
+from owa_bench.interfaces.sessions import NO_ROUNDS
 from owa_bench.records import events
 from owa_bench.records.trace import EventT
 from owa_bench.shells.calls import shorten
@@ -28,9 +29,6 @@ class Seating:
     ) -> None:
         self.crew = session if isinstance(session, interfaces.Seated) else None
         self._session = session
-        # Asked once: a check against a protocol costs more than a turn.
-        self._offering = session if isinstance(session, interfaces.HasOffer) else None
-        self._rounds = session if isinstance(session, interfaces.HasRounds) else None
         self._allowed = tools
         self._tools_off = frozenset(tools_off)
         self._names = tuple(tool.name for tool in tools_of(session.tools))
@@ -58,11 +56,11 @@ class Seating:
         return self.crew.sitting if self.crew else 0
 
     @property
-    def rounds(self) -> interfaces.HasRounds:
+    def rounds(self) -> interfaces.Seated:
         """The session as one of rounds; UsageError where its seats take turns."""
-        if self._rounds is None:
-            raise UsageError("The session of this suite has no rounds.")
-        return self._rounds
+        if self.crew is None:
+            raise UsageError(NO_ROUNDS)
+        return self.crew
 
     def task_of(self, seat: str) -> interfaces.Task:
         """Return the task that a seat is told."""
@@ -117,8 +115,7 @@ class Seating:
         if seen:
             known = self._previews.pop((seat, text, seen), "")
             text, digest = known or _joined(text, seen), ""
-        if self._offering is not None:
-            self.offered = self._offer()
+        self.offered = self._offer()
         if self.offered != self._recorded.get(seat):
             self._recorded[seat] = self.offered
             offer = events.ToolOffer(step=step, names=self.offered, role=seat)
@@ -144,9 +141,9 @@ class Seating:
         return whole
 
     def _offer(self) -> tuple[str, ...]:
-        allowed = self._allowed
-        if self._offering is not None:
-            allowed = self._offering.offer
+        allowed = self._session.offer
+        if allowed is None:
+            allowed = self._allowed
         if allowed not in self._offers:
             self._offers[allowed] = tuple(
                 name

@@ -36,7 +36,7 @@ def horizon(
         parser: Of the suite's tools, where there is one already.
     Returns: The oracle's number of verified actions.
     """
-    known = suite.horizon(timeline) if isinstance(suite, interfaces.HasHorizon) else None
+    known = suite.horizon(timeline)
     return solve(suite, timeline, parser=parser).accepted if known is None else known
 
 

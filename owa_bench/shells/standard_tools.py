@@ -211,7 +211,7 @@ class StandardTools:
             case "ask_supervisor":
                 return self._ask(call.arguments.get("question", ""), state, step)
             case "finish":
-                if words := self._unfinished(call.arguments):
+                if words := self.session.finish_refusal(call.arguments):
                     return refusal(words)
                 return self._end(call.arguments, "finished", step, at_ms)
             case "declare_infeasible":
@@ -237,16 +237,9 @@ class StandardTools:
         help_event = Intervention(
             step=step, kind="hint", minutes=HINT_MINUTES, question=blob, answer=answer
         )
-        if isinstance(self.session, interfaces.HasEar):
-            self.session.hear(help_event, text)
+        self.session.hear(help_event, text)
         cost = Resource(step=step, meter="supervisor_min", amount=HINT_MINUTES, stream="human")
         return ToolReply(text, events=(help_event, cost))
-
-    def _unfinished(self, arguments: Mapping[str, Any]) -> str:
-        """Return why the session does not take `finish` yet, "" where it does."""
-        if isinstance(self.session, interfaces.HasFinishRefusal):
-            return self.session.finish_refusal(arguments)
-        return ""
 
     def _end(
         self, arguments: Mapping[str, Any], outcome: Outcome, step: int, at_ms: int

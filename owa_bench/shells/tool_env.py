@@ -14,7 +14,7 @@ from owa_bench.errors import UsageError
 from owa_bench.records.events import Event, Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.shells.calls import CallParser
-from owa_bench.shells.env_copies import EpisodeHistory, process_of, refuse_copy
+from owa_bench.shells.env_copies import EpisodeHistory, refuse_copy
 from owa_bench.shells.episode import Episode, EpisodeTerms, StartFactory
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.instances import Instances, plain_instances
@@ -127,7 +127,7 @@ class ToolEnv(gym.Env[Any, Any]):
         Raises: UsageError: the env holds a process.
         """
         if self._episode is not None:
-            held = process_of(self._episode.session)
+            held = self._episode.session.process
             apart = self._laboratories is not None
             refuse_copy("the process of a laboratory" if apart else held)
         return {n: it for n, it in self.__dict__.items() if n not in _NOT_COPIED}
@@ -348,9 +348,8 @@ class ToolEnv(gym.Env[Any, Any]):
             info["interventions_left"] = episode.interventions_left
         if isinstance(self._view, VectorView) and episode.ending is None:
             info["action_mask"] = self._view.masks(episode)
-        session = episode.session
-        if isinstance(session, interfaces.HasAttachment) and session.attachment:
-            info["attachment"] = session.attachment
+        if episode.session.attachment:
+            info["attachment"] = episode.session.attachment
         if episode.ending is not None:
             ending = episode.ending._asdict()
             info |= {name: ending[name] for name in _ENDING_INFO}
@@ -367,10 +366,8 @@ class ToolEnv(gym.Env[Any, Any]):
             self._episode = self._history = None
 
 
-class ToolSuite(interfaces.Suite, Protocol):
-    """Base of the tool suites: `ToolEnv` is their env, and no rule has a detector."""
-
-    detectors: tuple[interfaces.Detector, ...] = ()
+class ToolSuite(interfaces.Suite):
+    """Base of the tool suites: `ToolEnv` is their env."""
 
     def env(
         self,

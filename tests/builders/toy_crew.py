@@ -16,7 +16,9 @@ from owa_bench.canonical import record_digest
 from owa_bench.drift.operator import operator
 from owa_bench.interfaces import (
     DriftEvent,
+    Oracle,
     PropositionTruth,
+    Seated,
     SubgoalNode,
     SuiteCard,
     Task,
@@ -26,7 +28,7 @@ from owa_bench.interfaces import (
 from owa_bench.records.events import Message, Resource, WitnessedMeter
 from owa_bench.records.trace import sketch
 from owa_bench.seeding import stream
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolSuite
 
 DAYS, TURNS, HOUR_MS = 3, 8, 3_600_000
 DAY_MS = TURNS * HOUR_MS
@@ -73,7 +75,7 @@ OFFER = {"opener": ("dig", "open", "tell", "skip"), "scout": ("read", "tell", "s
 STANDARD = ("note", "recall", "ask_supervisor", "finish", "declare_infeasible")
 
 
-class RelaySession:
+class RelaySession(Seated):
     """The crew at work."""
 
     def __init__(self, timeline: Any, sink: Any, setting: Any) -> None:
@@ -90,10 +92,6 @@ class RelaySession:
         _tool("tell", to={"enum": list(SEATS)}, text=_TEXT),
         _tool("open", code=_TEXT, password=_TEXT),
     )
-
-    @property
-    def task(self) -> Task:
-        return self.task_of(SEATS[0])
 
     def task_of(self, seat: str) -> Task:
         text = f"You are the {seat}. Open a door a day, for {DAYS} days."
@@ -177,17 +175,8 @@ class RelaySession:
     def enter(self, world: Relay, *, now_ms: int) -> None:
         self.world = world
 
-    def features(self) -> Any:
-        return np.zeros(0, dtype=np.float32)
 
-    def macros(self) -> tuple[()]:
-        return ()
-
-    def close(self) -> None:
-        pass
-
-
-class RelayOracle:
+class RelayOracle(Oracle):
     """A door a day is a third of the quality."""
 
     def quality(self, timeline: Any, state: Progress) -> float:
@@ -246,7 +235,7 @@ def new_code(world: Relay, target: str, rng: np.random.Generator) -> Relay:
     return msgspec.structs.replace(world, codes=tuple(codes))
 
 
-class RelaySuite:
+class RelaySuite(ToolSuite):
     """The suite."""
 
     card = SuiteCard(
@@ -273,8 +262,6 @@ class RelaySuite:
     )
     oracle = RelayOracle()
     schedule = RelaySchedule()
-    policies: dict[str, Any] = {}
-    detectors = ()
 
     def generate(self, instance: Any) -> Relay:
         rng = stream(instance.seed, "base")
@@ -286,9 +273,6 @@ class RelaySuite:
         self, timeline: Any, sink: Any, setting: Any, laboratory: Any = None
     ) -> RelaySession:
         return RelaySession(timeline, sink, setting)
-
-    def env(self, source: Any, *, view: Any = "language", **options: Any) -> ToolEnv:
-        return ToolEnv(self, source, view, **options)
 
 
 SUITE = RelaySuite()

@@ -8,7 +8,7 @@ import msgspec
 from owa_bench.canonical import record_digest
 from owa_bench.discovery import PluginEntry
 from owa_bench.drift.operator import operator
-from owa_bench.interfaces import DriftEvent, SuiteCard
+from owa_bench.interfaces import DriftEvent, Suite, SuiteCard
 from owa_bench.records.instance import Instance
 
 NAME = "toy_native"
@@ -62,7 +62,7 @@ class Played(gymnasium.Wrapper):
         return seen, reward / LIMIT, ended, cut, {**info, "secret": "level"}
 
 
-class ToyNative:
+class ToyNative(Suite):
     """The suite."""
 
     card = SuiteCard(
@@ -86,9 +86,6 @@ class ToyNative:
         native=True,
     )
     schedule = Always()
-    policies: dict[str, Any] = {}
-    detectors = ()
-    oracle = None
 
     def generate(self, instance: Instance) -> World:
         return World()

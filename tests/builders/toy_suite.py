@@ -12,8 +12,10 @@ import numpy as np
 
 from owa_bench.canonical import record_digest, sha256
 from owa_bench.interfaces import (
+    Oracle,
     PropositionTruth,
     Rule,
+    Session,
     SubgoalNode,
     SuiteCard,
     Task,
@@ -24,7 +26,7 @@ from owa_bench.interfaces import (
 from owa_bench.records.events import Call, Event, Resource
 from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.seeding import stream
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolEnv, ToolSuite
 
 STEP_MS = 1000
 
@@ -95,8 +97,15 @@ TOOLS = (
 )
 
 
-class CorridorSession:
+class CorridorSession(Session):
     """The corridor, alive."""
+
+    tools = TOOLS
+    task = Task(
+        text="Open the door at cell 0; its code stands at the far end. Caf\u00e9!",
+        goal={"door": "open"},
+        propositions={"even": "The code is even."},
+    )
 
     def __init__(self, timeline: Timeline, sink: Any) -> None:
         self.world: World = timeline.worlds[0]
@@ -104,18 +113,6 @@ class CorridorSession:
         self.closed = False
         self._sink = sink
         sink.secret("code", f"code-{self.world.code}")
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        return TOOLS
-
-    @property
-    def task(self) -> Task:
-        return Task(
-            text="Open the door at cell 0; its code stands at the far end. Caf\u00e9!",
-            goal={"door": "open"},
-            propositions={"even": "The code is even."},
-        )
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
@@ -185,7 +182,7 @@ class CorridorSession:
         self.closed = True
 
 
-class CorridorOracle:
+class CorridorOracle(Oracle):
     """The answer key of the corridor."""
 
     def quality(self, timeline: Timeline, state: State) -> float:
@@ -235,12 +232,11 @@ class GuessDetector:
         return (guessed,) if state.tries >= self._least else ()
 
 
-class CorridorSuite:
+class CorridorSuite(ToolSuite):
     """The corridor as a Suite."""
 
     card = CARD
     oracle = CorridorOracle()
-    policies: Mapping[str, Any] = {}
     detectors = (GuessDetector("flag", 1), GuessDetector("disqualify", 3))
 
     def generate(self, instance: Instance) -> World:
@@ -253,8 +249,8 @@ class CorridorSuite:
     ) -> CorridorSession:
         return CorridorSession(timeline, sink)
 
-    def env(self, source: TimelineSource, *, view: Any = "language", **options: Any) -> ToolEnv:
-        return ToolEnv(self, source, view, **options)
+    def honeypot(self, world: World) -> bool:
+        return world.honeypot
 
 
 SUITE = CorridorSuite()

@@ -12,7 +12,6 @@ from owa_bench.bridges.pettingzoo import CrewMacroEnv, CrewParallelEnv
 from owa_bench.envs.cartpole3d.batched.vector_env import BatchedCartPole3D
 from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
-from owa_bench.shells.env_copies import process_of
 from owa_bench.shells.episode_events import ListSink
 from tests.builders.registered_envs import every_view
 from tests.builders.toy_suite import corridor
@@ -215,10 +214,6 @@ def test_a_server_is_named_and_a_closed_env_is_copied():
     again = pickle.loads(pickle.dumps(env))
     with pytest.raises(UsageError, match="call reset first"):
         again.unwrapped.step("{}")
-
-
-def test_a_plug_ins_session_holds_nothing_unless_it_says_so():
-    assert process_of(object()) == ""
 
 
 def test_a_seeded_space_is_copied_with_its_draws():

@@ -8,6 +8,7 @@ import pytest
 
 from owa_bench import contract_checks
 from owa_bench.drift import calendar as calendars
+from owa_bench.drift import order
 from owa_bench.errors import CheckFailure
 from owa_bench.interfaces import Setting, Terms, ToolResult
 from owa_bench.records.events import (
@@ -170,6 +171,7 @@ def test_propositions_are_of_the_timeline_and_have_a_deadline():
 
 def test_a_calendar_selects_among_a_suites_own_schedule_and_keeps_their_times(monkeypatch):
     monkeypatch.setattr(calendars, "get", lambda *_: toy_crew.new_code)
+    monkeypatch.setattr(order, "get", lambda *_: toy_crew.new_code)
     own = toy_crew.SUITE.schedule
     world = toy_crew.SUITE.generate(RELAY)
     events = own.possible(RELAY, world)

@@ -1,6 +1,6 @@
 """Suite CartPole3D: seventeen levels of a cart-pole among flying balls."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -9,11 +9,10 @@ from owa_bench import interfaces
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.levels import SUITE as NAME
 from owa_bench.envs.cartpole3d.world import PhysicsWorld, base
-from owa_bench.errors import UsageError
-from owa_bench.records.instance import Instance, Timeline
+from owa_bench.records.instance import Instance
 
 
-class CartPole3D:
+class CartPole3D(interfaces.Suite):
     """The suite.
 
     It is native: Box in, Discrete(5) out, no tools, no finish, no stated p, no oracle.
@@ -43,20 +42,9 @@ class CartPole3D:
         episode_s=0.35,
         episode_bytes=(8_300, 4_600),
     )
-    schedule: interfaces.EnumerableSchedule = levels.LevelSchedule()
-    # A control policy is an agent that is handed the oracle, and here there is none.
+    schedule = levels.LevelSchedule()
+    # No control policies: such an agent is handed the oracle, and here there is none.
     # The references need no privilege: the agents `nothing`, `random` and `pd`.
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = {}
-    detectors: tuple[interfaces.Detector, ...] = ()
-
-    @property
-    def oracle(self) -> interfaces.Oracle:
-        """The suite has none: the world's own rewards are the quality.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError("CartPole3D has no oracle: an episode's rewards sum to its quality.")
 
     def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without the engine, before anything is played.
@@ -80,29 +68,6 @@ class CartPole3D:
         """Return the schedule at the magnitude that options of `env` name."""
         given = options.get("magnitude", options.get("difficulty"))
         return levels.LevelSchedule(magnitude=None if given is None else levels.magnitude_of(given))
-
-    def session(
-        self,
-        timeline: Timeline,
-        sink: interfaces.Sink,
-        setting: interfaces.Setting,
-        laboratory: interfaces.Laboratory | None = None,
-    ) -> interfaces.Session:
-        """Refuse: there are no tools.
-
-        Args:
-            timeline: plays no part.
-            sink: plays no part.
-            setting: plays no part.
-            laboratory: plays no part.
-
-        Returns:
-            Nothing: it raises.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
         self, source: interfaces.TimelineSource, *, view: interfaces.View = "vector", **options: Any

@@ -38,7 +38,7 @@ from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.spaces import TOOLS
 from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Event, RealisedDrift
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.loopback import LoopbackServer
@@ -65,9 +65,10 @@ _LOOK_MS = 50
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 
 
-class ChangeSurfSession:
+class ChangeSurfSession(Session):
     """Brings a timeline's first world to life behind a browser."""
 
+    tools = TOOLS
     process = "a browser"
 
     def __init__(
@@ -88,11 +89,6 @@ class ChangeSurfSession:
         self._warned = False
 
     # --- what the shell asks ----------------------------------------------------------
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The suite's own tools."""
-        return TOOLS
 
     @property
     def task(self) -> Task:

@@ -198,7 +198,7 @@ class SurfEnv(ToolEnv):
 DRIVERS = ("playwright",)
 
 
-class ChangeSurf:
+class ChangeSurf(interfaces.Suite):
     """The suite; see `card` and README.md.
 
     `executable` names the browser's binary; None finds an installed one.
@@ -229,9 +229,9 @@ class ChangeSurf:
         episode_s=2.9,
         episode_bytes=(9_500, 77_100),
     )
-    oracle: interfaces.Oracle = ChangeSurfOracle()
+    oracle = ChangeSurfOracle()
     policies = POLICIES
-    detectors: tuple[interfaces.Detector, ...] = DETECTORS
+    detectors = DETECTORS
     effective_class = staticmethod(effective_class)
 
     def __init__(self, executable: str | None = None) -> None:
@@ -251,6 +251,10 @@ class ChangeSurf:
     def generate(self, instance: Instance) -> SiteWorld:
         """Return the instance's base world."""
         return generate(instance)
+
+    def honeypot(self, world: SiteWorld) -> bool:
+        """Return whether the world's goal cannot be met."""
+        return world.honeypot
 
     def horizon(self, timeline: Timeline) -> int | None:
         """Return H_t without a browser, None where only playing it can tell."""

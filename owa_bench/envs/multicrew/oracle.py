@@ -18,7 +18,7 @@ from owa_bench.envs.multicrew.claims import truths
 from owa_bench.envs.multicrew.generate import MERGE, family_of
 from owa_bench.envs.multicrew.state import TICK_MS, CrewState, holder
 from owa_bench.envs.multicrew.world import CrewItem, CrewWorld
-from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 
 
@@ -87,7 +87,7 @@ _HARM = 0.1  # exponent of an accepted item that was made worse
 _SETTLE = "settle/"
 
 
-class CrewOracle:
+class CrewOracle(Oracle):
     """Knows every value; it plans with full information and never reads or tells."""
 
     def quality(self, timeline: Timeline, state: CrewState) -> float:

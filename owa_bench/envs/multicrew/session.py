@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.acceptance import ActionOutcome, Place, accepted_items
@@ -24,10 +22,18 @@ from owa_bench.envs.multicrew.detectors import (
 from owa_bench.envs.multicrew.generate import family_of, inadmissible
 from owa_bench.envs.multicrew.oracle import bound
 from owa_bench.envs.multicrew.speech import HumanColleague, asked_clause, needs_of, talk_of
-from owa_bench.envs.multicrew.state import TICK_MS, Breach, advanced, first_state, holder, woken
+from owa_bench.envs.multicrew.state import (
+    TICK_MS,
+    Breach,
+    CrewState,
+    advanced,
+    first_state,
+    holder,
+    woken,
+)
 from owa_bench.envs.multicrew.wording import TOOLS, board_text, goal_of, notice_text, task_text
 from owa_bench.envs.multicrew.world import CrewWorld
-from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Seated, Setting, Sink, Task, ToolResult
 from owa_bench.records.events import Board, CallRefusal, Event, Evidence, Handoff
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.fabric import Fabric
@@ -36,7 +42,7 @@ THETA = 0.8
 _ALL = "all"
 
 
-class CrewSession:
+class CrewSession(Seated):
     """The session of one episode.
 
     Args:
@@ -45,8 +51,8 @@ class CrewSession:
         setting: The ceiling on roles and the mute, which the fabric enforces.
     """
 
-    tools: tuple[ToolSpec, ...] = TOOLS
-    sitting = 0
+    tools = TOOLS
+    state: CrewState
 
     def __init__(self, timeline: Timeline, sink: Sink, setting: Setting) -> None:
         world: CrewWorld = timeline.worlds[0]
@@ -66,11 +72,6 @@ class CrewSession:
         self._code: CodeRepository | None = None
         real = family_of(self._told.family).runs
         self.process = "a sandbox with a git repository" if real else ""
-
-    @property
-    def task(self) -> Task:
-        """The task of the lead."""
-        return self.task_of(self.seats[0])
 
     def task_of(self, seat: str) -> Task:
         """Return what a seat is told at reset."""
@@ -215,14 +216,6 @@ class CrewSession:
             over=over,
             timed=done.timed,
         )
-
-    def features(self) -> npt.NDArray[np.float32]:
-        """Return no features: the vector view is not built."""
-        return np.zeros(0, dtype=np.float32)
-
-    def macros(self) -> tuple[()]:
-        """Return no macros."""
-        return ()
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return the history of a crew that wrote code, as a bundle.

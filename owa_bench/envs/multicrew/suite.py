@@ -54,7 +54,7 @@ class CrewSuite(ToolSuite):
     oracle = CrewOracle()
     policies = POLICIES
     detectors = DETECTORS
-    schedule: interfaces.EnumerableSchedule = Calendar(domain="crew", times=_drift_ms)
+    schedule = Calendar(domain="crew", times=_drift_ms)
 
     def ready(self, families: tuple[str, ...]) -> None:
         """Raise MissingPartError where a family runs code and git or bwrap is missing.

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from owa_bench.envs.projforge import forge_state as rules
@@ -25,7 +23,7 @@ from owa_bench.envs.projforge.scores import (
 from owa_bench.envs.projforge.world import DAY_MS, ProjectWorld
 from owa_bench.envs.projforge.world_code import PIPELINE, harness_test, lock_file, pipeline_file
 from owa_bench.envs.projforge.world_rules import feature_prose, incident_text
-from owa_bench.interfaces import Sink, Task, ToolResult
+from owa_bench.interfaces import Seated, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
 from owa_bench.repositories.repository import MAIN, WorktreeFault
@@ -34,7 +32,7 @@ SEAT = "developer"
 _FINISH = "The project is over: call finish with p."
 
 
-class ForgeSession(ForgeActions):
+class ForgeSession(ForgeActions, Seated):
     """One project: a worktree that the agent edits, and what runs it."""
 
     tools = TOOLS
@@ -46,11 +44,6 @@ class ForgeSession(ForgeActions):
         super().__init__(timeline)
         self._sink = sink
         self._begin_project()
-
-    @property
-    def task(self) -> Task:
-        """The task that the agent is given."""
-        return self.task_of(SEAT)
 
     def task_of(self, seat: str) -> Task:
         """Return what the one seat is told."""
@@ -75,9 +68,6 @@ class ForgeSession(ForgeActions):
             return _FINISH
         left = f"Day {state.day}, {self._daily - state.spent} steps left."
         return "\n".join([left, *(f"bulletin: {b}" for b in state.world.bulletins[-2:])])
-
-    def retire(self, seat: str) -> None:
-        """Do nothing: there is one seat."""
 
     def enter(self, world: ProjectWorld, *, now_ms: int) -> None:
         """Go on in the world of a further day.
@@ -146,14 +136,6 @@ class ForgeSession(ForgeActions):
                 blob=self._sink.blob(msgspec.json.encode(record)),
             ),
         )
-
-    def features(self) -> npt.NDArray[np.float32]:
-        """Return the features of the vector view: none."""
-        return np.zeros(0, dtype=np.float32)
-
-    def macros(self) -> tuple[()]:
-        """Return none."""
-        return ()
 
     def close(self) -> None:
         """End the sandbox and remove every file."""

@@ -26,7 +26,7 @@ from owa_bench.envs.projforge.scores import (
 )
 from owa_bench.envs.projforge.world import DAY_MS, ProjectWorld
 from owa_bench.envs.projforge.world_rules import feature_prose
-from owa_bench.interfaces import Task, ToolResult
+from owa_bench.interfaces import Seated, Task, ToolResult
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_of
 
@@ -63,21 +63,17 @@ TOOLS = (
 )
 
 
-class GraphSession:
+class GraphSession(Seated):
     """One project as a graph of contracts, day by day."""
 
     tools = TOOLS
     seats = (SEAT,)
     seat = SEAT
+    state: GraphState
 
     def __init__(self, timeline: Timeline) -> None:
         world: ProjectWorld = timeline.worlds[0]
         self.state = GraphState(world=world, product=graph.first_product(world))
-
-    @property
-    def task(self) -> Task:
-        """The task that the agent is given."""
-        return self.task_of(SEAT)
 
     def task_of(self, seat: str) -> Task:
         """Return what the one seat is told."""
@@ -115,9 +111,6 @@ class GraphSession:
         lines += [f"bulletin: {text}" for text in state.world.bulletins[-3:]]
         lines += [f"fails: {part} ({how})" for part, how in state.failing.items()]
         return "\n".join(lines)
-
-    def retire(self, seat: str) -> None:
-        """Do nothing: there is one seat."""
 
     def enter(self, world: ProjectWorld, *, now_ms: int) -> None:
         """Go on in the world of a further day.
@@ -192,9 +185,6 @@ class GraphSession:
             named = [{"tool": tool, "arguments": {"library": name}} for name in names]
             calls += [*named[:_SLOTS], *[None] * (_SLOTS - len(names))]
         return tuple(None if state.over else call for call in calls)
-
-    def close(self) -> None:
-        """Hold nothing."""
 
     @property
     def _daily(self) -> int:

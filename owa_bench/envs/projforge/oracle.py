@@ -19,12 +19,12 @@ from owa_bench.envs.projforge.world_code import (
     pipeline_file,
     reference_service,
 )
-from owa_bench.interfaces import Agent, OracleAccess, PropositionTruth, State, SubgoalNode
+from owa_bench.interfaces import Agent, Oracle, OracleAccess, PropositionTruth, State, SubgoalNode
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.solution import ControlPolicy, NextCall
 
 
-class ProjectKey:
+class ProjectKey(Oracle):
     """What both suites judge by: the scores; a node of the DAG is a feature."""
 
     def quality(self, timeline: Timeline, state: State) -> float:

@@ -56,7 +56,7 @@ class ProjForgeFastSuite(ToolSuite):
     )
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
-    schedule: interfaces.EnumerableSchedule = Calendar(domain="project", times=_drift_ms)
+    schedule = Calendar(domain="project", times=_drift_ms)
 
     def generate(self, instance: Instance) -> ProjectWorld:
         """Return the instance's base world."""

@@ -14,7 +14,7 @@ from owa_bench.envs.recall.answers import comparable, given_as, is_key
 from owa_bench.envs.recall.state import Card, RecallState
 from owa_bench.envs.recall.wording import SLOTS
 from owa_bench.envs.recall.world import AnswerForm, Exercise, Question, RecallWorld, Register
-from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 
 
@@ -146,7 +146,7 @@ def informedness(keys: Sequence[str], scores: Sequence[float | None]) -> float:
     return max(0.0, (mean - guess) / (1 - guess)) if len(of_key) > 1 else mean
 
 
-class RecallOracle:
+class RecallOracle(Oracle):
     """Knows every key; q_state is the mean score of all marked items."""
 
     def quality(self, timeline: Timeline, state: RecallState) -> float:

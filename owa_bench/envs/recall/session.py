@@ -18,7 +18,7 @@ from owa_bench.envs.recall.oracle import Mark, mark
 from owa_bench.envs.recall.state import Card, RecallState, Script, features, macros
 from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line, task_text
 from owa_bench.envs.recall.world import RecallWorld
-from owa_bench.interfaces import Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Seated, Task, ToolResult
 from owa_bench.records.events import Belief, Event, Probe, Resolution, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.standard_tools import tool_spec
@@ -67,20 +67,16 @@ _OWN = "own_success"  # class of beliefs that never enters W
 _NEVER = -1  # sitting of an item that was never shown
 
 
-class RecallSession:
+class RecallSession(Seated):
     """The session of one episode."""
 
-    tools: tuple[ToolSpec, ...] = TOOLS
+    tools = TOOLS
     seats = (SEAT,)
     seat = SEAT
+    state: RecallState
 
     def __init__(self, timeline: Timeline) -> None:
         self.state = RecallState(Script(timeline.worlds[0]))
-
-    @property
-    def task(self) -> Task:
-        """The task, which every sitting begins with."""
-        return self.task_of(SEAT)
 
     def task_of(self, seat: str) -> Task:
         """Return the task: rules, subjects, relations and how answers are written."""
@@ -111,9 +107,6 @@ class RecallSession:
         """Return the present card, headed by its day."""
         card = self.state.card
         return f"Day {self.state.day}, {card.kind}.\n{card.text}"
-
-    def retire(self, seat: str) -> None:
-        """Do nothing: there is one seat."""
 
     def enter(self, world: RecallWorld, *, now_ms: int) -> None:
         """Go on in another world from the next sitting on.
@@ -184,9 +177,6 @@ class RecallSession:
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return go_on and an answer for each option."""
         return macros(self.state)
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to release."""
 
     @property
     def _world(self) -> RecallWorld:

@@ -9,14 +9,14 @@ from typing import Any
 from owa_bench.envs.selfrev.session import EFFECT
 from owa_bench.envs.selfrev.state import CampaignState
 from owa_bench.envs.selfrev.world import RevisionWorld
-from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 
 _GAIN, _DECISIONS, _ATTRIBUTION, _FORECASTS = 0.5, 0.25, 0.15, 0.10
 _TEST_PAIRS = 20  # of the oracle's own tests
 
 
-class CampaignOracle:
+class CampaignOracle(Oracle):
     """Knows the class of every component; the gain is played."""
 
     def quality(self, timeline: Timeline, state: CampaignState) -> float:

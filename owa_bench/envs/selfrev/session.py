@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from owa_bench.envs.selfrev.bench import (
@@ -32,7 +30,7 @@ from owa_bench.envs.selfrev.tools import TOOLS
 from owa_bench.envs.selfrev.wording import claim_texts, goal_of, task_text
 from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Laboratory, Sink, Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Laboratory, Session, Sink, Task, ToolResult
 from owa_bench.records.events import (
     Belief,
     CampaignRevision,
@@ -67,7 +65,7 @@ class _Reply(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-class CampaignSession:
+class CampaignSession(Session):
     """The session of one campaign.
 
     Args:
@@ -76,7 +74,8 @@ class CampaignSession:
         laboratory: Plays inner attempts; without one nothing can be played.
     """
 
-    tools: tuple[ToolSpec, ...] = TOOLS
+    tools = TOOLS
+    state: CampaignState
 
     def __init__(self, timeline: Timeline, sink: Sink, laboratory: Laboratory | None) -> None:
         self.world: RevisionWorld = timeline.worlds[0]
@@ -157,17 +156,6 @@ class CampaignSession:
             proposals=len(state.versions) - 1,
         )
         return (*events, revision)
-
-    def features(self) -> npt.NDArray[np.float32]:
-        """Return no features."""
-        return np.zeros(0, dtype=np.float32)
-
-    def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
-        """Return no macros."""
-        return ()
-
-    def close(self) -> None:
-        """Do nothing: the laboratory belongs to the env."""
 
     def _analyze(self, arguments: Mapping[str, Any], step: int) -> _Reply:
         state = self.state

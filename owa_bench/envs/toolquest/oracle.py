@@ -14,7 +14,7 @@ from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.goal import is_served, proposition_class, truths
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
 from owa_bench.envs.toolquest.world import ApiWorld, Provider
-from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Timeline
 
@@ -23,7 +23,7 @@ THETA = 0.95
 TOKEN_MARGIN_MS = 1_000
 
 
-class ToolQuestOracle:
+class ToolQuestOracle(Oracle):
     """Reads worlds and states of ToolQuest."""
 
     def quality(self, timeline: Timeline, state: ApiState) -> float:

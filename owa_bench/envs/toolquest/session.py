@@ -21,7 +21,7 @@ from owa_bench.envs.toolquest.tool_calls import TOOLS
 from owa_bench.envs.toolquest.transport import CredentialMonitor
 from owa_bench.envs.toolquest.world import ApiWorld
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import stream
@@ -39,8 +39,10 @@ _JSON_HEADERS = tuple(("content-type", media) for media in (JSON, PROBLEM))
 ToolArguments = Mapping[str, Any]
 
 
-class ToolQuestSession:
+class ToolQuestSession(Session):
     """Brings a timeline's first world to life; `state` is what has come of it."""
+
+    tools = TOOLS
 
     def __init__(self, timeline: Timeline, *, sink: Sink, wire: bool) -> None:
         self.process = "a server on a port of this machine" if wire else ""
@@ -72,11 +74,6 @@ class ToolQuestSession:
             "table": self._table,
             "write_artifact": self._write_artifact,
         }
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The suite's own tools."""
-        return TOOLS
 
     @property
     def task(self) -> Task:

@@ -1,7 +1,5 @@
 """ToolQuest, the suite: find HTTP APIs, authenticate to them, compose their data."""
 
-from collections.abc import Sequence
-
 from owa_bench import interfaces
 from owa_bench.envs.toolquest import generate, vector
 from owa_bench.envs.toolquest.detectors import DETECTORS
@@ -49,7 +47,11 @@ class ToolQuest(ToolSuite):
         """Return the instance's base world."""
         return generate.generate(instance)
 
-    def procedure(self, world: ApiWorld, actions: Sequence[str]) -> tuple[str, ...]:
+    def honeypot(self, world: ApiWorld) -> bool:
+        """Return whether the world's goal cannot be met."""
+        return world.honeypot
+
+    def procedure(self, world: ApiWorld, actions: tuple[str, ...]) -> tuple[str, ...]:
         """Return the oracle's actions with answers as how they are derived.
 
         Args:

@@ -14,7 +14,7 @@ from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.drift import calendar as calendars
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
-from owa_bench.interfaces import HasSchedule, Suite, SuiteCard
+from owa_bench.interfaces import Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import decode, in_file
@@ -246,7 +246,7 @@ def _check_drift(draw: Draw, suite: Suite, error: type[FieldError], place: str) 
         calendars.parse(draw.calendar or "nested", card.domain)
     except FieldError as wrong:
         raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
-    if not any(draw.deltas) or isinstance(suite, HasSchedule):
+    if not any(draw.deltas) or suite.schedule is not None:
         return
     if card.domain not in (known := discovery.domains()):
         rule = (

@@ -15,7 +15,7 @@ from owa_bench.drift import order as orders
 from owa_bench.drift.calendar import Calendar
 from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
 from owa_bench.hosting.spec import AgentHandle
-from owa_bench.interfaces import HasReadyCheck, Suite
+from owa_bench.interfaces import Suite
 from owa_bench.records.bounds import refuse_hostile_files
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import KEY, MOST, SOURCE_RULE, Arm, Plan, PlanEntry, SuiteEntry, fault
@@ -294,9 +294,7 @@ def refuse_unready(plan: Plan) -> None:
         MissingPartError: With the line that installs what is lacking.
     """
     for entry in plan.suites:
-        suite = discovery.get("suites", entry.name)
-        if isinstance(suite, HasReadyCheck):
-            suite.ready(entry.families)
+        discovery.get("suites", entry.name).ready(entry.families)
 
 
 def differences(mine: Plan, written: Plan) -> tuple[str, ...]:

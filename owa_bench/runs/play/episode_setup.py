@@ -28,7 +28,7 @@ from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.runs import assembly
 from owa_bench.runs.resolve import DriftedSuite, ResolvedEntry
-from owa_bench.shells.episode import EpisodeFacts, terms_of
+from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
 
@@ -208,7 +208,7 @@ def failed_opening(resolved: ResolvedEntry) -> EpisodeFacts:
         realised=0.0,
         horizon=0,
         depth=0,
-        theta=terms_of(resolved.suite, resolved.instance).theta,
+        theta=resolved.suite.terms(resolved.instance).theta,
     )
 
 

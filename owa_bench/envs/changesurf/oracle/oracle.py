@@ -16,13 +16,13 @@ from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.envs.changesurf.site_spec import SiteProposition
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, tool_call
 from owa_bench.envs.changesurf.world import SiteWorld
-from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 
 THETA = 0.95
 
 
-class ChangeSurfOracle:
+class ChangeSurfOracle(Oracle):
     """The answer key: reads worlds and states of ChangeSurf."""
 
     def quality(self, timeline: Timeline, state: VisitState) -> float:
