@@ -22,6 +22,7 @@ from owa_bench.records.validation_result import (
 )
 from owa_bench.scoring.axis import AXIS_NAMES, all_axes
 from owa_bench.scoring.estimate.estimates import ArmEstimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.validation import discriminance
@@ -115,7 +116,8 @@ def _correlation(
 ) -> AxisCorrelation:
     """Return the correlation of two axes over some of the arms."""
     one, other = (
-        np.array([arms[name].point.get(axis, math.nan) for name in names]) for axis in axes
+        np.array([arms[name].point.get(StatisticKey(axis), math.nan) for name in names])
+        for axis in axes
     )
     r = discriminance.correlation(one, other, level)
     known = ~(np.isnan(one) | np.isnan(other))

@@ -3,6 +3,7 @@
 Anchors of the human view: a is a baseline agent's raw statistic, b the persons' median.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
 from owa_bench.scoring.estimate.gate_statistics import DELAYED
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.observe.sample import sample_of
 from owa_bench.scoring.statistics.bootstrap import figure, rounded
@@ -120,15 +122,16 @@ def arm_figures(
             families[family] = float(table.q[rows].mean())
     axes = {}
     for symbol in protocol.index.weights:
-        raw = point.get(f"{symbol}/raw", np.nan)
+        key = StatisticKey(symbol, "raw")
+        raw = point.get(key, np.nan)
         if np.isfinite(raw):
             share = bool(0.0 <= raw <= 1.0)
-            found = estimates.over_tasks(f"{symbol}/raw", share=share).interval(level)
-            axes[str(symbol)] = (float(raw), found.low, found.high)
+            interval = estimates.over_tasks(key, share=share).interval(level)
+            axes[str(symbol)] = (float(raw), interval.low, interval.high)
     found_thresholds = {
         SPAN: estimates.cognition.span,
         DELAYED_RECALL: point.get(DELAYED),
-        CORE: point.get("core"),
+        CORE: point.get(StatisticKey("core")),
     }
     thresholds = {
         name: float(value)
@@ -300,10 +303,11 @@ def human_table(
     anchors = human_anchors(norms, protocol)
     weights = {str(s): w for s, w in protocol.index.weights.items() if w > 0}
     raws = {
-        symbol: float(estimates.point[f"{symbol}/raw"])
+        symbol: estimates.point.get(StatisticKey(symbol, "raw"), math.nan)
         for symbol in anchors
-        if symbol in weights and np.isfinite(estimates.point.get(f"{symbol}/raw", np.nan))
+        if symbol in weights
     }
+    raws = {symbol: raw for symbol, raw in raws.items() if math.isfinite(raw)}
     if not raws:
         return None
 
