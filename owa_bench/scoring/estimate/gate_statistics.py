@@ -221,7 +221,7 @@ class FamilyQuality(NamedTuple):
 
 def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
     """Return each family's mean over tasks with its error, families of 2 tasks up."""
-    table, found = sample.table, {}
+    table, qualities = sample.table, {}
     for family in sample.families:
         rows = sample.base & (table.family == family)
         pairs, code = np.unique(table.pair[rows], return_inverse=True)
@@ -229,8 +229,8 @@ def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
             continue
         means: Floats = np.bincount(code, table.q[rows]) / np.bincount(code)
         error = float(means.std(ddof=1) / np.sqrt(len(means)))
-        found[family] = FamilyQuality(float(means.mean()), error)
-    return found
+        qualities[family] = FamilyQuality(float(means.mean()), error)
+    return qualities
 
 
 def coverage(

@@ -68,8 +68,8 @@ def kappa_unit(table: Observables, protocol: Protocol, prices: PriceCard) -> flo
 def _unaided(table: Observables) -> Flags:
     """Return the checkpoint episodes without help: one pass a day over its tasks."""
     marks = (table.phase == "checkpoint") & (table.day != NO_DAY)
-    found: Flags = marks & (table.interventions == 0) & (table.calendar == "")
-    return found
+    unaided: Flags = marks & (table.interventions == 0) & (table.calendar == "")
+    return unaided
 
 
 def checkpoint_series(

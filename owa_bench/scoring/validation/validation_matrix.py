@@ -58,8 +58,8 @@ class ValidationContext(NamedTuple):
     def sample(self, rows: Observables) -> Sample:
         """Return the sample of some of an arm's episodes."""
         sample = sample_of(self.plan, rows, self.protocol, self.prices)
-        found = self._revisions(sample, self._campaigns(sample))
-        return replace(sample, revision=found) if found.sets else sample
+        revisions = self._revisions(sample, self._campaigns(sample))
+        return replace(sample, revision=revisions) if revisions.sets else sample
 
     def estimates(self, rows: Observables) -> ArmEstimates:
         """Return the estimates of some of an arm's episodes.
@@ -180,7 +180,7 @@ def _doses(context: ValidationContext, knob: KnobDesign) -> _Doses | None:
     both = zip(knob.doses, arms, strict=True)
     played = [(dose, arm.name) for dose, arm in both if arm.name in names]
     rows = shared_rows(context, [name for _, name in played])
-    if not all(len(each) for each in rows):
+    if not all(len(table) for table in rows):
         return None
     return _Doses(
         tuple(dose for dose, _ in played),
@@ -246,7 +246,7 @@ def _cell(
     sign, numbers = knob.signs[axis], context.design.numbers
     first, last = doses.reading(0, axis), doses.reading(-1, axis)
     if first is None or last is None:
-        reasons = (each.coverage[axis].reason for each in doses.estimates)
+        reasons = (estimates.coverage[axis].reason for estimates in doses.estimates)
         why = next(filter(None, reasons), "the statistic is not computable")
         return MatrixCell(axis=axis, sign=sign, verdict="NO EVIDENCE", reason=why)
     change = discriminance.combination([(1.0, last), (-1.0, first)])
@@ -255,10 +255,10 @@ def _cell(
         DoseReading(
             dose=dose,
             arm=arm,
-            value=axis_value(each, axis),
-            interval=each.over_tasks(StatisticKey(axis)).interval(numbers.level),
+            value=axis_value(estimates, axis),
+            interval=estimates.over_tasks(StatisticKey(axis)).interval(numbers.level),
         )
-        for dose, arm, each in zip(doses.doses, doses.arms, doses.estimates, strict=True)
+        for dose, arm, estimates in zip(doses.doses, doses.arms, doses.estimates, strict=True)
     )
     if sign == "0":
         p = discriminance.equivalence(change, numbers.margin)

@@ -352,7 +352,7 @@ def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
     """Warn of revisions that were declared as adopted and changed nothing."""
     declared = int((table.revisions.decision == "adopted").sum())
     sets = sample.revision.sets if sample.revision else ()
-    if declared and sets and not any(found.lines for found in sets):
+    if declared and sets and not any(one.lines for one in sets):
         yield (
             f"{declared} revisions were declared as adopted, and no line of the memory "
             "folder changed: none counts"

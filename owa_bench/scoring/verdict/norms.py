@@ -160,24 +160,24 @@ def with_norms(protocol: Protocol, norms: HumanNorms | None) -> Protocol:
     enough = {n: f for n, f in norms.thresholds.items() if f.persons >= fewest}
     section = msgspec.structs.replace(
         protocol.norms,
-        **{name: found.median for name, found in enough.items()},
+        **{name: norm.median for name, norm in enough.items()},
         measured=tuple(sorted(enough)),
         synthetic=norms.synthetic,
     )
     if norms.group == "experts" and not norms.synthetic:
         spread = {
-            name: found
-            for name, found in norms.families.items()
-            if found.persons >= fewest and found.sd
+            name: norm
+            for name, norm in norms.families.items()
+            if norm.persons >= fewest and norm.sd
         }
         section = msgspec.structs.replace(
             section,
             measured=(*section.measured, "experts"),
             experts={
-                name: (found.mean, (found.sd or 0.0) / found.persons**0.5)
-                for name, found in spread.items()
+                name: (norm.mean, (norm.sd or 0.0) / norm.persons**0.5)
+                for name, norm in spread.items()
             },
-            expert_counts={name: found.persons for name, found in spread.items()},
+            expert_counts={name: norm.persons for name, norm in spread.items()},
         )
     return msgspec.structs.replace(protocol, norms=section)
 
@@ -200,9 +200,9 @@ def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[Ce
         )
     signer = key_id(bytes.fromhex(norms.public_key)) if norms.public_key else "nobody"
     rows = [
-        (name, *(figure(v) if isinstance(v, float) else v for v in _row(found)))
+        (name, *(figure(v) if isinstance(v, float) else v for v in _row(norm)))
         for kind in (norms.families, norms.axes, norms.thresholds)
-        for name, found in kind.items()
+        for name, norm in kind.items()
     ]
     persons = [
         (
@@ -227,10 +227,10 @@ def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[Ce
     )
 
 
-def _row(found: NormFigure) -> tuple[float | int | None, ...]:
+def _row(norm: NormFigure) -> tuple[float | int | None, ...]:
     return (
-        *(found.persons, found.mean, found.sd, found.low, found.high, found.median),
-        *(found.median_low, found.median_high, found.coverage),
+        *(norm.persons, norm.mean, norm.sd, norm.low, norm.high, norm.median),
+        *(norm.median_low, norm.median_high, norm.coverage),
     )
 
 
@@ -255,12 +255,12 @@ def human_anchors(norms: HumanNorms, protocol: Protocol) -> dict[str, HumanAncho
         By symbol; only where b lies above a.
     """
     anchors = {}
-    for symbol, found in norms.axes.items():
+    for symbol, norm in norms.axes.items():
         low = float(next(v.low for s, v in protocol.anchors.items() if s == symbol))
         value, *ends = norms.baseline.get(symbol, (low, low, low))
         below, above = (value if end is None else end for end in ends)
-        if found.median > value:
-            b = (found.median, found.median_low, found.median_high)
+        if norm.median > value:
+            b = (norm.median, norm.median_low, norm.median_high)
             anchors[symbol] = HumanAnchors((value, below, above), b)
     return anchors
 

@@ -121,8 +121,8 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
     Returns:
         The score; one without evidence as it is.
     """
-    found, rules = sample.revision, sample.protocol.statistics
-    if score.value is None or found is None:
+    revision, rules = sample.revision, sample.protocol.statistics
+    if score.value is None or revision is None:
         return score
     anchor, scale = sample.protocol.anchors["R"], sample.protocol.revision.full_gain
     low, high = float(anchor.low), float(anchor.high)
@@ -131,23 +131,28 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
 
     side = (1 + rules.level) / 2
-    two, one = (found.reach(found.error, side), found.reach(found.error, rules.gate_level))
-    gated = found.reach(found.gated_error, rules.gate_level)
+    two, one = (
+        revision.reach(revision.error, side),
+        revision.reach(revision.error, rules.gate_level),
+    )
+    gated = revision.reach(revision.gated_error, rules.gate_level)
     method = "jackknife over the tasks of the attempt sets"
-    interval = Interval(low=scaled(found.raw - two), high=scaled(found.raw + two), method=method)
+    interval = Interval(
+        low=scaled(revision.raw - two), high=scaled(revision.raw + two), method=method
+    )
     beside = {
-        "value": scaled(found.gated),
-        "low": scaled(found.gated - found.reach(found.gated_error, side)),
-        "high": scaled(found.gated + found.reach(found.gated_error, side)),
-        "lower": scaled(found.gated - gated),
+        "value": scaled(revision.gated),
+        "low": scaled(revision.gated - revision.reach(revision.gated_error, side)),
+        "high": scaled(revision.gated + revision.reach(revision.gated_error, side)),
+        "lower": scaled(revision.gated - gated),
     }
-    why = practice_reason(found)
+    why = practice_reason(revision)
     if why:
         beside["lower"] = None
     return structs.replace(
         score,
         tasks_like_these=interval,
-        lower=scaled(found.raw - one),
+        lower=scaled(revision.raw - one),
         iqr=None,
         details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
     )
@@ -370,8 +375,8 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
     low, high = _falling(bands)
     whole, certified = len(low) == len(grid.budgets), None
     if whole:  # the length of the demands at which the lower band reaches s
-        found = composites.delegable(np.array([low]), grid.demand, grid.target)
-        certified = float(found[0])
+        length = composites.delegable(np.array([low]), grid.demand, grid.target)
+        certified = float(length[0])
     return FrontierScore(
         demand=_row(grid.demand.tolist()),
         observed=_row([point[key] for key in keys("F_u", "seen")]),

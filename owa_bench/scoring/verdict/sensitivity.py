@@ -26,7 +26,7 @@ def moved_anchors(
     Missing: none. Errors: ScoringError if the anchors meet.
     Source: [S] eq 32 of the AAI paper; c [D].
     """
-    shift, found = change * (anchors.high - anchors.low), {}
+    shift, values = change * (anchors.high - anchors.low), {}
     for name, sign in (("lo -", -1), ("lo +", 1), ("hi -", -1), ("hi +", 1)):
         place = ("lo", "hi").index(name[:2])
         ends = list(anchors)
@@ -34,8 +34,8 @@ def moved_anchors(
             ends[place] = ends[place] * (1 + sign * change)
         else:
             ends[place] = ends[place] + sign * shift
-        found[name] = factor * float(axis.value(np.array([raw]), Anchors(*ends))[0])
-    return found
+        values[name] = factor * float(axis.value(np.array([raw]), Anchors(*ends))[0])
+    return values
 
 
 def anchor_table(
@@ -130,7 +130,7 @@ def price_table(
 def _by_meter(sample: Sample) -> dict[str, float]:
     """Return USD by meter over the base rows, agent and human streams."""
     table = sample.table
-    found: dict[str, float] = {}
+    costs: dict[str, float] = {}
     for place, (stream, meter) in enumerate(table.spent_by):
         price = sample.prices.price(meter)
         counted = sample.base
@@ -139,7 +139,7 @@ def _by_meter(sample: Sample) -> dict[str, float]:
         amount = float(table.spent[counted, place].sum())
         if price and amount > 0:
             usd = amount * price / _MICRO / _MICRO
-            found[meter] = found.get(meter, 0.0) + usd
+            costs[meter] = costs.get(meter, 0.0) + usd
     if sample.prices.price("supervisor_min"):
-        found.setdefault("supervisor_min", 0.0)
-    return found
+        costs.setdefault("supervisor_min", 0.0)
+    return costs
