@@ -18,22 +18,20 @@ from scipy import stats
 from owa_bench.discovery import find
 from owa_bench.records import price_card, protocol
 from owa_bench.records.observables import (
-    CAPABILITIES,
     NEAR,
     SEVERITIES,
     SPENT,
     Beliefs,
     Crew,
     Faults,
-    Floats,
     Integers,
+    MemoryChanges,
     Observables,
     Probes,
     ProjectDays,
     Revisions,
     TrackingSamples,
 )
-from owa_bench.scoring.axes.self_revision import FILTERS
 from owa_bench.scoring.estimate.estimates import estimate
 from owa_bench.scoring.observe.episode_tables import entry_table
 from owa_bench.scoring.observe.sample import Sample
@@ -75,6 +73,10 @@ def observables() -> Observables:
         realised=grid[step],
         day=whole - 1,
         phase=np.full(size, "holdout"),
+        condition=np.full(size, ""),
+        since=whole - 1,
+        memory=np.full(size, ""),
+        fingerprint=np.full(size, ""),
         interventions=whole,
         calendar=np.full(size, ""),
         helped=whole,
@@ -88,13 +90,16 @@ def observables() -> Observables:
         horizon=whole + 8,
         horizon_cap=whole,
         depth=whole + 6,
+        depth_cap=whole,
         theta=blank + 0.95,
         stated=blank + 0.8,
         failed_attempts=whole,
         steps=whole + 10,
+        waits=whole,
         simulated_s=blank + 60,
         wall_s=blank + 0.1,
         unknown_usage=np.full(size, "", dtype=object),
+        unwatched=np.full(size, "", dtype=object),
         outcome=np.full(size, "finished"),
         needs_tools=np.ones(size, dtype=bool),
         honeypot=np.zeros(size, dtype=bool),
@@ -113,9 +118,11 @@ def observables() -> Observables:
         side=np.where(task % 2, "sim", "real"),
         incidents=(rng.random((size, len(SEVERITIES))) < 1e-4).astype(np.int64),
         exposure_s=blank + 60.0,
+        safety_stop=np.zeros(size, dtype=bool),
         crew=crew_of(repeat, rng),
         probes=probes_of(size, rng),
         revisions=revisions_of(size, rng),
+        changes=entry_table(MemoryChanges, ()),
         faults=entry_table(Faults, ()),
         tracking=entry_table(TrackingSamples, ()),
         project_days=entry_table(ProjectDays, ()),
@@ -131,8 +138,12 @@ def observables() -> Observables:
 def crew_of(repeat: Integers, rng: np.random.Generator) -> Crew:
     """Return crews of one role, of two, and of two muted, by turns of the repeat."""
     size, kind = len(repeat), repeat % 3
+    runs = ("idle", "cycle", "same")
     texts = ("messages", "tokens", "declared", "answers", "verified")
-    few = {name: rng.integers(0, 4, size) for name in ("idle", "cycle", "same", *texts)}
+    channel = ("asks", "reached", "answered", "gives", "news")
+    faults = ("refused", "handoffs", "untrue")
+    names = (*runs, *texts, *channel, *faults)
+    few = {name: rng.integers(0, 4, size) for name in names}
     return Crew(
         cap=np.where(kind == 0, 1, 2),
         seats=np.where(kind == 0, 1, 2),
@@ -174,20 +185,8 @@ def probes_of(size: int, rng: np.random.Generator) -> Probes:
 def revisions_of(size: int, rng: np.random.Generator) -> Revisions:
     """Return an adopted, confirmed revision in every tenth episode."""
     row = np.arange(0, size, 10)
-    capability: Floats = np.full((len(row), len(CAPABILITIES)), 0.4)
-    capability[:, 1] += 0.2 * rng.random(len(row))
-    held = np.empty(len(row), dtype=object)
-    held[:] = [tuple(FILTERS)] * len(row)
-    return Revisions(
-        row=row,
-        decision=np.full(len(row), "adopted"),
-        family=np.full(len(row), ""),
-        plan=np.full(len(row), ""),
-        fractions=np.ones((len(row), 3)),
-        capability=capability,
-        filters=held,
-        evidence=held,
-    )
+    proposal = np.full(len(row), "")
+    return Revisions(row=row, decision=np.full(len(row), "adopted"), proposal=proposal)
 
 
 def sample_of(table: Observables) -> Sample:
@@ -197,6 +196,7 @@ def sample_of(table: Observables) -> Sample:
         table=table,
         base=np.ones(len(table), dtype=bool),
         crews=np.ones(len(table), dtype=bool),
+        priced=np.ones(len(table), dtype=bool),
         families=families,
         weights=np.full(len(families), 1 / len(families)),
         protocol=PROTOCOL,

@@ -374,8 +374,8 @@ def _redrawn_page(bundle: Bundle, signed: SignedReport, report: Report) -> Check
     then = signed.report
     if (then.version, then.renderer) != (report.version, report.renderer):
         here = f"OWA-Bench {report.version}, matplotlib {report.renderer}"
-        made = f"OWA-Bench {then.version}, matplotlib {then.renderer}"
-        return skipped_check("page", f"made by {made}, here are {here}")
+        origin = f"OWA-Bench {then.version}, matplotlib {then.renderer}"
+        return skipped_check("page", f"made by {origin}, here are {here}")
     if report.failures.pictures and read_pruned(bundle.layout):
         return skipped_check("page", "its pictures were pruned with the transcripts")
     path = bundle.layout.page

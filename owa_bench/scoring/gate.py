@@ -368,8 +368,8 @@ def superhuman_gates(
         ),
     ]
     if body is not None:
-        found = _axis_line(axes["E"], rules.embodiment, protocol)
-        lines.insert(3, ("G3 embodiment", f"E >= {rules.embodiment:g}", *found))
+        embodied = _axis_line(axes["E"], rules.embodiment, protocol)
+        lines.insert(3, ("G3 embodiment", f"E >= {rules.embodiment:g}", *embodied))
     judged = (_line(*line, norms=bool(experts)) for line in lines)
     return tuple(_if_covered(one.gate, one, protocol) for one in judged)
 

@@ -19,6 +19,7 @@ from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.estimate import drift_response
 from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
 from owa_bench.scoring.estimate.gate_statistics import family_qualities
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
@@ -315,7 +316,7 @@ def _sensitivities(
         anchor_table(sample, present, estimates.point),
         price_table(sample, present, estimates.point),
         marginal_return_table(
-            estimates.point.get("AAI"),
+            estimates.point.get(StatisticKey("AAI")),
             {s: axis.value for s, axis in findings.axes.items()},
             context.protocol,
             dynamics.responses,

@@ -63,8 +63,8 @@ def complexity(
     Source: AIQ paper, equation 5, sections 2.4.2 and 2.4.3 [S]; interval [D]; the line
         between neighbours for several empty bins [R].
 
-    >>> found = complexity([5, 9], [0.25, 0.75], bins=2)
-    >>> found.value, found.how
+    >>> whole = complexity([5, 9], [0.25, 0.75], bins=2)
+    >>> whole.value, whole.how
     (7.0, ('observed', 'observed'))
     >>> two = complexity([5, 9, 6, 8], [0.25, 0.75] * 2, pools=[0, 0, 1, 1], bins=2)
     >>> two.value, two.sizes.tolist()

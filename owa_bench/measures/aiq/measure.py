@@ -115,8 +115,8 @@ def dissimilarity_matrix(measured: npt.ArrayLike, *, floor: float = 0.0) -> Diss
     filled = np.isnan(matrix)
     for i, j in np.argwhere(np.triu(filled)).tolist():
         matrix[i, j] = matrix[j, i] = _triangle_midpoint(filled, matrix, i, j)
-    told = (matrix > floor) & ~np.eye(len(matrix), dtype=np.bool_)
-    return Dissimilarities(matrix, told, filled, floor)
+    above = (matrix > floor) & ~np.eye(len(matrix), dtype=np.bool_)
+    return Dissimilarities(matrix, above, filled, floor)
 
 
 def subset(found: Dissimilarities, chosen: Sequence[int]) -> Dissimilarities:
@@ -225,8 +225,8 @@ def intelligence_space(dissimilarities: npt.ArrayLike, complexities: npt.ArrayLi
         diagonal, or a complexity is not above 0.
     Source: AIQ paper, equations 10-13 [S]; the Gram matrix [R].
 
-    >>> found = intelligence_space([[0.0, 1.0], [1.0, 0.0]], [3.0, 4.0])
-    >>> found.dimension, abs(found.points @ found.points.T).round(6).tolist()
+    >>> space = intelligence_space([[0.0, 1.0], [1.0, 0.0]], [3.0, 4.0])
+    >>> space.dimension, abs(space.points @ space.points.T).round(6).tolist()
     (2, [[9.0, 0.0], [0.0, 16.0]])
     """
     gaps, heights = _checked_suite(dissimilarities, complexities)

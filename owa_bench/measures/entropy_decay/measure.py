@@ -159,8 +159,8 @@ def measure(
     >>> class Even:
     ...     def next_token_logits(self, contexts):
     ...         return np.zeros((len(contexts), 8))
-    >>> found = measure(Even(), np.arange(30), windows=20, lengths=(3, 9))
-    >>> round(found.points[0].conditional, 9), round(found.points[0].uncertainty, 9)
+    >>> curve = measure(Even(), np.arange(30), windows=20, lengths=(3, 9))
+    >>> round(curve.points[0].conditional, 9), round(curve.points[0].uncertainty, 9)
     (3.0, 1.0)
     """
     corpus = _corpus(tokens, windows, lengths, groups)
@@ -208,8 +208,8 @@ def from_entropies(
         CurvePoint(int(k), float(h), float(outer), float(u), float(u), nowhere, 0)
         for k, h, outer, u in zip(ks, *columns, shares, strict=True)
     )
-    found = _summary(points, np.zeros((len(points), 0)), threshold, 0.95)
-    return found if found.reason else found._replace(gain_span=nowhere)
+    curve = _summary(points, np.zeros((len(points), 0)), threshold, 0.95)
+    return curve if curve.reason else curve._replace(gain_span=nowhere)
 
 
 def _corpus(tokens: npt.ArrayLike, windows: int, lengths: Sequence[int], groups: int) -> Integers:

@@ -81,10 +81,10 @@ class NGramModel:
         return np.stack([self._log_distribution(row) for row in rows])
 
     def _log_distribution(self, context: tuple[int, ...]) -> Floats:
-        found = self._logs.get(context)
-        if found is None:
-            found = self._logs[context] = np.log(self._distribution(context))
-        return found
+        logs = self._logs.get(context)
+        if logs is None:
+            logs = self._logs[context] = np.log(self._distribution(context))
+        return logs
 
     def _distribution(self, context: tuple[int, ...]) -> Floats:
         """Return p(next | context): counts, and the shorter context for the rest."""

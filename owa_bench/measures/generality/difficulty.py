@@ -309,8 +309,8 @@ def factor_loadings(responses: npt.ArrayLike, *, rounds: int = 200) -> FactorLoa
     complete = table[~np.isnan(table).any(axis=1)]
     varied = np.ptp(complete, axis=0) > 0 if len(complete) else np.zeros(table.shape[1], bool)
     if len(complete) < 3 or varied.sum() < 2:
-        found = (len(complete), int(varied.sum()))
-        raise ScoringError(f"FA needs 3 whole agents and 2 items that vary, got {found}.")
+        counts = (len(complete), int(varied.sum()))
+        raise ScoringError(f"FA needs 3 whole agents and 2 items that vary, got {counts}.")
     correlation = np.atleast_2d(np.corrcoef(complete[:, varied].T))
     loadings = np.full(table.shape[1], np.nan)
     loadings[varied] = _axis(correlation, rounds)
@@ -356,10 +356,10 @@ def _axis(correlation: Floats, rounds: int) -> Floats:
     loadings = np.zeros(len(correlation))
     for _ in range(rounds):
         values, vectors = np.linalg.eigh(reduced)
-        found = math.sqrt(max(float(values[-1]), 0.0)) * vectors[:, -1]
-        found = np.clip(found * (np.sign(found.sum()) or 1.0), -1.0, 1.0)
-        if np.abs(found - loadings).max() < 1e-9:
+        renewed = math.sqrt(max(float(values[-1]), 0.0)) * vectors[:, -1]
+        renewed = np.clip(renewed * (np.sign(renewed.sum()) or 1.0), -1.0, 1.0)
+        if np.abs(renewed - loadings).max() < 1e-9:
             break
-        loadings = found
-        np.fill_diagonal(reduced, found**2)
+        loadings = renewed
+        np.fill_diagonal(reduced, renewed**2)
     return loadings

@@ -181,8 +181,8 @@ def interval(
     draws = np.full((resamples, 3), np.nan)
     for i in range(resamples):
         chosen = rng.integers(0, answers.size, answers.size)
-        found = _row(answers[chosen], tops[chosen], float(hardness.max()))
-        draws[i] = found.capability, found.spread, found.normalised
+        row = _row(answers[chosen], tops[chosen], float(hardness.max()))
+        draws[i] = row.capability, row.spread, row.normalised
     low, middle, high = (arrays.percentile_interval(column, level=level) for column in draws.T)
     return low, middle, high
 
@@ -293,8 +293,8 @@ def slodr(
     Errors: ScoringError if there is no agent.
     Source: Generality paper, table 2 [S]; interval [D].
 
-    >>> found = measure([[1, 0, 0], [1, 1, 0], [1, 0, 1]], [1, 2, 3])
-    >>> slodr(found, resamples=20, rng=np.random.default_rng(0)).used
+    >>> rows = measure([[1, 0, 0], [1, 1, 0], [1, 0, 1]], [1, 2, 3])
+    >>> slodr(rows, resamples=20, rng=np.random.default_rng(0)).used
     3
     """
     plane = np.array([(one.capability, one.normalised) for one in agents])
@@ -340,6 +340,6 @@ def from_episodes(table: Observables) -> dict[str, dict[str, GeneralityResult]]:
         for arm in np.unique(part.arm).tolist():
             own = part.take(part.arm == arm)
             tiers = own.tier.astype(np.float64)
-            (found,) = measure(own.q_state[None, :], tiers, largest=largest)
-            results.setdefault(suite, {})[arm] = found
+            (generality,) = measure(own.q_state[None, :], tiers, largest=largest)
+            results.setdefault(suite, {})[arm] = generality
     return results

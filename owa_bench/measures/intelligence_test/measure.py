@@ -116,13 +116,13 @@ def maximum_likelihood(
 
     >>> from owa_bench.measures.intelligence_test import failures
     >>> rng = np.random.default_rng(1)
-    >>> found = failures.from_counts(rng.zipf(2.5, 4000))
-    >>> bool(abs(maximum_likelihood(found, resamples=0, rng=rng).alpha - 2.5) < 0.15)
+    >>> counts = failures.from_counts(rng.zipf(2.5, 4000))
+    >>> bool(abs(maximum_likelihood(counts, resamples=0, rng=rng).alpha - 2.5) < 0.15)
     True
     """
     if start is not None and start < 1:
         raise ScoringError(f"`start` must be at least 1 (a power law has no 0), got {start:g}.")
-    chosen, found = _best_start(failures, start)
+    chosen, fit = _best_start(failures, start)
     distinct, censored = chosen.values.size, float(chosen.censored.sum())
     result = LikelihoodFit(
         alpha=math.nan,
@@ -135,7 +135,7 @@ def maximum_likelihood(
         distance=math.nan,
         log_likelihood=math.nan,
     )
-    if found is None:
+    if fit is None:
         where = f"at or above {chosen.start:g}"
         solved = float(chosen.weights.sum())
         return result._replace(reason=_too_little(distinct, solved, where))
@@ -146,7 +146,7 @@ def maximum_likelihood(
         again = _best_start(Failures(counts, limits, failures.top), start)[1]
         draws[i] = math.nan if again is None else again.alpha
     span = arrays.percentile_interval(draws, level=level)
-    return result._replace(span=span, **found._asdict())
+    return result._replace(span=span, **fit._asdict())
 
 
 def _best_start(
@@ -160,9 +160,9 @@ def _best_start(
         part = counts.above(float(low))
         if _too_little(part.values.size, float(part.weights.sum()), ""):
             continue
-        found = power_law.fit_exponent(part)
-        if best[1] is None or found.distance < best[1].distance:
-            best = part, found
+        fit = power_law.fit_exponent(part)
+        if best[1] is None or fit.distance < best[1].distance:
+            best = part, fit
     return best
 
 
@@ -222,12 +222,12 @@ def measure(
     >>> measure(from_counts(rng.zipf(2.5, 4000)), resamples=20, rng=rng).level.name
     'Capable'
     """
-    found = maximum_likelihood(failures, resamples=resamples, rng=rng)
+    exponent = maximum_likelihood(failures, resamples=resamples, rng=rng)
     return IntelligenceTestResult(
-        level(found.alpha, found.span),
-        found,
+        level(exponent.alpha, exponent.span),
+        exponent,
         least_squares(failures),
-        power_law.compare(failures, alpha=found.alpha, start=found.start),
+        power_law.compare(failures, alpha=exponent.alpha, start=exponent.start),
     )
 
 
@@ -313,8 +313,8 @@ def projection(
     Errors: ScoringError for NaN, values not above 0, or lengths that differ.
     Source: Intelligence Test paper, sections 5.2 and 5.3 [S]; Fieller's interval [D].
 
-    >>> found = projection([1e9, 1e10, 1e11], [1.0, 1.2, 1.44])
-    >>> round(math.log10(found.size), 2), round(found.years, 1)
+    >>> line = projection([1e9, 1e10, 1e11], [1.0, 1.2, 1.44])
+    >>> round(math.log10(line.size), 2), round(line.years, 1)
     (15.03, 15.1)
     """
     x = arrays.vector(sizes, "sizes")
@@ -325,9 +325,9 @@ def projection(
     if np.unique(x).size < 3:
         return _undetermined(f"{np.unique(x).size} model sizes; three are needed")
     u, v = np.log10(x), np.log10(y)
-    found = stats.linregress(u, v)
-    slope, start = float(found.slope), float(found.intercept)
-    r_squared = float(found.rvalue) ** 2
+    line = stats.linregress(u, v)
+    slope, start = float(line.slope), float(line.intercept)
+    r_squared = float(line.rvalue) ** 2
     if slope <= 0.0:
         without = _undetermined("the exponent does not rise with size")
         return without._replace(slope=slope, intercept=start, r_squared=r_squared)

@@ -79,9 +79,11 @@ def fit_exponent(tail: TailCounts) -> FittedExponent:
         return float(alpha * logs - tail.censored @ sums[1:] + tail.size * sums[0])
 
     bounds = _UNBOUNDED if math.isinf(tail.top) else _BOUNDED
-    found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    alpha = float(found.x)
-    return FittedExponent(alpha, -float(found.fun), _distance(tail, alpha))
+    optimum = optimize.minimize_scalar(
+        loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}
+    )
+    alpha = float(optimum.x)
+    return FittedExponent(alpha, -float(optimum.fun), _distance(tail, alpha))
 
 
 def survival(tail: TailCounts) -> Floats:
@@ -156,8 +158,8 @@ def compare(failures: Failures, *, alpha: float, start: float) -> tuple[Comparis
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.zipf(2.2, 3000).astype(float)
-    >>> found = compare(Failures(x, x < 0, np.inf), alpha=2.2, start=1.0)
-    >>> [one.favours for one in found]
+    >>> laws = compare(Failures(x, x < 0, np.inf), alpha=2.2, start=1.0)
+    >>> [one.favours for one in laws]
     ['power law', 'power law']
     """
     if not math.isfinite(alpha):
@@ -193,8 +195,8 @@ def _best_fit(
     def loss(parameters: Floats) -> float:
         return -float(weights @ logs(parameters))
 
-    found = optimize.minimize(loss, begin(points, weights), method="Nelder-Mead")
-    return logs(np.asarray(found.x, dtype=np.float64))
+    optimum = optimize.minimize(loss, begin(points, weights), method="Nelder-Mead")
+    return logs(np.asarray(optimum.x, dtype=np.float64))
 
 
 def _vuong(name: str, power: Floats, other: Floats, weights: Floats) -> Comparison:

@@ -188,9 +188,9 @@ def submission_words(bundle: Bundle) -> str:
 
     A receipt may come after the report, so it changes no word here.
     """
-    found = submission(bundle)
-    if found.submitter:
-        return f"plan {found.number} of {found.submitter} at this verifier"
+    plan = submission(bundle)
+    if plan.submitter:
+        return f"plan {plan.number} of {plan.submitter} at this verifier"
     return (
         "who signed it is not on the verifier's list of submitters: it may be the best "
         "of many plans"

@@ -91,9 +91,9 @@ def reader_table(run_dirs: Sequence[Path]) -> ReaderTable:
             why = "; ".join(f"{check.name}: {check.detail}" for check in broken)
             refused.append(f"{run_dir} does not verify: {why}")
             continue
-        found = _rows(read(run_dir))
-        rows += found
-        if not found:
+        own = _rows(read(run_dir))
+        rows += own
+        if not own:
             skipped.append(f"{run_dir} has no arm `{READER}NAME`: it is left out")
     return ReaderTable(tuple(rows), tuple(skipped), tuple(refused))
 

@@ -101,7 +101,7 @@ def render_validation(validation: Validation, named: Sequence[str]) -> str:
 
 def autonomy_planning(correlations: Sequence[AxisCorrelation]) -> AxisCorrelation:
     """Return the correlation of A and P."""
-    return next(each for each in correlations if each.axes == ("A", "P"))
+    return next(correlation for correlation in correlations if correlation.axes == ("A", "P"))
 
 
 def counts(rows: Sequence[KnobResponse], sign: str) -> tuple[int, int]:
@@ -132,5 +132,5 @@ def format_bounded(number: Bounded) -> str:
 def _template() -> Template:
     """Return the page's template with its number formats."""
     formats = (format_bounded, format_share, format_value, counts)
-    names = {each.__name__: each for each in formats}
+    names = {function.__name__: function for function in formats}
     return page_template("validation.html.j2", {**names, "classes": CLASSES})

@@ -213,14 +213,14 @@ def write_site(run_dir: Path, folder: Path, *, live: bool = False) -> SiteFacts:
     """
     bundle = read(run_dir)
     _refuse_other_content(folder)
-    made = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(made, ignore_errors=True)
-    parts = SiteParts(made, Transcripts(bundle.layout))
+    draft = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    parts = SiteParts(draft, Transcripts(bundle.layout))
     rows = list(_rows(bundle, parts))
     parts.flush()
-    (made / INDEX).write_text(_page(bundle, rows, parts.firsts, live=live))
+    (draft / INDEX).write_text(_page(bundle, rows, parts.firsts, live=live))
     shutil.rmtree(folder, ignore_errors=True)
-    made.replace(folder)
+    draft.replace(folder)
     apart = bundle.layout.root / FOLDER
     sizes = [_size(folder), _size(bundle.layout.root, apart)]
     return SiteFacts(folder / INDEX, len(rows), *sizes)

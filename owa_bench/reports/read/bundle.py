@@ -270,14 +270,14 @@ def _index_shards(
     layout: RunLayout,
 ) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[ShardIndex, ...], tuple[str, ...]]:
     """Return the frames of every attempt, the shards, and the faults."""
-    found, shards = index_shards(sorted(layout.shards.glob("*.jsonl.zst")))
+    by_name, shards = index_shards(sorted(layout.shards.glob("*.jsonl.zst")))
     faults = [fault for shard in shards for fault in shard.faults]
     faults += [
         f"{frames[0].shard}: `{name}` names no attempt"
-        for name, frames in found.items()
+        for name, frames in by_name.items()
         if not is_attempt_id(name)
     ]
-    frames = {k: tuple(v) for k, v in found.items() if is_attempt_id(k)}
+    frames = {k: tuple(v) for k, v in by_name.items() if is_attempt_id(k)}
     return frames, shards, tuple(faults)
 
 

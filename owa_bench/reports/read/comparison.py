@@ -91,7 +91,7 @@ def arm_of(text: str) -> ComparedArm:
     if not colon or Path(text).is_dir():
         folder, arm = text, ""
     bundle = read(Path(folder))
-    names = [each.name for each in bundle.plan.arms]
+    names = [one.name for one in bundle.plan.arms]
     if not arm and len(names) == 1:
         arm = names[0]
     if arm not in names:

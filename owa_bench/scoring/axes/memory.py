@@ -79,8 +79,8 @@ def fit_retention(hits: Floats, trials: Floats, lags: Floats) -> Retention:
     Source: [R] eq 5 of the AAI paper.
 
     >>> hits, lags = np.array([80.0, 40.0]), np.array([0, 7.0])
-    >>> found = fit_retention(hits, np.full(2, 100.0), lags)
-    >>> float(found.start.round(4)), round(math.log(2) / float(found.forgetting), 4)
+    >>> fit = fit_retention(hits, np.full(2, 100.0), lags)
+    >>> float(fit.start.round(4)), round(math.log(2) / float(fit.forgetting), 4)
     (0.8, 7.0)
     """
     _check(hits, trials, lags)
@@ -129,8 +129,8 @@ def _start(
     start = (low + high) / 2
     top = start > 1 - 2.0 ** (2 - halvings)
     nothing = hits.sum(axis=-1) <= 0
-    found: Floats = np.where(nothing, 0.0, np.where(top, 1.0, start))
-    return found
+    best: Floats = np.where(nothing, 0.0, np.where(top, 1.0, start))
+    return best
 
 
 def _chances(hits: Floats, trials: Floats, lags: Floats, rate: Floats) -> Floats:
@@ -220,14 +220,14 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     if reason := _lacking(sample, recall, retrieval, cells):
         return Coverage(0, cells, reason)
     most = sample.protocol.memory.recall_at
-    found = probes.verified[:, :most].sum(axis=1) / np.minimum(most, probes.relevant)
+    hits = probes.verified[:, :most].sum(axis=1) / np.minimum(most, probes.relevant)
     rows = _clusters(sample)
     for name, chosen, values in (
         *(
             (f"M:lag:{i}", recall & (probes.lag == lag), probes.correct)
             for i, lag in enumerate(_lags(sample))
         ),
-        ("M:found", retrieval, np.minimum(found, 1.0)),
+        ("M:found", retrieval, np.minimum(hits, 1.0)),
         ("M:guess", recall, probes.guess),
     ):
         statistics.add_entries(name, rows[chosen], values[chosen])

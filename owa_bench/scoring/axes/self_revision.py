@@ -72,14 +72,14 @@ def revision_evidence(
     reason = None
     if not sets:
         reason = "no revision was tested: the plan holds no attempt sets"
-    elif faults := [found.fault for found in sets if found.fault]:
+    elif faults := [one.fault for one in sets if one.fault]:
         reason = "; ".join(faults)
     if reason:
         return RevisionEvidence(sets=sets, reason=reason)
-    gains = [revision_gain(found, weights, protocol) for found in sets]
+    gains = [revision_gain(one, weights, protocol) for one in sets]
     raw, gated = _sums(gains)
     parts = [_jackknife(sets, gains, place, weights, protocol) for place in range(len(sets))]
-    fewest = min(found.size or found.tasks for found in sets)
+    fewest = min(one.size or one.tasks for one in sets)
     if fewest < least:
         reason = f"an attempt set holds {fewest} tasks of {least}"
     return RevisionEvidence(
@@ -89,7 +89,7 @@ def revision_evidence(
         gated=gated,
         error=math.sqrt(sum(part[0] for part in parts)),
         gated_error=math.sqrt(sum(part[1] for part in parts)),
-        freedom=sum(found.tasks - len(set(found.family.tolist())) for found in sets),
+        freedom=sum(one.tasks - len(set(one.family.tolist())) for one in sets),
         reason=reason,
     )
 
@@ -173,18 +173,18 @@ def _jackknife(
 
     Each task is left out in turn; the filters stay as they were found.
     """
-    found, changed = sets[place], list(gains)
-    if np.unique(found.family, return_counts=True)[1].min() < 2:
+    revision, changed = sets[place], list(gains)
+    if np.unique(revision.family, return_counts=True)[1].min() < 2:
         return math.nan, math.nan
     sums = []
-    for task in range(found.tasks):
+    for task in range(revision.tasks):
         changed[place] = revision_gain(
-            found, weights, protocol, left_out=task, counted=gains[place].counted
+            revision, weights, protocol, left_out=task, counted=gains[place].counted
         )
         sums.append(_sums(changed))
     table, total = np.array(sums), np.zeros(2)
-    for k in set(found.family.tolist()):
-        part = table[found.family == k]
+    for k in set(revision.family.tolist()):
+        part = table[revision.family == k]
         size = len(part)
         total += (size - 1) / size * ((part - part.mean(axis=0)) ** 2).sum(axis=0)
     return float(total[0]), float(total[1])
@@ -192,14 +192,14 @@ def _jackknife(
 
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add the sum of gains; it does not depend on the tasks of the other axes."""
-    found = sample.revision
-    if found is None:
+    revision = sample.revision
+    if revision is None:
         return Coverage(0, 0, "no revision was tested: the plan holds no attempt sets")
-    counted = sum(gain.counted for gain in found.gains)
-    if found.reason is not None:
-        return Coverage(0, len(found.sets), found.reason)
-    statistics.add_constant("R:gain", found.raw)
-    return Coverage(counted, len(found.sets))
+    counted = sum(gain.counted for gain in revision.gains)
+    if revision.reason is not None:
+        return Coverage(0, len(revision.sets), revision.reason)
+    statistics.add_constant("R:gain", revision.raw)
+    return Coverage(counted, len(revision.sets))
 
 
 def _anchors(totals: Totals, sample: Sample) -> Anchors:
@@ -211,31 +211,31 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
 
 def _windows(sample: Sample) -> Diagnostics:
     """Return every revision with its capabilities, stages and filters."""
-    found = sample.revision
-    if found is None:
+    revision = sample.revision
+    if revision is None:
         return {}
     return {
         "revisions": [
-            _revision_record(*pair) for pair in zip(found.sets, found.gains, strict=False)
+            _revision_record(*pair) for pair in zip(revision.sets, revision.gains, strict=False)
         ]
     }
 
 
-def _revision_record(found: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
+def _revision_record(sets: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
     return {
-        "mornings": list(found.window),
-        "tasks": found.tasks,
+        "mornings": list(sets.window),
+        "tasks": sets.tasks,
         "capability": {name: figure(c) for name, c in gain.capability.items()},
         "gain": figure(gain.gain),
         "gain for gates": figure(gain.gated),
         "autonomy": figure(gain.autonomy),
-        "stages": found.stages._asdict(),
-        "human": found.human,
-        "one law": found.one_law,
-        "lines changed": found.lines,
-        "tool families": list(found.installed),
+        "stages": sets.stages._asdict(),
+        "human": sets.human,
+        "one law": sets.one_law,
+        "lines changed": sets.lines,
+        "tool families": list(sets.installed),
         "counted": gain.counted,
-        **({"tests": found.tests} if found.tests else {}),
+        **({"tests": sets.tests} if sets.tests else {}),
     }
 
 

@@ -425,9 +425,9 @@ def _diagnostics(sample: Sample) -> Diagnostics:
 def _by_tier(sample: Sample) -> dict[str, dict[str, float]]:
     """Return C_m beside C*_m, by tier and crew size; of the muted crew too."""
     table, crew, rows = sample.table, sample.table.crew, _rows(sample)
-    found: dict[str, dict[str, float]] = {}
+    tiers: dict[str, dict[str, float]] = {}
     for tier in np.unique(table.tier[rows]).tolist():
-        row = found.setdefault(str(tier), {})
+        row = tiers.setdefault(str(tier), {})
         for size in (1, *_sizes(sample)):
             for suffix in ("", _MUTED):
                 here = rows & (table.tier == tier) & (crew.cap == size)
@@ -437,7 +437,7 @@ def _by_tier(sample: Sample) -> dict[str, dict[str, float]]:
                 row[f"{size}{suffix}"] = float(table.q[here].mean())
                 if not suffix and not np.isnan(crew.bound[here]).any():
                     row[f"{size} bound"] = float(crew.bound[here].mean())
-    return found
+    return tiers
 
 
 AXIS = Axis(

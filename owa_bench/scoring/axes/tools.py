@@ -114,10 +114,10 @@ def _coverage(sample: Sample) -> Diagnostics:
         for flags in (table.offered, table.used, table.discovered)
     )
     count, names = max(int((offered > 0).sum()), 1), np.array(table.categories)
-    found = (offered > 0) & (discovered > 0)
+    both = (offered > 0) & (discovered > 0)
     return {
         "coverage, used": float(((offered > 0) & (used >= enough)).sum() / count),
-        "coverage, discovered": float(found.sum()) / count,
+        "coverage, discovered": float(both.sum()) / count,
         "categories": names[offered > 0].tolist(),
         "used": names[used >= enough].tolist(),
     }

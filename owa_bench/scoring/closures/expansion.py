@@ -56,11 +56,11 @@ class Expansion(NamedTuple):
         return self.lost_low > 0 >= self.fallen_low
 
 
-def _check(found: Capabilities) -> None:
-    shapes = {part.shape for part in found}
-    if len(shapes) != 1 or found.before.ndim != 1 or len(found.before) < 2:
+def _check(conditions: Capabilities) -> None:
+    shapes = {part.shape for part in conditions}
+    if len(shapes) != 1 or conditions.before.ndim != 1 or len(conditions.before) < 2:
         raise ScoringError(f"Expansion needs six arrays of 2 tasks at least, got {sorted(shapes)}.")
-    for part in found:
+    for part in conditions:
         if np.isnan(part).any() or ((part < 0) | (part > 1)).any():
             raise ScoringError("Capabilities must be numbers in [0, 1].")
 
@@ -150,28 +150,28 @@ def expansion(
     Returns:
         The record of the closure.
     """
-    installed = [found for found in sets if found.installed and not found.fault]
+    installed = [revision for revision in sets if revision.installed and not revision.fault]
     if not installed:
-        faults = "; ".join(found.fault for found in sets if found.fault)
+        faults = "; ".join(revision.fault for revision in sets if revision.fault)
         why = faults or "no tool family was installed in a revision that was tested"
         return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
-    if any(found.tasks < 2 for found in installed):
+    if any(revision.tasks < 2 for revision in installed):
         why = "the five sets are not of the same 2 tasks or more"
         return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
-    if any(PLACEBO not in found.q for found in installed):
+    if any(PLACEBO not in revision.q for revision in installed):
         why = "no placebo lane was played: learned and unlocked cannot be told apart"
         return ClosureResult(name=NAME, status="NO EVIDENCE", reason=why)
-    tests = [expansion_test(_capabilities(found), protocol) for found in installed]
+    tests = [expansion_test(_capabilities(revision), protocol) for revision in installed]
     # A revision that installed nothing was planned too: it counts with p = 1.
     planned = [test.p for test in tests] + [1.0] * (len(sets) - len(tests))
     real = holm(planned, (1 - protocol.statistics.level) / 2)[: len(tests)]
     words, days = [], []
-    for found, test, significant in zip(installed, tests, real, strict=True):
+    for revision, test, significant in zip(installed, tests, real, strict=True):
         expands = significant and test.ablated
         verb = "expands" if expands else "does not expand"
-        words.append(f"{', '.join(found.installed)} {verb}: {_words(test)}")
+        words.append(f"{', '.join(revision.installed)} {verb}: {_words(test)}")
         if expands:
-            kept = sustained(found, table, test, protocol)
+            kept = sustained(revision, table, test, protocol)
             words.append(kept.words)
             days.append(kept.days)
     return ClosureResult(
@@ -179,18 +179,18 @@ def expansion(
         status="PASS" if days else "FAIL",
         reason="; ".join(words),
         evidence=tuple(
-            f"{name}: {found.attempts[name][0]} to {found.attempts[name][-1]}"
-            for found in installed
+            f"{name}: {revision.attempts[name][0]} to {revision.attempts[name][-1]}"
+            for revision in installed
             for name in (*REVISION, PLACEBO)
         ),
         days=max(days, default=0),
     )
 
 
-def _capabilities(found: RevisionSets) -> Capabilities:
+def _capabilities(sets: RevisionSets) -> Capabilities:
     """Return the six conditions; under one law the controls enter no gain."""
-    parts = {name: found.q[name] for name in (*REVISION, PLACEBO)}
-    if found.one_law:
+    parts = {name: sets.q[name] for name in (*REVISION, PLACEBO)}
+    if sets.one_law:
         parts["control_after"] = parts["control_before"]
     return Capabilities(**parts)
 
@@ -261,11 +261,11 @@ def sustained(
     return SustainedGain(len(days) if left.lasts else 0, words)
 
 
-def _daily_gaps(found: RevisionSets, table: Observables) -> dict[int, float]:
+def _daily_gaps(sets: RevisionSets, table: Observables) -> dict[int, float]:
     """Return after minus ablated on each later day that began with its own memory."""
     practice = table.take(table.phase == "practice")
-    since = morning_digest(practice, found.window[0])
-    own = (table.since == found.window[0]) & (table.day > found.window[1])
+    since = morning_digest(practice, sets.window[0])
+    own = (table.since == sets.window[0]) & (table.day > sets.window[1])
     gaps = {}
     for day in np.unique(table.day[own]).tolist():
         today = own & (table.day == day)

@@ -137,14 +137,14 @@ def maintenance(
     own = base.q_state[np.isin(base.pair, pairs)]
     floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
     level = protocol.statistics.gate_level
-    found = kept_share(x, k, floor, rules.rho, level)
-    status: ClosureStatus = "PASS" if found.passes(rules.rho) else "FAIL"
+    share = kept_share(x, k, floor, rules.rho, level)
+    status: ClosureStatus = "PASS" if share.passes(rules.rho) else "FAIL"
     words = (
-        f"kept {np.exp(found.theta):.3f}, lower bound {np.exp(found.lower):.3f}, "
+        f"kept {np.exp(share.theta):.3f}, lower bound {np.exp(share.lower):.3f}, "
         f"against {rules.rho:g} on {len(days)} days; "
-        f"power at ratio 1: {found.power:.2f}"
+        f"power at ratio 1: {share.power:.2f}"
     )
-    if status == "FAIL" and found.power < rules.power_min:
+    if status == "FAIL" and share.power < rules.power_min:
         status, words = "NO EVIDENCE", f"underpowered: {words}"
     rows = np.isin(table.condition, (CLEAN, DRIFTED)) & np.isin(table.day, days)
     names = table.attempt[rows].tolist()
@@ -159,9 +159,9 @@ def maintenance(
             "drifted": [figure(v) for v in x.tolist()],
             "clean": [figure(v) for v in k.tolist()],
             "best clean mean from elsewhere": figure(floor),
-            "theta": figure(float(found.theta)),
-            "lower bound": figure(float(found.lower)),
-            "power at ratio 1": figure(float(found.power)),
+            "theta": figure(float(share.theta)),
+            "lower bound": figure(float(share.lower)),
+            "power at ratio 1": figure(float(share.power)),
             "drifted over clean": dict(beside),
         },
     )

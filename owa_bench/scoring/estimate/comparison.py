@@ -16,6 +16,7 @@ from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Integers, Names, Observables
 from owa_bench.records.score import Interval
 from owa_bench.scoring.estimate.estimates import task_estimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.jackknife import TASKS, JackknifeEstimate
@@ -68,15 +69,16 @@ def outcomes_of(table: Observables, rows: Integers) -> PairedOutcomes:
 
 
 class _Cell(NamedTuple):
-    """A measure over the pairs of a group, and the keys of its columns."""
+    """A measure over the pairs of a group; `place` is that of the group."""
 
     measure: str
+    place: int
     group: str
     name: str
     rows: Flags
 
-    def key(self, part: str) -> str:
-        return f"{self.measure}/{self.group}/{self.name}/{part}"
+    def key(self, part: StatisticKind) -> StatisticKey:
+        return StatisticKey(self.measure, part, place=self.place)
 
 
 def paired_figures(sample: Sample, second: PairedOutcomes) -> tuple[PairedFigure, ...]:
@@ -103,29 +105,28 @@ def paired_figures(sample: Sample, second: PairedOutcomes) -> tuple[PairedFigure
     groups = list(_groups(table, first.classes | second.classes))
     unknown = np.isnan(costs.sum(axis=0))
     cells = [
-        _Cell(measure, group, name, rows)
+        _Cell(measure, place, group, name, rows)
         for measure in sides
-        for group, name, rows in groups
+        for place, (group, name, rows) in enumerate(groups)
         if measure != COST or not unknown[rows].any()
     ]
-    shares: dict[str, tuple[str, str]] = {}
+    means: list[StatisticKey] = []
+    shares: dict[StatisticKey, tuple[StatisticKey, StatisticKey]] = {}
     for cell in cells:
-        for part, values in zip(("first", "second"), sides[cell.measure], strict=True):
-            statistics.add_mean(cell.key(part), values, cell.rows)
+        one, other = sides[cell.measure]
+        quantities = {cell.key("first"): one, cell.key("second"): other}
         if cell.measure == COST:
             shares[cell.key("gap")] = (cell.key("second"), cell.key("first"))
         else:
-            one, other = sides[cell.measure]
-            statistics.add_mean(cell.key("gap"), (1.0 + other - one) / 2.0, cell.rows)
-    parts = ("first", "second", "gap")
-    names = [cell.key(part) for cell in cells for part in parts]
-    found = task_estimates(
-        sample, statistics, [name for name in names if name not in shares], shares
-    )
-    figures = [_figure(cell, sample, statistics, found, largest) for cell in cells]
+            quantities[cell.key("gap")] = (1.0 + other - one) / 2.0
+        for key, values in quantities.items():
+            statistics.add_mean(key.column, values, cell.rows)
+        means += quantities
+    estimates = task_estimates(sample, statistics, means, shares)
+    figures = [_figure(cell, sample, statistics, estimates, largest) for cell in cells]
     figures += [
-        _unknown_cost(_Cell(COST, group, name, rows), statistics, unknown[rows])
-        for group, name, rows in groups
+        _unknown_cost(_Cell(COST, place, group, name, rows), statistics, unknown[rows])
+        for place, (group, name, rows) in enumerate(groups)
         if unknown[rows].any()
     ]
     return tuple(figures)
@@ -150,14 +151,14 @@ def _figure(
     cell: _Cell,
     sample: Sample,
     statistics: StatisticsTable,
-    found: Mapping[str, JackknifeEstimate],
+    estimates: Mapping[StatisticKey, JackknifeEstimate],
     largest: float,
 ) -> PairedFigure:
     """Return the figure of a cell; costs were kept as shares of the `largest`."""
-    estimate = found[cell.key("gap")]
+    estimate = estimates[cell.key("gap")]
     band = estimate.interval(sample.protocol.statistics.level)
     back = _ratio if cell.measure == COST else _difference
-    first, second = (found[cell.key(part)].point for part in ("first", "second"))
+    first, second = estimates[cell.key("first")].point, estimates[cell.key("second")].point
     return PairedFigure(
         measure=cell.measure,
         group=cell.group,

@@ -9,6 +9,7 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import BUDGET_NAMES, Array, Floats
 from owa_bench.records.protocol import Index, Protocol, Robotics
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.sample import Sample, under_all_budgets
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
@@ -359,7 +360,7 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
     return FrontierGrid(tuple(order), np.array([means[k] for k in order]), target)
 
 
-def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]:
+def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[StatisticKey, Floats]:
     """Return both frontiers, of q_state (F) and of success (F_u), AUF and deleg.
 
     Args:
@@ -367,7 +368,7 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]
         grid: Budgets of the frontier.
 
     Returns:
-        (resamples,) by name; nothing without a frontier.
+        (resamples,) each; nothing without a frontier.
     """
     if grid.reason:
         return {}
@@ -376,8 +377,8 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]
         seen = np.stack([totals.overall_mean(f"{name}:{k}") for k in grid.budgets], axis=1)
         fits[name] = falling_fit(seen, np.ones(len(grid.budgets)))
         for i in range(len(grid.budgets)):
-            statistics[f"{name}/seen/{i}"] = seen[:, i]
-            statistics[f"{name}/fit/{i}"] = fits[name][:, i]
-    statistics["AUF"] = area(fits["F"], grid.demand)
-    statistics["deleg"] = delegable(fits["F_u"], grid.demand, grid.target)
+            statistics[StatisticKey(name, "seen", place=i)] = seen[:, i]
+            statistics[StatisticKey(name, "fit", place=i)] = fits[name][:, i]
+    statistics[StatisticKey("AUF")] = area(fits["F"], grid.demand)
+    statistics[StatisticKey("deleg")] = delegable(fits["F_u"], grid.demand, grid.target)
     return statistics

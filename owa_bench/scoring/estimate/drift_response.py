@@ -8,6 +8,7 @@ whose vendors told nothing stand under "nested:D1", not under D1 alone. Drifted 
 are also compared with the undrifted ones of the same tasks, pair by pair.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable, Curve, Interval
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.estimate.estimates import task_estimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.jackknife import JackknifeEstimate
@@ -52,10 +54,20 @@ class DoseCell(NamedTuple):
     """A kind of drift at one magnitude: its episodes, those with a clean partner."""
 
     kind: DriftKind
-    key: str
+    place: int
     delta: float
     rows: Flags
     paired: Flags
+
+    @property
+    def key(self) -> StatisticKey:
+        """The key of its quality."""
+        return StatisticKey("dose", place=self.place)
+
+    @property
+    def gap_key(self) -> StatisticKey:
+        """The key of its gap to the clean partners, as a share."""
+        return StatisticKey("dose", "gap", place=self.place)
 
 
 class DoseResponse(NamedTuple):
@@ -65,7 +77,7 @@ class DoseResponse(NamedTuple):
     exposures: tuple[DriftExposure, ...]
     cells: tuple[DoseCell, ...]
     clean: Floats
-    estimates: Mapping[str, JackknifeEstimate]
+    estimates: Mapping[StatisticKey, JackknifeEstimate]
 
     def interval(self, cell: DoseCell) -> Interval:
         """The interval of a cell's quality."""
@@ -73,7 +85,7 @@ class DoseResponse(NamedTuple):
 
     def gap(self, cell: DoseCell) -> tuple[float | None, ...]:
         """A cell's gap to its clean partners, in [-1, 1], with its two bounds."""
-        estimate = self.estimates[f"{cell.key}/gap"]
+        estimate = self.estimates[cell.gap_key]
         band = estimate.interval(self.sample.protocol.statistics.level)
         return tuple(
             None if x is None else figure(2.0 * x - 1.0)
@@ -109,10 +121,10 @@ def dose_response(
     statistics = StatisticsTable(resampling_units(table, sample.families))
     gap = (1.0 + table.q - clean) / 2.0  # a share, so that its bounds are [0, 1]
     for cell in cells:
-        statistics.add_mean(cell.key, table.q, cell.rows)
-        statistics.add_mean(f"{cell.key}/gap", gap, cell.paired)
-    names = [name for cell in cells for name in (cell.key, f"{cell.key}/gap")]
-    estimates = task_estimates(sample, statistics, names)
+        statistics.add_mean(cell.key.column, table.q, cell.rows)
+        statistics.add_mean(cell.gap_key.column, gap, cell.paired)
+    keys = [key for cell in cells for key in (cell.key, cell.gap_key)]
+    estimates = task_estimates(sample, statistics, keys)
     return DoseResponse(sample, met, cells, clean, estimates)
 
 
@@ -160,15 +172,16 @@ def _cells(sample: Sample, kinds: tuple[DriftKind, ...], clean: Floats) -> Itera
     table = sample.table
     known = ~np.isnan(clean)
     still = (table.delta == 0) & (table.calendar == "")
-    for number, kind in enumerate(kinds):
+    place = itertools.count()
+    for kind in kinds:
         if not kind.rows.any():
             continue
         same = still & np.isin(table.pair, np.unique(table.pair[kind.rows]))
         played = [(0.0, same)] if same.any() else []
         for delta in np.unique(table.delta[kind.rows]).tolist():
             played.append((delta, kind.rows & (table.delta == delta)))
-        for place, (delta, rows) in enumerate(played):
-            yield DoseCell(kind, f"dose:{number}/{place}", delta, rows, rows & known)
+        for delta, rows in played:
+            yield DoseCell(kind, next(place), delta, rows, rows & known)
 
 
 def _partners(sample: Sample) -> Floats:

@@ -19,6 +19,7 @@ from owa_bench.scoring.estimate.gate_statistics import (
     add_cognition,
     add_projects,
 )
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.sample import NOT_APART, OF_APART, Sample
 from owa_bench.scoring.statistics.jackknife import (
     Clusters,
@@ -37,7 +38,7 @@ from owa_bench.scoring.statistics.statistics_table import (
     weighted_totals,
 )
 
-StatisticArrays = dict[str, Floats]  # (resamples,) by name
+StatisticArrays = dict[StatisticKey, Floats]  # (resamples,) each
 
 
 class AxisFailure(ScoringError):
@@ -51,45 +52,43 @@ class AxisFailure(ScoringError):
 
 
 class DriftCurve(NamedTuple):
-    """A statistic over drift magnitude: names, magnitudes, episodes at each."""
+    """A measure over drift magnitude: its names, magnitudes, episodes at each."""
 
-    key: str
+    measure: str
     name: str
     y_label: str
     x: tuple[float, ...]
     used: tuple[int, ...]
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its points among the statistics."""
-        return tuple(f"curve/{self.key}/{i}" for i in range(len(self.x)))
+    def keys(self) -> tuple[StatisticKey, ...]:
+        """The keys of its points."""
+        return tuple(StatisticKey(self.measure, "curve", place=i) for i in range(len(self.x)))
 
 
 class LeftOut(NamedTuple):
     """Statistics without one cluster each, and the clusters that each one reads.
 
-    `values` and `read` are (clusters,) by name of a statistic; `units` counts the
-    clusters of its exact bound, for a composite those of the axis with the fewest.
-    `composites` are names.
+    `values` and `read` are (clusters,) each; `units` counts the clusters of an exact
+    bound, for a composite those of the axis with the fewest.
     """
 
     clusters: Clusters
-    values: Mapping[str, Floats]
-    read: Mapping[str, Flags]
-    units: Mapping[str, int]
-    composites: frozenset[str]
+    values: Mapping[StatisticKey, Floats]
+    read: Mapping[StatisticKey, Flags]
+    units: Mapping[StatisticKey, int]
+    composites: frozenset[StatisticKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmEstimates:
-    """Every statistic of one agent by name, and its values without one cluster each.
+    """Every statistic of one agent, and its values without one cluster each.
 
-    Names: "A" (value), "A/raw", "A/low", "A/high", "A/beside/NAME", and those of the
-    index, the frontier and the curves. `coverage` says what each axis rests on,
-    `smallest` how many tasks the smallest family has.
+    `coverage` says what each axis rests on, `smallest` how many tasks the smallest
+    family has.
     """
 
-    point: Mapping[str, float]
+    point: Mapping[StatisticKey, float]
     tasks: LeftOut
     seeds: LeftOut
     coverage: Mapping[str, Coverage]
@@ -99,35 +98,35 @@ class ArmEstimates:
     projects: ProjectOutcomes
     smallest: int
 
-    def over_tasks(self, name: str, *, share: bool = True) -> JackknifeEstimate:
+    def over_tasks(self, key: StatisticKey, *, share: bool = True) -> JackknifeEstimate:
         """Return a statistic's estimate over *tasks like these*.
 
         Args:
-            name: Name of the statistic.
+            key: Key of the statistic.
             share: Whether it lies in [0, 1].
 
         Returns:
             The estimate; a composite with an axis at 0 has no interval.
         """
-        return _estimate_of(name, self.point, self.tasks, share=share)
+        return _estimate_of(key, self.point, self.tasks, share=share)
 
-    def over_seeds(self, name: str) -> JackknifeEstimate:
+    def over_seeds(self, key: StatisticKey) -> JackknifeEstimate:
         """Return a share's estimate over *same tasks, new seeds*."""
-        return _estimate_of(name, self.point, self.seeds)
+        return _estimate_of(key, self.point, self.seeds)
 
 
 def _estimate_of(
-    name: str, point: Mapping[str, float], found: LeftOut, *, share: bool = True
+    key: StatisticKey, point: Mapping[StatisticKey, float], left_out: LeftOut, *, share: bool = True
 ) -> JackknifeEstimate:
     """Return the estimate of a statistic, one without a value where it is unknown."""
-    clusters, value = found.clusters, point.get(name, np.nan)
-    zero = name in found.composites and value == 0
+    clusters, value = left_out.clusters, point.get(key, np.nan)
+    zero = key in left_out.composites and value == 0
     return jackknife_estimate(
         value,
-        found.values.get(name, np.full(len(clusters.stratum), np.nan)),
+        left_out.values.get(key, np.full(len(clusters.stratum), np.nan)),
         clusters,
-        found.read.get(name),
-        units=found.units.get(name),
+        left_out.read.get(key),
+        units=left_out.units.get(key),
         share=share,
         reason="an axis stands at 0" if zero else None,
     )
@@ -153,7 +152,7 @@ def estimate(sample: Sample, axes: Sequence[Axis]) -> ArmEstimates:
             failed[failure.symbol] = Coverage(0, len(sample.table), str(failure))
 
 
-def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[str, float]:
+def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[StatisticKey, float]:
     """Return every statistic of a sample, without what intervals are read from.
 
     Args:
@@ -161,7 +160,7 @@ def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[str, float]
         axes: Axes to estimate.
 
     Returns:
-        By name; those of axes that raise are left out.
+        Their values; those of axes that raise are left out.
     """
     failed = _passed_over(sample)
     while True:
@@ -210,10 +209,10 @@ def _collect(sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage
     cognition, projects = add_cognition(sample, table), add_projects(sample, table)
     parts: list[_Part] = [partial(_axis_statistics, axis, sample) for axis in present]
     parts.append(partial(composites.frontier_statistics, grid=grid))
-    means = [name for curve in curves for name in curve.columns]
+    means = [key for curve in curves for key in curve.keys]
     means += [DELIVERED] * bool(projects.number)
-    parts += [partial(_mean, name) for name in means]
-    parts += [partial(_pooled_mean, name) for name in cognition.names]
+    parts += [partial(_mean, key) for key in means]
+    parts += [partial(_pooled_mean, key) for key in cognition.keys]
     made_of = composites.made_of([axis.symbol for axis in present], sample.protocol)
     source = _Source(parts, made_of, table.columns(), units, sample)
     return _Collected(source, coverage, grid, curves, cognition, projects)
@@ -221,52 +220,57 @@ def _collect(sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage
 
 def _estimate(sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]) -> ArmEstimates:
     """Return every statistic but those of axes that failed."""
-    found = _collect(sample, axes, failed)
-    units, source = found.source.units, found.source
+    collected = _collect(sample, axes, failed)
+    units, source = collected.source.units, collected.source
     return ArmEstimates(
         point=source.point(),
         tasks=source.without_each(task_clusters(units)),
         seeds=source.without_each(repeat_clusters(units)),
-        coverage=found.coverage,
-        grid=found.grid,
-        curves=found.curves,
-        cognition=found.cognition,
-        projects=found.projects,
+        coverage=collected.coverage,
+        grid=collected.grid,
+        curves=collected.curves,
+        cognition=collected.cognition,
+        projects=collected.projects,
         smallest=int(np.unique(units.family, return_counts=True)[1].min()),
     )
 
 
-def _mean(name: str, totals: Totals) -> StatisticArrays:
-    return {name: totals.overall_mean(name)}
+def _mean(key: StatisticKey, totals: Totals) -> StatisticArrays:
+    return {key: totals.overall_mean(key.column)}
 
 
-def _share_of(name: str, part: str, rest: str, totals: Totals) -> StatisticArrays:
-    one, other = totals.overall_mean(part), totals.overall_mean(rest)
+def _share_of(
+    key: StatisticKey, part: StatisticKey, rest: StatisticKey, totals: Totals
+) -> StatisticArrays:
+    one, other = totals.overall_mean(part.column), totals.overall_mean(rest.column)
     nothing = np.full_like(one, np.nan)
-    return {name: np.divide(one, one + other, out=nothing, where=one + other > 0)}
+    return {key: np.divide(one, one + other, out=nothing, where=one + other > 0)}
 
 
-def _pooled_mean(name: str, totals: Totals) -> StatisticArrays:
-    return {name: totals.pooled_mean(name)}
+def _pooled_mean(key: StatisticKey, totals: Totals) -> StatisticArrays:
+    return {key: totals.pooled_mean(key.column)}
 
 
 def _axis_statistics(axis: Axis, sample: Sample, totals: Totals) -> StatisticArrays:
-    key, statistics = axis.symbol, StatisticArrays()
     with _named(axis, "the raw statistic"):
         raw = axis.raw_statistic(totals, sample)
         _check_statistic("the raw statistic", raw, totals)
     with _named(axis, "the calibration"):
         anchors = axis.anchor_bounds(totals, sample)
-        statistics[key] = axis.value(raw, anchors)
-        if axis.factor is not None:
-            statistics[f"{key}/factor"] = axis.factor(totals, sample)
-            statistics[key] = statistics[key] * statistics[f"{key}/factor"]
-    statistics[f"{key}/raw"] = raw
-    statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
+        value, (low, high) = axis.value(raw, anchors), anchors
+        factor = np.ones_like(value) if axis.factor is None else axis.factor(totals, sample)
+        value = value * factor
+    statistics = {
+        StatisticKey(axis.symbol): value,
+        StatisticKey(axis.symbol, "raw"): raw,
+        StatisticKey(axis.symbol, "low"): low,
+        StatisticKey(axis.symbol, "high"): high,
+        StatisticKey(axis.symbol, "factor"): factor,
+    }
     with _named(axis, "a secondary statistic"):
         for name, values in axis.secondary(totals, sample).items():
             _check_statistic(f"`{name}`", values, totals)
-            statistics[f"{key}/beside/{name}"] = values
+            statistics[StatisticKey(axis.symbol, "beside", name)] = values
     return statistics
 
 
@@ -302,13 +306,13 @@ def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve
         ("quality", "mean quality Q", table.q, base),
     )
     curves = []
-    for key, label, values, mask in cases:
+    for measure, label, values, mask in cases:
         played = tuple(sorted({d for d in table.delta[mask].tolist() if d == d}))
         rows = [mask & (table.delta == delta) for delta in played]
         used = tuple(int(row.sum()) for row in rows)
-        curve = DriftCurve(key, f"{key} by drift magnitude", label, played, used)
-        for name, row in zip(curve.columns, rows, strict=True):
-            statistics.add_mean(name, values, row)
+        curve = DriftCurve(measure, f"{measure} by drift magnitude", label, played, used)
+        for key, row in zip(curve.keys, rows, strict=True):
+            statistics.add_mean(key.column, values, row)
         curves.append(curve)
     return tuple(curves)
 
@@ -316,26 +320,26 @@ def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve
 def task_estimates(
     sample: Sample,
     statistics: StatisticsTable,
-    names: Sequence[str],
-    shares: Mapping[str, tuple[str, str]] = {},
-) -> Mapping[str, JackknifeEstimate]:
+    means: Sequence[StatisticKey],
+    shares: Mapping[StatisticKey, tuple[StatisticKey, StatisticKey]] = {},
+) -> Mapping[StatisticKey, JackknifeEstimate]:
     """Return weighted means over families, with intervals over *tasks like these*.
 
     Args:
         sample: Counted episodes of one agent.
         statistics: Table that holds the columns.
-        names: Columns that were added by `add_mean`.
-        shares: By name of a share a / (a + b) of two of these means, the two columns.
+        means: Keys whose columns were added by `add_mean`.
+        shares: By key of a share a / (a + b) of two of these means, the two keys.
 
     Returns:
-        Estimates of shares, by column and by name of a share.
+        Estimates of shares.
     """
-    parts: list[_Part] = [partial(_mean, name) for name in names]
-    parts += [partial(_share_of, name, *pair) for name, pair in shares.items()]
+    parts: list[_Part] = [partial(_mean, key) for key in means]
+    parts += [partial(_share_of, key, *pair) for key, pair in shares.items()]
     units = statistics.units
     source = _Source(parts, {}, statistics.columns(), units, sample)
     point, tasks = source.point(), source.without_each(task_clusters(units))
-    return {name: _estimate_of(name, point, tasks) for name in (*names, *shares)}
+    return {key: _estimate_of(key, point, tasks) for key in (*means, *shares)}
 
 
 _Part = Callable[[Totals], StatisticArrays]
@@ -344,7 +348,7 @@ _Part = Callable[[Totals], StatisticArrays]
 class _Source(NamedTuple):
     """Parts that read statistics from totals; composites are made of their values.
 
-    `made_of` maps a composite to its axes.
+    `made_of` maps the name of a composite to the symbols of its axes.
     """
 
     parts: Sequence[_Part]
@@ -353,24 +357,26 @@ class _Source(NamedTuple):
     units: ResamplingUnits
     sample: Sample
 
-    def point(self) -> dict[str, float]:
+    def point(self) -> dict[StatisticKey, float]:
         """Return the statistics of all units."""
-        found = self._read(self._whole_totals())
-        return {name: float(x[0]) for name, x in found.items()}
+        statistics = self._read(self._whole_totals())
+        return {key: float(values[0]) for key, values in statistics.items()}
 
     def without_each(self, clusters: Clusters) -> LeftOut:
         """Return the statistics without each cluster, and the clusters they read."""
         family, weights = self.units.unit_family, self.sample.weights
         chunks = without_each(self.columns, clusters, family, weights)
-        found = [self._read(totals) for totals in chunks]
-        values = {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+        parts = [self._read(totals) for totals in chunks]
+        values = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         read = self._clusters_read(clusters)
-        units = {name: int(mask.sum()) for name, mask in read.items()}
+        units = {key: int(mask.sum()) for key, mask in read.items()}
         for name, symbols in self.made_of.items():
-            found_in = [units[symbol] for symbol in symbols if units[symbol]]
-            units[name] = min(found_in, default=0)  # R reads sets of its own
-            read[name] = np.logical_or.reduce([read[symbol] for symbol in symbols])
-        return LeftOut(clusters, values, read, units, frozenset(self.made_of))
+            key, axes = StatisticKey(name), [StatisticKey(symbol) for symbol in symbols]
+            counts = [units[axis] for axis in axes if units[axis]]
+            units[key] = min(counts, default=0)  # R reads sets of its own
+            read[key] = np.logical_or.reduce([read[axis] for axis in axes])
+        indices = frozenset(map(StatisticKey, self.made_of))
+        return LeftOut(clusters, values, read, units, indices)
 
     def _whole_totals(self) -> Totals:
         ones = np.ones((1, len(self.units.task)))
@@ -381,23 +387,24 @@ class _Source(NamedTuple):
         statistics: StatisticArrays = {}
         for part in self.parts:
             statistics |= part(totals)
-        axes = {s: statistics[s] for axes in self.made_of.values() for s in axes}
+        symbols = [symbol for axes in self.made_of.values() for symbol in axes]
+        axes = {symbol: statistics[StatisticKey(symbol)] for symbol in symbols}
         protocol = self.sample.protocol
-        statistics |= composites.index_statistics(axes, protocol.index)
-        statistics |= composites.embodied_index(axes, protocol.robotics)
-        return statistics
+        indices = composites.index_statistics(axes, protocol.index)
+        indices |= composites.embodied_index(axes, protocol.robotics)
+        return statistics | {StatisticKey(name): values for name, values in indices.items()}
 
-    def _clusters_read(self, clusters: Clusters) -> dict[str, Flags]:
+    def _clusters_read(self, clusters: Clusters) -> dict[StatisticKey, Flags]:
         """Return by statistic which clusters hold something that it reads."""
         count, of = len(clusters.stratum), clusters.of
         filled = np.zeros((count, self.columns.table.shape[1]), dtype=np.bool_)
         np.logical_or.at(filled, of, self.columns.table != 0)
-        masks: dict[str, Flags] = {}
+        masks: dict[StatisticKey, Flags] = {}
         totals = self._whole_totals()
         for part in self.parts:
             totals.read.clear()
-            names = part(totals)
+            keys = part(totals)
             places = [self.columns.names[name] for name in totals.read]
             mask: Flags = np.asarray(filled[:, places].any(axis=1))
-            masks.update((name, mask) for name in names)
+            masks.update(dict.fromkeys(keys, mask))
         return masks

@@ -8,12 +8,15 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Integers
 from owa_bench.records.protocol import Memory
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable
 
-VERIFIED, HALLUCINATED, DELAYED = "C/vrp", "C/hallucination", "C/delayed"
-FIDELITY = "C/fidelity"
-DELIVERED = "D/delivered"
+VERIFIED, HALLUCINATED, DELAYED, FIDELITY = (
+    StatisticKey("cognition", "gate", name)
+    for name in ("vrp", "hallucination", "delayed", "fidelity")
+)
+DELIVERED = StatisticKey("projects", "gate", "delivered")
 _DAY = 86_400.0  # seconds
 _MICRO = 10**6  # micro-USD a USD
 
@@ -99,10 +102,10 @@ def span(lengths: Integers, correct: Flags, seeds: Integers, rules: Memory) -> f
 
 
 class CognitiveCoverage(NamedTuple):
-    """Names of the cognitive statistics with evidence; WM-span, None without any."""
+    """WM-span, None without any; keys of the cognitive statistics with evidence."""
 
     span: float | None
-    names: tuple[str, ...]
+    keys: tuple[StatisticKey, ...]
 
 
 def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCoverage:
@@ -115,7 +118,7 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
         statistics: Table to add columns to.
 
     Returns:
-        The names of the columns, and the span, which is not resampled.
+        The keys, and the span, which is not resampled.
     """
     table, probes, rules = sample.table, sample.table.probes, sample.protocol.memory
     counted = np.isin(probes.row, np.flatnonzero(sample.base)) & ~probes.helped
@@ -123,21 +126,21 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
     false = hallucination(probes.contrary, probes.returned)
     asked = counted & probes.zero_tool
     late = asked & (probes.mode == "recall") & (probes.lag >= rules.delayed_days)
-    names = []
-    for name, values, rows in (
+    keys = []
+    for key, values, rows in (
         (VERIFIED, verified_precision(probes.verified, rules.recall_at), retrieval),
         (HALLUCINATED, false, retrieval & ~np.isnan(false)),
         (DELAYED, probes.correct, late),
         (FIDELITY, probes.correct, asked & (probes.mode == "fidelity")),
     ):
         if rows.any():
-            statistics.add_entries(name, probes.row[rows], values[rows])
-            names.append(name)
+            statistics.add_entries(key.column, probes.row[rows], values[rows])
+            keys.append(key)
     trials = asked & (probes.mode == "span")
     reached = span(
         probes.span[trials], probes.correct[trials], table.repeat[probes.row][trials], rules
     )
-    return CognitiveCoverage(None if np.isnan(reached) else reached, tuple(names))
+    return CognitiveCoverage(None if np.isnan(reached) else reached, tuple(keys))
 
 
 class ProjectOutcomes(NamedTuple):
@@ -167,7 +170,7 @@ def add_projects(sample: Sample, statistics: StatisticsTable) -> ProjectOutcomes
     rows = sample.base & (table.suite == rules.suite)
     if not rows.any():
         return ProjectOutcomes()
-    statistics.add_mean(DELIVERED, table.u, rows)
+    statistics.add_mean(DELIVERED.column, table.u, rows)
     return ProjectOutcomes(
         number=int(rows.sum()),
         days=float(table.simulated_s[rows].min() / _DAY),
@@ -218,7 +221,7 @@ class FamilyQuality(NamedTuple):
 
 def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
     """Return each family's mean over tasks with its error, families of 2 tasks up."""
-    table, found = sample.table, {}
+    table, qualities = sample.table, {}
     for family in sample.families:
         rows = sample.base & (table.family == family)
         pairs, code = np.unique(table.pair[rows], return_inverse=True)
@@ -226,8 +229,8 @@ def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
             continue
         means: Floats = np.bincount(code, table.q[rows]) / np.bincount(code)
         error = float(means.std(ddof=1) / np.sqrt(len(means)))
-        found[family] = FamilyQuality(float(means.mean()), error)
-    return found
+        qualities[family] = FamilyQuality(float(means.mean()), error)
+    return qualities
 
 
 def coverage(

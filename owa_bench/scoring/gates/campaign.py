@@ -71,18 +71,18 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
 
 def _closure(rule: GateRule, findings: Findings) -> GateResult:
     """Judge whether the closure `of` holds, sustained over `days`."""
-    found, gate = findings.closures.get(rule.of), f"{rule.of} closure"
+    closure, gate = findings.closures.get(rule.of), f"{rule.of} closure"
     asked = "PASS" + (f", sustained {rule.days} days" if rule.days else "")
-    if found is None:
+    if closure is None:
         why = "no such closure is tested"
         return gate_result(rule, gate, "NO EVIDENCE", asked, reason=why)
-    reason, evidence = found.reason, found.evidence
+    reason, evidence = closure.reason, closure.evidence
     status: GateStatus = "NO EVIDENCE"
-    if found.status == "PASS" and found.days < rule.days:
-        reason = f"tested on {found.days} consecutive days of {rule.days}"
-    elif found.status in ("PASS", "FAIL"):
-        status = found.status
-    return gate_result(rule, gate, status, asked, found.status, reason=reason, evidence=evidence)
+    if closure.status == "PASS" and closure.days < rule.days:
+        reason = f"tested on {closure.days} consecutive days of {rule.days}"
+    elif closure.status in ("PASS", "FAIL"):
+        status = closure.status
+    return gate_result(rule, gate, status, asked, closure.status, reason=reason, evidence=evidence)
 
 
 def _project(rule: GateRule, findings: Findings) -> GateResult:

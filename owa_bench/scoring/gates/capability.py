@@ -93,12 +93,12 @@ def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
         "span": (span and span._replace(lower=span.value), norms.span),
         "delayed recall": (read.get("delayed"), norms.delayed_recall),
     }
-    found: dict[str, GateStatus] = {
+    states: dict[str, GateStatus] = {
         name: gate.gate_status(part or gate.GateReading(), required, findings.protocol)
         for name, (part, required) in parts.items()
     }
-    lacking = [name for name, status in found.items() if status == "NO EVIDENCE"]
-    failed = [name for name, status in found.items() if status == "FAIL"]
+    lacking = [name for name, status in states.items() if status == "NO EVIDENCE"]
+    failed = [name for name, status in states.items() if status == "FAIL"]
     reasons = [f"too low: {', '.join(failed)}"] if failed else []
     reasons += [f"no evidence on {', '.join(lacking)}"] if lacking else []
     shown = {name: part for name, (part, _) in parts.items()}

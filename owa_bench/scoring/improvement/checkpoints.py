@@ -16,6 +16,7 @@ from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.closures.maintenance import CLEAN, DRIFTED
 from owa_bench.scoring.estimate.estimates import point_estimates
 from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, family_qualities
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence, human_part
 from owa_bench.scoring.observe.sample import Sample
@@ -67,8 +68,8 @@ def kappa_unit(table: Observables, protocol: Protocol, prices: PriceCard) -> flo
 def _unaided(table: Observables) -> Flags:
     """Return the checkpoint episodes without help: one pass a day over its tasks."""
     marks = (table.phase == "checkpoint") & (table.day != NO_DAY)
-    found: Flags = marks & (table.interventions == 0) & (table.calendar == "")
-    return found
+    unaided: Flags = marks & (table.interventions == 0) & (table.calendar == "")
+    return unaided
 
 
 def checkpoint_series(
@@ -203,7 +204,7 @@ class DayEstimator(NamedTuple):
             point_estimates(sample, self.axes) if len(sample.table) else {} for sample in samples
         ]
         names = (DYNAMIC, AREA, *(axis.symbol for axis in self.axes))
-        columns = [[point.get(name, np.nan) for point in points] for name in names]
+        columns = [[point.get(StatisticKey(name), np.nan) for point in points] for name in names]
         return DailyEstimates(
             values=dict(zip(names, np.array(columns, dtype=float), strict=True)),
             frontier=tuple(_fitted_frontier(point) for point in points),
@@ -212,24 +213,24 @@ class DayEstimator(NamedTuple):
 
     def lane_ratios(self) -> dict[str, float | None]:
         """Return axes and AAI_dyn of the drifted lane over the clean one, by name."""
-        found: dict[str, Mapping[str, float]] = {}
+        lanes: dict[str, Mapping[StatisticKey, float]] = {}
         for name in (CLEAN, DRIFTED):
             rows = self.table.take(self.table.condition == name)
             plain = replace(rows, condition=np.full(len(rows), ""))
             sample = self.sample_of(plain)
-            points = point_estimates(sample, self.axes) if len(sample.table) else {}
-            found[name] = points
+            lanes[name] = point_estimates(sample, self.axes) if len(sample.table) else {}
         ratios: dict[str, float | None] = {}
         for symbol in (DYNAMIC, "A", "G", "P", "W"):
-            clean, drifted = (found[n].get(symbol, math.nan) for n in (CLEAN, DRIFTED))
+            key = StatisticKey(symbol)
+            clean, drifted = (lanes[name].get(key, math.nan) for name in (CLEAN, DRIFTED))
             ratios[symbol] = figure(drifted / clean) if clean > 0 else None
         return ratios
 
 
-def _fitted_frontier(point: Mapping[str, float]) -> tuple[float, ...]:
+def _fitted_frontier(point: Mapping[StatisticKey, float]) -> tuple[float, ...]:
     """Return the fitted frontier by rising demand, nothing without one."""
-    places = (f"F/fit/{i}" for i in range(len(point)))
-    return tuple(point[name] for name in takewhile(point.__contains__, places))
+    keys = (StatisticKey("F", "fit", place=i) for i in range(len(point)))
+    return tuple(point[key] for key in takewhile(point.__contains__, keys))
 
 
 class FrozenControl(NamedTuple):

@@ -133,11 +133,11 @@ def cut_point_table(exemplars: Sequence[tuple[float | None, int | None]]) -> Cel
     if not known:
         return None
     scores, levels = zip(*known, strict=True)
-    found = cut_points(np.array(scores), levels)
+    points = cut_points(np.array(scores), levels)
     columns = ("reads", "from score", "exemplars")
     rows = tuple(
         (f"AAI-{n}", figure(score), sum(level >= n for level in levels))
-        for n, score in found.items()
+        for n, score in points.items()
     )
     note = "the smallest score of this run's agents that pass the level; telemetry"
     return CellTable("Cut-points of the continuous score", columns, rows, note)
@@ -167,8 +167,8 @@ def marginal_returns(
     Errors: ScoringError where an axis is 0: the index has no slope there.
     Source: [S] section 3.11 of the AAI paper.
 
-    >>> found = marginal_returns(0.5, {"A": 1.0, "P": 0.25}, {"A": 1, "P": 1})
-    >>> [one.symbol for one in found]
+    >>> returns = marginal_returns(0.5, {"A": 1.0, "P": 0.25}, {"A": 1, "P": 1})
+    >>> [one.symbol for one in returns]
     ['P', 'A']
     """
     used = {symbol: w for symbol, w in weights.items() if w > 0}
@@ -176,13 +176,13 @@ def marginal_returns(
     zero = [symbol for symbol in used if not values.get(symbol, 0.0) > 0]
     if zero or total <= 0:
         raise ScoringError(f"Marginal returns need every axis above 0, got 0 on {', '.join(zero)}.")
-    found = []
+    returns = []
     for symbol, weight in used.items():
         value, growth = values[symbol], None
         if symbol in responses:
             growth = weight / total * responses[symbol] / value
-        found.append(MarginalReturn(symbol, index * weight / total / value, growth))
-    return tuple(sorted(found, key=lambda item: (-item.marginal, item.symbol)))
+        returns.append(MarginalReturn(symbol, index * weight / total / value, growth))
+    return tuple(sorted(returns, key=lambda item: (-item.marginal, item.symbol)))
 
 
 def innovation(tools: float, revisions: float, per_tool: float, per_rev: float) -> float:

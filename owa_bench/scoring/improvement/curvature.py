@@ -226,8 +226,8 @@ def curvature(
     )
 
 
-def _interval(found: slopes.LagMixture, level: float) -> Interval:
-    low, high = (figure(float(end)) for end in found.interval(level))
+def _interval(mixture: slopes.LagMixture, level: float) -> Interval:
+    low, high = (figure(float(end)) for end in mixture.interval(level))
     return Interval(low=low, high=high, method=slopes.METHOD)
 
 

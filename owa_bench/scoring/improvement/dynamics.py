@@ -60,7 +60,7 @@ def dynamics(window: CampaignWindow) -> Dynamics:
     )
     power = window.protocol.telemetry.escape_power
     lead = "in standard errors of the lead"
-    made = (
+    candidates = (
         tables.checkpoint_table(window),
         _curvature_table(bends, families, window),
         tables.counterfactual_table(window),
@@ -77,7 +77,7 @@ def dynamics(window: CampaignWindow) -> Dynamics:
         link_steps=steps,
         score=parts.score,
         responses={r.name: r.slope.value for r in axes if r.slope.value is not None},
-        tables=tuple(table for table in made if table is not None),
+        tables=tuple(table for table in candidates if table is not None),
         curves=tables.checkpoint_curves(window),
     )
 
@@ -96,12 +96,12 @@ def _innovation(window: CampaignWindow) -> float | None:
     Counted are revisions whose attempt sets show it, and the tool families that they
     installed.
     """
-    rules, days, found = window.protocol.telemetry, window.points.days, window.revision
-    if found is None or found.reason is not None:
+    rules, days, revision = window.protocol.telemetry, window.points.days, window.revision
+    if revision is None or revision.reason is not None:
         return None
     useful = [
         sets
-        for sets, gain in zip(found.sets, found.gains, strict=True)
+        for sets, gain in zip(revision.sets, revision.gains, strict=True)
         if gain.counted and gain.gain > 0 and gain.autonomy > 0
     ]
     tools = len({name for sets in useful for name in sets.installed})
@@ -114,10 +114,10 @@ def _innovation(window: CampaignWindow) -> float | None:
 def _elasticity(window: CampaignWindow) -> float | None:
     """Return the meta-elasticity over rolling weeks, None without two."""
     ends = range(_WEEK, len(window.points.days) + 1)
-    found = _link_rates(window, [slice(end - _WEEK, end) for end in ends])
-    if found is None or len(ends) < 2:
+    rates = _link_rates(window, [slice(end - _WEEK, end) for end in ends])
+    if rates is None or len(ends) < 2:
         return None
-    result = curvature.meta_elasticity(*found)
+    result = curvature.meta_elasticity(*rates)
     return None if math.isnan(result) else result
 
 
@@ -135,10 +135,10 @@ def _escape_constant(window: CampaignWindow) -> theorem.Estimate:
     """Return c of rate escape over disjoint weeks."""
     rules, count = window.protocol.telemetry, len(window.points.days)
     starts = range(count % _WEEK, count, _WEEK)
-    found = _link_rates(window, [slice(start, start + _WEEK) for start in starts])
-    if found is None:
+    weeks = _link_rates(window, [slice(start, start + _WEEK) for start in starts])
+    if weeks is None:
         return theorem.Estimate()
-    spent, slopes = found
+    spent, slopes = weeks
     rates = [
         math.nan if math.isnan(slope) else theorem.normalised_rate(slope, rules.rate_normaliser)
         for slope in slopes
@@ -230,10 +230,10 @@ def marginal_return_table(
     known = {s: a for s, a in axes.items() if s in weights and a}
     if not index or set(known) != set(weights):
         return None
-    found = continuous_score.marginal_returns(index, known, weights, responses)
+    returns = continuous_score.marginal_returns(index, known, weights, responses)
     columns = ("axis", "AAI per unit of the axis", "response e_i", "w_i e_i / a_i")
     rows = tuple(
-        (x.symbol, *map(figure, (x.marginal, responses.get(x.symbol), x.growth))) for x in found
+        (x.symbol, *map(figure, (x.marginal, responses.get(x.symbol), x.growth))) for x in returns
     )
     note = "AAI w_i / a_i; e_i = da_i / dR over checkpoints, where it is measured"
     return CellTable("Marginal returns", columns, rows, note)

@@ -107,8 +107,8 @@ def axis_thresholds(protocol: Protocol, level: int = 4) -> Mapping[str, float]:
 def margin_responses(window: CampaignWindow) -> tuple[Response, ...]:
     """Return the response of each margin over experts; nothing without norms."""
     rules = window.protocol
-    found = margins(window.daily.families, rules.norms.experts)
-    return _responses(window, found, dict.fromkeys(found, rules.superhuman.z))
+    leads = margins(window.daily.families, rules.norms.experts)
+    return _responses(window, leads, dict.fromkeys(leads, rules.superhuman.z))
 
 
 def _responses(
@@ -147,7 +147,7 @@ def delegation_table(window: CampaignWindow) -> CellTable | None:
     areas, fits = window.daily.values[AREA], window.daily.frontier
     if not np.isfinite(areas).any():
         return None
-    found = _response(window, AREA, areas)
+    growth = _response(window, AREA, areas)
     first, last = np.array(fits[0]), np.array(fits[-1])
     progress = None
     if len(first) == len(last) > 0:
@@ -159,11 +159,11 @@ def delegation_table(window: CampaignWindow) -> CellTable | None:
         ("AUF, last checkpoint", figure(float(areas[-1]))),
         ("shift of the frontier (integral of the difference)", shift),
         ("progress: F fell at no demand", progress),
-        ("delegation slope, AUF per kappa unit", figure(found.slope.value)),
-        ("its lower bound", figure(found.slope.low)),
-        ("its upper bound", figure(found.slope.high)),
+        ("delegation slope, AUF per kappa unit", figure(growth.slope.value)),
+        ("its lower bound", figure(growth.slope.low)),
+        ("its upper bound", figure(growth.slope.high)),
     )
-    note = found.reason or "the slope is Theil-Sen over checkpoints"
+    note = growth.reason or "the slope is Theil-Sen over checkpoints"
     return CellTable("Delegability over the campaign", columns, rows, note)
 
 
@@ -189,9 +189,9 @@ def counterfactual(
         tool discovery); the gap [R].
 
     >>> x = np.arange(8.0)
-    >>> found = counterfactual("A", x, 0.3 + 0.02 * x, 0.3 - 0.01 * x, least=7,
+    >>> lanes = counterfactual("A", x, 0.3 + 0.02 * x, 0.3 - 0.01 * x, least=7,
     ...     level=0.95)
-    >>> round(found.gap.slope.value, 6)
+    >>> round(lanes.gap.slope.value, 6)
     0.03
     """
     if agent.shape != frozen.shape:
@@ -212,10 +212,10 @@ def counterfactual_table(window: CampaignWindow) -> CellTable | None:
     rows, least = [], rules.checkpoints_min
     for name, pair in pairs.items():
         spent, level = window.points.spent, window.level
-        found = counterfactual(name, spent, *pair, least=least, level=level)
-        slopes = (found.agent.slope.value, *found.frozen.slope, *found.gap.slope)
+        pair_slopes = counterfactual(name, spent, *pair, least=least, level=level)
+        slopes = (pair_slopes.agent.slope.value, *pair_slopes.frozen.slope, *pair_slopes.gap.slope)
         bends = [window.curvature_of(v, rules.link).curvature for v in pair]
-        rows.append((name, *map(figure, slopes), *bends, found.gap.reason))
+        rows.append((name, *map(figure, slopes), *bends, pair_slopes.gap.reason))
     days = window.points.days
     return CellTable(
         title="Counterfactual: the same checkpoints with learning frozen",
@@ -300,8 +300,8 @@ def _count(marks: Sequence[bool | None], least: int) -> tuple[str, bool | None]:
 
 
 def _closure(level: int, name: str, closures: Mapping[str, ClosureResult]) -> OptionalGate:
-    found = closures.get(name)
-    status = found.status if found else "NOT TESTED"
+    closure = closures.get(name)
+    status = closure.status if closure else "NOT TESTED"
     met = {"PASS": True, "FAIL": False}.get(status)
     return OptionalGate(level, f"{name} closure", "PASS", status, met)
 

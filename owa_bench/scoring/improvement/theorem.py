@@ -152,9 +152,9 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> E
 
 def _slope(spent: Floats, values: Floats, days: Floats, level: float) -> Estimate:
     """Return the slope on R with its interval, by the AR(1) mixture over days."""
-    found = slopes.slope(spent, values, days)
-    low, high = found.interval(level)
-    return Estimate(float(found.value), float(low), float(high))
+    mixture = slopes.slope(spent, values, days)
+    low, high = mixture.interval(level)
+    return Estimate(float(mixture.value), float(low), float(high))
 
 
 class Theorem(NamedTuple):
@@ -183,8 +183,8 @@ def theorem(
     if len(constants) != len(_STATEMENTS):
         raise ScoringError(f"Theorem 3.1 has six assumptions, got {len(constants)}.")
     rows = tuple(
-        Assumption(name, text, *found, _status(found))
-        for (name, text), found in zip(_STATEMENTS, constants, strict=True)
+        Assumption(name, text, *constant, _status(constant))
+        for (name, text), constant in zip(_STATEMENTS, constants, strict=True)
     )
     holds = all(row.status == "HOLDS" for row in rows)
     resource = time = None
@@ -195,12 +195,12 @@ def theorem(
     return Theorem(rows, holds, resource, time)
 
 
-def _status(found: Estimate) -> AssumptionStatus:
-    if found.value is None or math.isnan(found.value):
+def _status(constant: Estimate) -> AssumptionStatus:
+    if constant.value is None or math.isnan(constant.value):
         return "NO EVIDENCE"
-    if found.value <= 0 or (found.high is not None and found.high <= 0):
+    if constant.value <= 0 or (constant.high is not None and constant.high <= 0):
         return "FAILS"
-    return "HOLDS" if found.low is not None and found.low > 0 else "NO EVIDENCE"
+    return "HOLDS" if constant.low is not None and constant.low > 0 else "NO EVIDENCE"
 
 
 class Response(NamedTuple):
@@ -233,9 +233,9 @@ def response(
     Errors: ScoringError if the shapes differ.
     Source: [S] sections 3.11 and 3.12 (iii) of the AAI paper; the estimator [R].
 
-    >>> found = response("P", np.arange(7.0), 0.1 * np.arange(7.0), 0.9, least=7,
+    >>> growth = response("P", np.arange(7.0), 0.1 * np.arange(7.0), 0.9, least=7,
     ...     level=0.95)
-    >>> round(found.slope.value, 6), found.below
+    >>> round(growth.slope.value, 6), growth.below
     (0.1, True)
     """
     if spent.shape != values.shape or spent.ndim != 1:

@@ -114,8 +114,8 @@ def measure(
 
     >>> one = np.ones(4)
     >>> said = np.array([0.0, 0.0, 0.0, 1.0])
-    >>> found = measure([NoveltyTrial(one, 0.5 * one, said, 0.5 * one, 2)], last=1)
-    >>> found.m1, found.m2, found.m3, round(found.m6, 3)
+    >>> metrics = measure([NoveltyTrial(one, 0.5 * one, said, 0.5 * one, 2)], last=1)
+    >>> metrics.m1, metrics.m2, metrics.m3, round(metrics.m6, 3)
     (1.0, 1.0, 2.0, 0.667)
     """
     if not trials:

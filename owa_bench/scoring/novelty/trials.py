@@ -175,8 +175,8 @@ def measure_arms(
                 for part in (own, [one for one in both if one.given])
             )
             silent = not any(e.stated for one in own for e in one.episodes)
-            found = measure(pairs, given, last=last)
-            results.append(ArmNovelty(arm, found, silent, _share_named(own)))
+            metrics = measure(pairs, given, last=last)
+            results.append(ArmNovelty(arm, metrics, silent, _share_named(own)))
     return tuple(results)
 
 

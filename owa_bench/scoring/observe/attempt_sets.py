@@ -249,8 +249,8 @@ def _faults(
     if any((part.phase != "holdout").any() for part in parts.values()):
         yield "a set was not played in the holdout phase"
     terms = {
-        name: {(e.interventions, e.role_cap, e.muted, e.tools_off) for e in found}
-        for name, found in ((name, _entry(plan, part)) for name, part in parts.items())
+        name: {(e.interventions, e.role_cap, e.muted, e.tools_off) for e in entries}
+        for name, entries in ((name, _entry(plan, part)) for name, part in parts.items())
     }
     if len(set(map(frozenset, terms.values()))) > 1:
         yield "the sets were not played on equal budgets"

@@ -88,11 +88,11 @@ def _together(trace: Trace, messages: Sequence[events.Message]) -> dict[str, int
     reached = [m for m in asks if m.reached]
     answered = (
         any(
-            told.step > ask.step
-            and told.sender in ask.receivers
-            and ask.sender in told.receivers
-            and ask.asks in told.gives
-            for told in messages
+            answer.step > ask.step
+            and answer.sender in ask.receivers
+            and ask.sender in answer.receivers
+            and ask.asks in answer.gives
+            for answer in messages
         )
         for ask in reached
     )

@@ -171,10 +171,10 @@ def _answer_faults(
         new.logged - old.logged if logged else new.quality - old.quality
         for old, new in zip(base, candidate, strict=True)
     ]
-    found = holdout_statistic(terms, differences)
+    statistic = holdout_statistic(terms, differences)
     stated = (answer.statistic, answer.e_value, answer.pairs)
-    if not np.allclose(stated, found, atol=2e-6):
-        yield f"{answer.batch}: it answers {stated}, its attempts make {tuple(found)}"
+    if not np.allclose(stated, statistic, atol=2e-6):
+        yield f"{answer.batch}: it answers {stated}, its attempts make {tuple(statistic)}"
 
 
 def _set_faults(
@@ -221,25 +221,25 @@ def campaign_sets(
     Returns:
         One record, nothing where there was no campaign.
     """
-    found = [c for c in campaigns if c.quality]
-    if not found:
+    played = [c for c in campaigns if c.quality]
+    if not played:
         return ()
-    counting = [_counting(campaign) for campaign in found]
-    flags = [plan in _confirmed(c) for c in found for plan in c.adopted]
-    changed = [c for c in found if c.adopted]
+    counting = [_counting(campaign) for campaign in played]
+    flags = [plan in _confirmed(c) for c in played for plan in c.adopted]
+    changed = [c for c in played if c.adopted]
     shares = RevisionStages(
         proposed=_share([c.proposals > 0 for c in changed]),
         implemented=_share([c.lines > 0 for c in changed]),
         validated=_share(flags),
     )
     attempts: dict[str, list[str]] = defaultdict(list)
-    for campaign in found:
+    for campaign in played:
         for condition, names in campaign.attempts.items():
             attempts[condition] += names
-    registered = sum(len(c.e_values) for c in found)
+    registered = sum(len(c.e_values) for c in played)
     sets = RevisionSets(
         window=(0, 0),
-        family=np.array([families.index(c.family) for c in found], dtype=int),
+        family=np.array([families.index(c.family) for c in played], dtype=int),
         q={
             condition: np.array([q[condition] for q in counting], dtype=np.float64)
             for condition in REVISION
@@ -248,13 +248,13 @@ def campaign_sets(
         earlier=np.full(len(families), np.nan),
         stages=shares,
         human="",
-        lines=sum(c.lines for c in found),
+        lines=sum(c.lines for c in played),
         installed=(),
         attempts={name: tuple(names) for name, names in attempts.items()},
-        fault="; ".join(fault for c in found for fault in c.faults),
-        size=sum(c.size for c in found),
+        fault="; ".join(fault for c in played for fault in c.faults),
+        size=sum(c.size for c in played),
         own_subject=False,
-        tests=f"{len(found)} campaigns, {registered} tests registered, {sum(flags)} of "
+        tests=f"{len(played)} campaigns, {registered} tests registered, {sum(flags)} of "
         f"{len(flags)} adopted components confirmed by e-BH at {LEVEL:g}",
     )
     return (sets,)

@@ -53,9 +53,9 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
         (episodes,): the mean of the cell; NaN outside `rows`, and where no reference
         played every cell of the suite. The best has the greatest mean over the cells.
     """
-    table, found = sample.table, np.full(len(rows), np.nan)
+    table, best = sample.table, np.full(len(rows), np.nan)
     if sample.references is None or not len(sample.references):
-        return found
+        return best
     cells = list(_cells(table))
     by_arm = _means_by_arm(sample.references, column)
     for suite in np.unique(table.suite[rows]).tolist():
@@ -66,8 +66,8 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
             if all(cells[place] in means for place in places)
         ]
         if values:
-            found[places] = max(values, key=lambda one: float(np.mean(one)))
-    return found
+            best[places] = max(values, key=lambda one: float(np.mean(one)))
+    return best
 
 
 def _means_by_arm(references: Observables, column: str) -> list[dict[_Cell, float]]:

@@ -114,8 +114,8 @@ def _priced(table: Observables, base: Flags) -> Flags:
     """Return the rows under the protocol's budget whose task is a base row's too."""
     rows: Flags = (table.interventions == PRICED) & ~table.crew.control
     tasks = same_task(table)
-    found: Flags = rows & np.isin(tasks, tasks[base])
-    return found
+    priced: Flags = rows & np.isin(tasks, tasks[base])
+    return priced
 
 
 def same_task(table: Observables) -> Array:

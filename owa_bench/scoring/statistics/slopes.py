@@ -161,15 +161,15 @@ def mean_level(values: Floats, days: Floats | None = None) -> LagMixture:
     """
     count = values.shape[-1]
     when = np.arange(float(count)) if days is None else days
-    found = fit(np.ones((count, 1)), np.ones(1), values, when, MEAN_CORRELATIONS)
+    mixture = fit(np.ones((count, 1)), np.ones(1), values, when, MEAN_CORRELATIONS)
     gaps = np.abs(when[:, None] - when[None, :])
     matrices = [rho**gaps for rho in MEAN_CORRELATIONS]
     wider = np.array([np.sqrt(v.sum() * np.linalg.inv(v).sum()) for v in matrices])
     shape = (len(wider),) + (1,) * (values.ndim - 1)
-    weights = found.weights / (1 - MEAN_CORRELATIONS).reshape(shape)
-    return found._replace(
-        estimates=np.broadcast_to(values.mean(axis=-1), found.estimates.shape),
-        errors=found.errors * wider.reshape(shape) / count,
+    weights = mixture.weights / (1 - MEAN_CORRELATIONS).reshape(shape)
+    return mixture._replace(
+        estimates=np.broadcast_to(values.mean(axis=-1), mixture.estimates.shape),
+        errors=mixture.errors * wider.reshape(shape) / count,
         weights=weights / weights.sum(axis=0),
     )
 

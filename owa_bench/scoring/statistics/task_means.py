@@ -47,8 +47,8 @@ def mean_over_tasks(
     >>> mean_over_tasks(np.array([1.0, 1.0, 1.0]), np.array([0, 1, 2]))
     (1.0, 0.2924018, 1.0)
     """
-    found = estimate_over_tasks(values, tasks, share=share)
-    return figure(float(values.mean())), found.low, found.high
+    interval = estimate_over_tasks(values, tasks, share=share)
+    return figure(float(values.mean())), interval.low, interval.high
 
 
 def estimate_over_tasks(values: Floats, tasks: NDArray[Any], *, share: bool = True) -> Interval:

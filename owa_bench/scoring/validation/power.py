@@ -81,10 +81,10 @@ def instances(true: float, spread: float, required: float, protocol: Protocol) -
     rules = protocol.statistics
 
     def enough(n: int) -> bool:
-        found = chance_to_pass(
+        chance = chance_to_pass(
             true, spread / math.sqrt(n), required, rules.gate_slack, rules.gate_level
         )
-        return found >= rules.power
+        return chance >= rules.power
 
     if spread <= 0:
         return 1
@@ -181,8 +181,8 @@ def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
     rng = stream(0, "power", "maintenance", days, tasks)
     drifted, clean = rng.binomial(tasks, _KEPT_LEVEL, (2, _ROUNDS, days)) / tasks
     level = protocol.statistics.gate_level
-    found = kept_share(drifted, clean, 0.0, rules.rho, level)
-    return float(found.passes(rules.rho).mean())
+    share = kept_share(drifted, clean, 0.0, rules.rho, level)
+    return float(share.passes(rules.rho).mean())
 
 
 def gate_powers(
@@ -295,9 +295,9 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
         return Need(rule.level, label, rule.required, None, None, _WHY[rule.gate])
     required = _required(rule, protocol)
     true = min(required + rules.power_margin, 1.0)
-    found = instances(true, worst_spread(true), required, protocol)
+    least = instances(true, worst_spread(true), required, protocol)
     note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
-    return Need(rule.level, label, required, true, found, note)
+    return Need(rule.level, label, required, true, least, note)
 
 
 def _required(rule: GateRule, protocol: Protocol) -> float:
@@ -341,7 +341,7 @@ def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None
     """
     rules = protocol.statistics
     step = rules.power_margin if margin is None else margin
-    found = 1.0
+    chance = 1.0
     for rule in protocol.gates:
         if rule.level > level or rule.gate not in _SHARES:
             continue
@@ -349,5 +349,5 @@ def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None
         true = min(required + step, 1.0)
         error = worst_spread(true) / math.sqrt(tasks)
         if error > 0:
-            found *= chance_to_pass(true, error, required, rules.gate_slack, rules.gate_level)
-    return float(np.clip(found, 0.0, 1.0))
+            chance *= chance_to_pass(true, error, required, rules.gate_slack, rules.gate_level)
+    return float(np.clip(chance, 0.0, 1.0))

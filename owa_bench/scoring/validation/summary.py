@@ -22,6 +22,7 @@ from owa_bench.records.validation_result import (
 )
 from owa_bench.scoring.axis import AXIS_NAMES, all_axes
 from owa_bench.scoring.estimate.estimates import ArmEstimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.validation import discriminance
@@ -96,12 +97,12 @@ def validate(
 
 def _missing_axes(arms: Mapping[str, ArmEstimates]) -> tuple[tuple[str, str], ...]:
     """Return the axes that no arm has, with the reason of the first arm."""
-    found = []
+    missing = []
     for axis in AXES:
-        if all(axis_value(each, axis) is None for each in arms.values()):
-            reasons = (each.coverage[axis].reason for each in arms.values())
-            found.append((f"{axis}", next(filter(None, reasons), "not computable")))
-    return tuple(found)
+        if all(axis_value(estimates, axis) is None for estimates in arms.values()):
+            reasons = (estimates.coverage[axis].reason for estimates in arms.values())
+            missing.append((f"{axis}", next(filter(None, reasons), "not computable")))
+    return tuple(missing)
 
 
 # --- correlations and the crossed design ----------------------------------------------
@@ -115,7 +116,8 @@ def _correlation(
 ) -> AxisCorrelation:
     """Return the correlation of two axes over some of the arms."""
     one, other = (
-        np.array([arms[name].point.get(axis, math.nan) for name in names]) for axis in axes
+        np.array([arms[name].point.get(StatisticKey(axis), math.nan) for name in names])
+        for axis in axes
     )
     r = discriminance.correlation(one, other, level)
     known = ~(np.isnan(one) | np.isnan(other))
@@ -134,14 +136,14 @@ def _crossed(context: ValidationContext) -> tuple[CrossedEffect, ...]:
     if crossed is None or not set(names) <= context.names():
         return ()
     rows = shared_rows(context, names)
-    if not all(len(each) for each in rows):
+    if not all(len(table) for table in rows):
         return ()
-    found = [context.estimates(each) for each in rows]
+    arms = [context.estimates(table) for table in rows]
     width = len(grid[0])
     knobs = (crossed.autonomy, crossed.depth)
     effects: dict[tuple[str, str], Reading] = {}
     for axis in (knob.axis for knob in knobs):
-        cells = [axis_reading(each, axis) for each in found]
+        cells = [axis_reading(estimates, axis) for estimates in arms]
         readings = [cell for cell in cells if cell is not None]
         if len(readings) < len(cells):
             return tuple(_without_effect(knob.knob, knob.axis, axis) for knob in knobs)

@@ -25,6 +25,7 @@ from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.closures.expansion import holm
 from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate, point_estimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, campaign_sets
 from owa_bench.scoring.observe.sample import Sample, sample_of
@@ -57,8 +58,8 @@ class ValidationContext(NamedTuple):
     def sample(self, rows: Observables) -> Sample:
         """Return the sample of some of an arm's episodes."""
         sample = sample_of(self.plan, rows, self.protocol, self.prices)
-        found = self._revisions(sample, self._campaigns(sample))
-        return replace(sample, revision=found) if found.sets else sample
+        revisions = self._revisions(sample, self._campaigns(sample))
+        return replace(sample, revision=revisions) if revisions.sets else sample
 
     def estimates(self, rows: Observables) -> ArmEstimates:
         """Return the estimates of some of an arm's episodes.
@@ -66,18 +67,19 @@ class ValidationContext(NamedTuple):
         Those of R without a task are made of the campaigns of the other tasks.
         """
         sample = self.sample(rows)
-        found = estimate(sample, self.axes)
-        if sample.revision is None or not math.isfinite(found.point.get("R", math.nan)):
-            return found
+        estimates, key = estimate(sample, self.axes), StatisticKey("R")
+        point = estimates.point
+        if sample.revision is None or not math.isfinite(point.get(key, math.nan)):
+            return estimates
         own = self._campaigns(sample)
-        low, high = found.point["R/low"], found.point["R/high"]
+        low, high = point[StatisticKey("R", "low")], point[StatisticKey("R", "high")]
         tasks = sorted(set(zip(sample.table.family, sample.table.pair, strict=True)))
         raw = [self._revisions(sample, [c for c in own if c.pair != pair]).raw for _, pair in tasks]
-        left = found.tasks
-        values = {**left.values, "R": np.clip((np.array(raw) - low) / (high - low), 0, 1)}
+        left = estimates.tasks
+        values = {**left.values, key: np.clip((np.array(raw) - low) / (high - low), 0, 1)}
         played = {campaign.pair for campaign in own}
-        read = {**left.read, "R": np.array([pair in played for _, pair in tasks])}
-        return replace(found, tasks=left._replace(values=values, read=read))
+        read = {**left.read, key: np.array([pair in played for _, pair in tasks])}
+        return replace(estimates, tasks=left._replace(values=values, read=read))
 
     def _campaigns(self, sample: Sample) -> list[CampaignEvidence]:
         here = set(zip(sample.table.arm, sample.table.pair, strict=True))
@@ -98,7 +100,7 @@ def axis_value(estimates: ArmEstimates | None, axis: Symbol) -> float | None:
     Returns:
         The value, None where there is none.
     """
-    return None if estimates is None else figure(estimates.point.get(axis, math.nan))
+    return None if estimates is None else figure(estimates.point.get(StatisticKey(axis), math.nan))
 
 
 def response_matrix(context: ValidationContext) -> tuple[KnobResponse, ...]:
@@ -132,10 +134,11 @@ def axis_reading(estimates: ArmEstimates, axis: str) -> Reading | None:
     Returns:
         The reading, None where the axis has no evidence.
     """
-    values = estimates.tasks.values.get(axis)
-    if values is None or not math.isfinite(estimates.point.get(axis, math.nan)):
+    key = StatisticKey(axis)
+    values = estimates.tasks.values.get(key)
+    if values is None or not math.isfinite(estimates.point.get(key, math.nan)):
         return None
-    return Reading(estimates.point[axis], values, estimates.tasks.clusters.stratum)
+    return Reading(estimates.point[key], values, estimates.tasks.clusters.stratum)
 
 
 def shared_rows(context: ValidationContext, arms: Sequence[str]) -> tuple[Observables, ...]:
@@ -177,7 +180,7 @@ def _doses(context: ValidationContext, knob: KnobDesign) -> _Doses | None:
     both = zip(knob.doses, arms, strict=True)
     played = [(dose, arm.name) for dose, arm in both if arm.name in names]
     rows = shared_rows(context, [name for _, name in played])
-    if not all(len(each) for each in rows):
+    if not all(len(table) for table in rows):
         return None
     return _Doses(
         tuple(dose for dose, _ in played),
@@ -233,7 +236,7 @@ def _family_values(context: ValidationContext, doses: _Doses) -> Mapping[str, Fl
             own = rows.take(rows.family == family)
             points = point_estimates(small.sample(own), context.axes)
             for axis in AXES:
-                values[axis][i, j] = points.get(axis, math.nan)
+                values[axis][i, j] = points.get(StatisticKey(axis), math.nan)
     return values
 
 
@@ -243,7 +246,7 @@ def _cell(
     sign, numbers = knob.signs[axis], context.design.numbers
     first, last = doses.reading(0, axis), doses.reading(-1, axis)
     if first is None or last is None:
-        reasons = (each.coverage[axis].reason for each in doses.estimates)
+        reasons = (estimates.coverage[axis].reason for estimates in doses.estimates)
         why = next(filter(None, reasons), "the statistic is not computable")
         return MatrixCell(axis=axis, sign=sign, verdict="NO EVIDENCE", reason=why)
     change = discriminance.combination([(1.0, last), (-1.0, first)])
@@ -252,10 +255,10 @@ def _cell(
         DoseReading(
             dose=dose,
             arm=arm,
-            value=axis_value(each, axis),
-            interval=each.over_tasks(axis).interval(numbers.level),
+            value=axis_value(estimates, axis),
+            interval=estimates.over_tasks(StatisticKey(axis)).interval(numbers.level),
         )
-        for dose, arm, each in zip(doses.doses, doses.arms, doses.estimates, strict=True)
+        for dose, arm, estimates in zip(doses.doses, doses.arms, doses.estimates, strict=True)
     )
     if sign == "0":
         p = discriminance.equivalence(change, numbers.margin)

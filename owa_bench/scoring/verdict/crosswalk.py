@@ -65,9 +65,9 @@ def crosswalk_table(sample: Sample, axes: Mapping[str, AxisScore]) -> CellTable:
             rows.append((*head, 0, None, None, None, beside))
         else:
             tasks = base.pair[rows_of]
-            found = mean_over_tasks(base.q[rows_of], tasks)
-            means[domain.symbol] = found[0] or 0.0
-            rows.append((*head, len(set(tasks.tolist())), *found, beside))
+            quality = mean_over_tasks(base.q[rows_of], tasks)
+            means[domain.symbol] = quality[0] or 0.0
+            rows.append((*head, len(set(tasks.tolist())), *quality, beside))
     return CellTable(TITLE, _COLUMNS, tuple(rows), _note(means, axes))
 
 
@@ -94,11 +94,11 @@ def _note(means: Mapping[str, float], axes: Mapping[str, AxisScore]) -> str:
                     f"{ends[0]} {symbol} ({value:.3f}) beside {ends[1]} {domain} "
                     f"({means[domain]:.3f})"
                 )
-    found = "; ".join(seen) if seen else "none seen"
+    words = "; ".join(seen) if seen else "none seen"
     if not {"Gls", "Glr"} & set(means):
-        found = "not computable: no family of storage or retrieval was played"
+        words = "not computable: no family of storage or retrieval was played"
     return (
         "CHC says what a system can think, AAI what it can be relied on to do. "
-        f"Discrepancies between T or $ and Gls or Glr, at {_HIGH:g}: {found}. "
+        f"Discrepancies between T or $ and Gls or Glr, at {_HIGH:g}: {words}. "
         "Correlations over systems need twenty reports."
     )

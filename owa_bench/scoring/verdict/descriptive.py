@@ -174,10 +174,10 @@ def costs(table: Observables) -> CellTable:
     for stream in ("agent", "human", "evaluation"):
         column = getattr(table, f"cost_{stream}")
         whole = float(column.sum()) / 1e6
-        each = _each(column / 1e6, table)
-        rows.append((stream, figure(whole), *each, int(np.isnan(column).sum())))
-    each_columns = interval_columns("USD an episode")
-    columns = ("stream", "USD", *each_columns, "episodes of unknown cost")
+        means = _each(column / 1e6, table)
+        rows.append((stream, figure(whole), *means, int(np.isnan(column).sum())))
+    mean_columns = interval_columns("USD an episode")
+    columns = ("stream", "USD", *mean_columns, "episodes of unknown cost")
     return CellTable("cost by stream", columns, tuple(rows), _OVER_TASKS)
 
 

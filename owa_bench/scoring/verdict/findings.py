@@ -20,6 +20,7 @@ from owa_bench.scoring.estimate.composites import needed
 from owa_bench.scoring.estimate.drift_response import DriftExposure
 from owa_bench.scoring.estimate.estimates import ArmEstimates
 from owa_bench.scoring.estimate.gate_statistics import DELIVERED
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.gate import Findings, GateReading
 from owa_bench.scoring.improvement import checkpoints
 from owa_bench.scoring.improvement.dynamics import dynamics
@@ -100,7 +101,7 @@ def gather_findings(
     window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if estimates is not None:
-        lower["core"] = estimates.over_tasks("core").lower(gate_level)
+        lower["core"] = estimates.over_tasks(StatisticKey("core")).lower(gate_level)
     findings = Findings(
         axes=axes,
         lower=lower,
@@ -209,12 +210,12 @@ def _readings(estimates: ArmEstimates | None, protocol: Protocol) -> dict[str, A
         return {}
     level = protocol.statistics.gate_level
 
-    def reading(name: str) -> GateReading:
-        estimate = estimates.over_tasks(name)
+    def reading(key: StatisticKey) -> GateReading:
+        estimate = estimates.over_tasks(key)
         lower, upper = estimate.lower(level), estimate.upper(level)
         return GateReading(figure(estimate.point), lower, upper)
 
-    cognition = {name.partition("/")[2]: reading(name) for name in estimates.cognition.names}
+    cognition = {key.name: reading(key) for key in estimates.cognition.keys}
     span = estimates.cognition.span
     if span is not None:
         cognition["span"] = GateReading(span, span, span)
@@ -295,7 +296,7 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
     widths = ", ".join(
         f"{symbol} +/- {_half_width(estimates, symbol, rules.level)}"
         for symbol in estimates.coverage
-        if symbol in estimates.point
+        if StatisticKey(symbol) in estimates.point
     )
     yield (f"a family holds {estimates.smallest} tasks, fewer than {rules.warn_family}: {widths}")
 
@@ -311,7 +312,7 @@ def _no_drift(table: Observables) -> Iterator[str]:
 
 
 def _half_width(estimates: ArmEstimates, symbol: str, level: float) -> str:
-    band = estimates.over_tasks(symbol).interval(level)
+    band = estimates.over_tasks(StatisticKey(symbol)).interval(level)
     if band.low is None or band.high is None:
         return "unknown"
     return f"{(band.high - band.low) / 2:.2f}"
@@ -351,7 +352,7 @@ def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
     """Warn of revisions that were declared as adopted and changed nothing."""
     declared = int((table.revisions.decision == "adopted").sum())
     sets = sample.revision.sets if sample.revision else ()
-    if declared and sets and not any(found.lines for found in sets):
+    if declared and sets and not any(one.lines for one in sets):
         yield (
             f"{declared} revisions were declared as adopted, and no line of the memory "
             "folder changed: none counts"

@@ -3,6 +3,7 @@
 Anchors of the human view: a is a baseline agent's raw statistic, b the persons' median.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
 from owa_bench.scoring.estimate.gate_statistics import DELAYED
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.observe.sample import sample_of
 from owa_bench.scoring.statistics.bootstrap import figure, rounded
@@ -120,15 +122,16 @@ def arm_figures(
             families[family] = float(table.q[rows].mean())
     axes = {}
     for symbol in protocol.index.weights:
-        raw = point.get(f"{symbol}/raw", np.nan)
+        key = StatisticKey(symbol, "raw")
+        raw = point.get(key, np.nan)
         if np.isfinite(raw):
             share = bool(0.0 <= raw <= 1.0)
-            found = estimates.over_tasks(f"{symbol}/raw", share=share).interval(level)
-            axes[str(symbol)] = (float(raw), found.low, found.high)
+            interval = estimates.over_tasks(key, share=share).interval(level)
+            axes[str(symbol)] = (float(raw), interval.low, interval.high)
     found_thresholds = {
         SPAN: estimates.cognition.span,
         DELAYED_RECALL: point.get(DELAYED),
-        CORE: point.get("core"),
+        CORE: point.get(StatisticKey("core")),
     }
     thresholds = {
         name: float(value)
@@ -157,24 +160,24 @@ def with_norms(protocol: Protocol, norms: HumanNorms | None) -> Protocol:
     enough = {n: f for n, f in norms.thresholds.items() if f.persons >= fewest}
     section = msgspec.structs.replace(
         protocol.norms,
-        **{name: found.median for name, found in enough.items()},
+        **{name: norm.median for name, norm in enough.items()},
         measured=tuple(sorted(enough)),
         synthetic=norms.synthetic,
     )
     if norms.group == "experts" and not norms.synthetic:
         spread = {
-            name: found
-            for name, found in norms.families.items()
-            if found.persons >= fewest and found.sd
+            name: norm
+            for name, norm in norms.families.items()
+            if norm.persons >= fewest and norm.sd
         }
         section = msgspec.structs.replace(
             section,
             measured=(*section.measured, "experts"),
             experts={
-                name: (found.mean, (found.sd or 0.0) / found.persons**0.5)
-                for name, found in spread.items()
+                name: (norm.mean, (norm.sd or 0.0) / norm.persons**0.5)
+                for name, norm in spread.items()
             },
-            expert_counts={name: found.persons for name, found in spread.items()},
+            expert_counts={name: norm.persons for name, norm in spread.items()},
         )
     return msgspec.structs.replace(protocol, norms=section)
 
@@ -197,9 +200,9 @@ def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[Ce
         )
     signer = key_id(bytes.fromhex(norms.public_key)) if norms.public_key else "nobody"
     rows = [
-        (name, *(figure(v) if isinstance(v, float) else v for v in _row(found)))
+        (name, *(figure(v) if isinstance(v, float) else v for v in _row(norm)))
         for kind in (norms.families, norms.axes, norms.thresholds)
-        for name, found in kind.items()
+        for name, norm in kind.items()
     ]
     persons = [
         (
@@ -224,10 +227,10 @@ def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[Ce
     )
 
 
-def _row(found: NormFigure) -> tuple[float | int | None, ...]:
+def _row(norm: NormFigure) -> tuple[float | int | None, ...]:
     return (
-        *(found.persons, found.mean, found.sd, found.low, found.high, found.median),
-        *(found.median_low, found.median_high, found.coverage),
+        *(norm.persons, norm.mean, norm.sd, norm.low, norm.high, norm.median),
+        *(norm.median_low, norm.median_high, norm.coverage),
     )
 
 
@@ -252,12 +255,12 @@ def human_anchors(norms: HumanNorms, protocol: Protocol) -> dict[str, HumanAncho
         By symbol; only where b lies above a.
     """
     anchors = {}
-    for symbol, found in norms.axes.items():
+    for symbol, norm in norms.axes.items():
         low = float(next(v.low for s, v in protocol.anchors.items() if s == symbol))
         value, *ends = norms.baseline.get(symbol, (low, low, low))
         below, above = (value if end is None else end for end in ends)
-        if found.median > value:
-            b = (found.median, found.median_low, found.median_high)
+        if norm.median > value:
+            b = (norm.median, norm.median_low, norm.median_high)
             anchors[symbol] = HumanAnchors((value, below, above), b)
     return anchors
 
@@ -300,10 +303,11 @@ def human_table(
     anchors = human_anchors(norms, protocol)
     weights = {str(s): w for s, w in protocol.index.weights.items() if w > 0}
     raws = {
-        symbol: float(estimates.point[f"{symbol}/raw"])
+        symbol: estimates.point.get(StatisticKey(symbol, "raw"), math.nan)
         for symbol in anchors
-        if symbol in weights and np.isfinite(estimates.point.get(f"{symbol}/raw", np.nan))
+        if symbol in weights
     }
+    raws = {symbol: raw for symbol, raw in raws.items() if math.isfinite(raw)}
     if not raws:
         return None
 

@@ -68,13 +68,13 @@ def weighted_rate(
     """
     if min(counts, default=0) < 0 or not hours > 0:
         raise ScoringError(f"A rate needs counts >= 0 and hours > 0, got {counts} and {hours}.")
-    each, tail = [weight / hours for weight in weights], (1 - level) / 2
-    rate = math.fsum(u * k for u, k in zip(each, counts, strict=True))
-    spread = math.fsum(u * u * k for u, k in zip(each, counts, strict=True))
+    parts, tail = [weight / hours for weight in weights], (1 - level) / 2
+    rate = math.fsum(u * k for u, k in zip(parts, counts, strict=True))
+    spread = math.fsum(u * u * k for u, k in zip(parts, counts, strict=True))
     low = 0.0
     if spread > 0:
         low = spread / (2 * rate) * chi2_quantile(tail, 2 * rate**2 / spread)
-    top, wide = rate + max(each), spread + max(each) ** 2
+    top, wide = rate + max(parts), spread + max(parts) ** 2
     high = wide / (2 * top) * chi2_quantile(1 - tail, 2 * top**2 / wide)
     return Rate(rate, low, high)
 
@@ -91,11 +91,11 @@ def mean_time_between(count: int, hours: float, level: float) -> MeanTime:
     >>> mean_time_between(4, 100.0, 0.95).hours, mean_time_between(0, 100.0, 0.95)[3]
     (25.0, True)
     """
-    found = poisson(count, hours, level)
+    rate = poisson(count, hours, level)
     if not count:
         bound = hours / -math.log(1 - level)
         return MeanTime(bound, bound, math.inf, True)
-    return MeanTime(1 / found.rate, 1 / found.high, 1 / found.low, False)
+    return MeanTime(1 / rate.rate, 1 / rate.high, 1 / rate.low, False)
 
 
 def mean_time_to_repair(repairs: Floats) -> float:

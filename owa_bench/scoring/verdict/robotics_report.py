@@ -123,9 +123,9 @@ def robotics_tables(
 def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:
     yield "exposure, hours", figure(body.hours), None, None, ""
     for name, count in body.incidents.items():
-        found = robotics.poisson(count, body.hours, level)
-        each = [figure(_PER * x) for x in found]
-        yield f"{name} incidents in 100 h", *each, f"{count} seen, Poisson"
+        rate = robotics.poisson(count, body.hours, level)
+        bounds = [figure(_PER * x) for x in rate]
+        yield f"{name} incidents in 100 h", *bounds, f"{count} seen, Poisson"
     for name, time in (
         ("MTBF, hours", body.between_failures),
         ("MTBSI, hours", body.between_incidents),
@@ -156,7 +156,7 @@ def _gate_values(
     axis: dict[str, dict[str, float | None]] = findings.axes["E"].details.get("beside", {})
     families = (axis[name]["value"] for name in axis if name.startswith(FAMILY_PART))
     crossed = [share for share in families if share is not None]
-    found = {
+    values = {
         "A": findings.axes["A"].value,
         "E": _within_slack(axis.get(GATED_BODY, {}), protocol),
         "W": findings.axes["W"].value,
@@ -169,7 +169,7 @@ def _gate_values(
         "S2R_families": sum(share >= least for share in crossed) if axis else None,
         "kappa_families": _improving(findings.kappas, protocol),
     }
-    return {name: float(x) for name, x in found.items() if x is not None}
+    return {name: float(x) for name, x in values.items() if x is not None}
 
 
 def _within_slack(read: Mapping[str, float | None], protocol: Protocol) -> float | None:

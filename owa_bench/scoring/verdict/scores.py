@@ -16,6 +16,7 @@ from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.axis import AXIS_NAMES, NO_GATE, Axis, Coverage
 from owa_bench.scoring.estimate import composites
 from owa_bench.scoring.estimate.estimates import ArmEstimates, AxisFailure
+from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.bootstrap import figure, rounded
@@ -55,8 +56,9 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
     coverage = estimates.coverage[axis.symbol]
     if coverage.reason is not None:
         return _missing_axis(axis.symbol, axis.name, coverage)
-    rules, key = sample.protocol.statistics, axis.symbol
-    value = figure(estimates.point[key])
+    rules, symbol = sample.protocol.statistics, axis.symbol
+    key, point = StatisticKey(symbol), estimates.point
+    value = figure(point[key])
     tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
     try:
         details = axis.diagnostics(sample)
@@ -67,14 +69,14 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
             raise ScoringError(f"`gated` {one_of(axis.gated, beside)}.")
     except Exception as error:  # noqa: BLE001  the axis may be of another package
         failure = AxisFailure(axis, "a diagnostic", error)
-        return _missing_axis(key, axis.name, Coverage(0, coverage.cells, str(failure)))
+        return _missing_axis(symbol, axis.name, Coverage(0, coverage.cells, str(failure)))
     return AxisScore(
         name=axis.name,
-        symbol=key,
-        raw=figure(estimates.point[f"{key}/raw"]),
+        symbol=symbol,
+        raw=figure(point[StatisticKey(symbol, "raw")]),
         value=value,
-        low_anchor=figure(estimates.point[f"{key}/low"]),
-        high_anchor=figure(estimates.point[f"{key}/high"]),
+        low_anchor=figure(point[StatisticKey(symbol, "low")]),
+        high_anchor=figure(point[StatisticKey(symbol, "high")]),
         used=coverage.used,
         cells=coverage.cells,
         reason=None if value is not None else "the statistic is not computable",
@@ -90,13 +92,13 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
 
 def _secondary(axis: Axis, protocol: Protocol, estimates: ArmEstimates) -> dict[str, Any]:
     """Return the secondary statistics of an axis with interval and bound."""
-    prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
-    table: dict[str, Any] = {}
-    for key in (key for key in estimates.point if key.startswith(prefix)):
-        name = key.removeprefix(prefix)
-        estimate = estimates.over_tasks(key, share=name not in axis.amounts)
+    rules, table = protocol.statistics, {}
+    for key in estimates.point:
+        if (key.of, key.kind) != (axis.symbol, "beside"):
+            continue
+        estimate = estimates.over_tasks(key, share=key.name not in axis.amounts)
         interval = estimate.interval(rules.level)
-        table[name] = {
+        table[key.name] = {
             "value": figure(estimate.point),
             "low": interval.low,
             "high": interval.high,
@@ -119,8 +121,8 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
     Returns:
         The score; one without evidence as it is.
     """
-    found, rules = sample.revision, sample.protocol.statistics
-    if score.value is None or found is None:
+    revision, rules = sample.revision, sample.protocol.statistics
+    if score.value is None or revision is None:
         return score
     anchor, scale = sample.protocol.anchors["R"], sample.protocol.revision.full_gain
     low, high = float(anchor.low), float(anchor.high)
@@ -129,23 +131,28 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
 
     side = (1 + rules.level) / 2
-    two, one = (found.reach(found.error, side), found.reach(found.error, rules.gate_level))
-    gated = found.reach(found.gated_error, rules.gate_level)
+    two, one = (
+        revision.reach(revision.error, side),
+        revision.reach(revision.error, rules.gate_level),
+    )
+    gated = revision.reach(revision.gated_error, rules.gate_level)
     method = "jackknife over the tasks of the attempt sets"
-    interval = Interval(low=scaled(found.raw - two), high=scaled(found.raw + two), method=method)
+    interval = Interval(
+        low=scaled(revision.raw - two), high=scaled(revision.raw + two), method=method
+    )
     beside = {
-        "value": scaled(found.gated),
-        "low": scaled(found.gated - found.reach(found.gated_error, side)),
-        "high": scaled(found.gated + found.reach(found.gated_error, side)),
-        "lower": scaled(found.gated - gated),
+        "value": scaled(revision.gated),
+        "low": scaled(revision.gated - revision.reach(revision.gated_error, side)),
+        "high": scaled(revision.gated + revision.reach(revision.gated_error, side)),
+        "lower": scaled(revision.gated - gated),
     }
-    why = practice_reason(found)
+    why = practice_reason(revision)
     if why:
         beside["lower"] = None
     return structs.replace(
         score,
         tasks_like_these=interval,
-        lower=scaled(found.raw - one),
+        lower=scaled(revision.raw - one),
         iqr=None,
         details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
     )
@@ -217,7 +224,7 @@ def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates |
     gated = (None, None, None, None) if why else (score.value, low, high, lower)
     names = ("value", "low", "high", "lower")
     beside[GATED_BODY] = dict(zip(names, gated, strict=True))
-    missing = estimates.over_tasks(f"E/beside/{TASKS_PART}").interval(rules.level)
+    missing = estimates.over_tasks(StatisticKey("E", "beside", TASKS_PART)).interval(rules.level)
     return structs.replace(
         score,
         tasks_like_these=Interval(
@@ -299,15 +306,16 @@ def _index_score(
             reason=reason,
         )
     level = sample.protocol.statistics.level
-    tasks = estimates.over_tasks(name).interval(level)
-    seeds = estimates.over_seeds(name).interval(level)
+    key = StatisticKey(name)
+    tasks = estimates.over_tasks(key).interval(level)
+    seeds = estimates.over_seeds(key).interval(level)
     if composites.EMBODIED_AXIS in symbols:  # its safety is read over hours
         reason = "no interval over tasks: the safety in E is read over exposure hours"
         tasks = Interval(method=TASKS, reason=reason)
         seeds = Interval(method=SEEDS, reason=reason)
     return IndexScore(
         name=name,
-        value=figure(estimates.point[name]),
+        value=figure(estimates.point[key]),
         missing=(),
         tasks_like_these=tasks,
         same_tasks=seeds,
@@ -326,15 +334,16 @@ def _index_details(
 
     The delta method is withheld where an axis' interval reaches 0.
     """
-    details: dict[str, Any] = {"quartiles": estimates.over_tasks(name).quartiles()}
+    details: dict[str, Any] = {"quartiles": estimates.over_tasks(StatisticKey(name)).quartiles()}
     if name == "AAI":
         weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]
         at_zero = [s for s in symbols if not axes[s].tasks_like_these.low]
         error = None
         if not at_zero:
-            found, stratum = estimates.tasks.values, estimates.tasks.clusters.stratum
-            spread = covariance(np.stack([found[s] for s in symbols], axis=1), stratum)
-            point = [estimates.point[s] for s in symbols]
+            keys, left_out = [StatisticKey(s) for s in symbols], estimates.tasks
+            values = np.stack([left_out.values[key] for key in keys], axis=1)
+            spread = covariance(values, left_out.clusters.stratum)
+            point = [estimates.point[key] for key in keys]
             error = composites.delta_method(spread, weights, point)
         details["standard error, delta method"] = figure(error)
         details["delta method withheld for"] = at_zero
@@ -356,27 +365,28 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
         target = sample.protocol.frontier.success_share
         return FrontierScore(target=target, reason=reason)
     grid, level = estimates.grid, sample.protocol.statistics.level
-    places = range(len(grid.budgets))
-    bands = [estimates.over_tasks(f"F_u/fit/{i}").interval(level) for i in places]
-    fits = {
-        name: np.array([estimates.point[f"{name}/fit/{i}"] for i in places])
-        for name in ("F", "F_u")
-    }
+
+    def keys(name: str, kind: StatisticKind) -> list[StatisticKey]:
+        return [StatisticKey(name, kind, place=i) for i in range(len(grid.budgets))]
+
+    point = estimates.point
+    bands = [estimates.over_tasks(key).interval(level) for key in keys("F_u", "fit")]
+    fits = {name: np.array([point[key] for key in keys(name, "fit")]) for name in ("F", "F_u")}
     low, high = _falling(bands)
     whole, certified = len(low) == len(grid.budgets), None
     if whole:  # the length of the demands at which the lower band reaches s
-        found = composites.delegable(np.array([low]), grid.demand, grid.target)
-        certified = float(found[0])
+        length = composites.delegable(np.array([low]), grid.demand, grid.target)
+        certified = float(length[0])
     return FrontierScore(
         demand=_row(grid.demand.tolist()),
-        observed=_row([estimates.point[f"F_u/seen/{i}"] for i in places]),
+        observed=_row([point[key] for key in keys("F_u", "seen")]),
         fitted=_row(fits["F_u"].tolist()),
         quality=_row(fits["F"].tolist()),
         low=low if whole else (),
         high=high if whole else (),
-        auf=figure(estimates.point["AUF"]),
+        auf=figure(point[StatisticKey("AUF")]),
         auf_bounds=_row(composites.area_bounds(fits["F"], grid.demand)),
-        deleg=figure(estimates.point["deleg"]),
+        deleg=figure(point[StatisticKey("deleg")]),
         deleg_bounds=_row(composites.delegable_bounds(fits["F_u"], grid.demand, grid.target)),
         deleg_cert=figure(certified),
         target=rounded(grid.target),
@@ -416,14 +426,14 @@ def drift_curves(sample: Sample, estimates: ArmEstimates | None) -> tuple[Curve,
     level = sample.protocol.statistics.level
     curves = []
     for curve in estimates.curves:
-        bands = [estimates.over_tasks(name).interval(level) for name in curve.columns]
+        bands = [estimates.over_tasks(key).interval(level) for key in curve.keys]
         curves.append(
             Curve(
                 name=curve.name,
                 x_label="nominal drift magnitude",
                 y_label=curve.y_label,
                 x=curve.x,
-                y=tuple(figure(estimates.point[name]) for name in curve.columns),
+                y=tuple(figure(estimates.point[key]) for key in curve.keys),
                 low=tuple(band.low for band in bands),
                 high=tuple(band.high for band in bands),
                 used=curve.used,

@@ -27,6 +27,7 @@ from owa_bench.scoring.estimate.composites import (
     made_of,
     needed,
 )
+from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
 from tests.builders.episodes import PROTOCOL
 
 RULES = PROTOCOL.index
@@ -260,6 +261,10 @@ def test_what_is_no_frontier_has_no_budgets(columns: dict[str, list[Any]], why: 
     assert frontier_statistics(SimpleNamespace(), grid) == {}
 
 
+def points(name: str, kind: StatisticKind, *values: float) -> dict[StatisticKey, float]:
+    return {StatisticKey(name, kind, place=i): x for i, x in enumerate(values)}
+
+
 def test_both_frontiers_are_fitted_and_summed() -> None:
     grid = FrontierGrid((9, 2, 0), np.array([0.0, 0.5, 1.0]), 0.6)
     seen = {"F:9": 0.4, "F:2": 0.6, "F:0": 0.2, "F_u:9": 0.9, "F_u:2": 0.7, "F_u:0": 0.5}
@@ -267,12 +272,12 @@ def test_both_frontiers_are_fitted_and_summed() -> None:
     found = {k: float(v[0]) for k, v in frontier_statistics(totals, grid).items()}
     assert found == pytest.approx(
         {
-            **{f"F/seen/{i}": x for i, x in enumerate((0.4, 0.6, 0.2))},
-            **{f"F/fit/{i}": x for i, x in enumerate((0.5, 0.5, 0.2))},
-            **{f"F_u/seen/{i}": x for i, x in enumerate((0.9, 0.7, 0.5))},
-            **{f"F_u/fit/{i}": x for i, x in enumerate((0.9, 0.7, 0.5))},
-            "AUF": 0.5 * 0.5 + 0.35 * 0.5,
-            "deleg": 0.75,
+            **points("F", "seen", 0.4, 0.6, 0.2),
+            **points("F", "fit", 0.5, 0.5, 0.2),
+            **points("F_u", "seen", 0.9, 0.7, 0.5),
+            **points("F_u", "fit", 0.9, 0.7, 0.5),
+            StatisticKey("AUF"): 0.5 * 0.5 + 0.35 * 0.5,
+            StatisticKey("deleg"): 0.75,
         }
     )
 

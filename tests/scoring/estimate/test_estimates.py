@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.scoring.estimate import estimates
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.statistics.jackknife import Clusters
 from owa_bench.scoring.statistics.statistics_table import Columns, ResamplingUnits
 from tests.builders.episodes import PROTOCOL
@@ -28,7 +29,7 @@ def source(filled, made_of):
     def part(symbol):
         def read(totals):
             totals.pooled(symbol)
-            return {symbol: np.full(len(totals.table), 0.5)}
+            return {StatisticKey(symbol): np.full(len(totals.table), 0.5)}
 
         return read
 
@@ -42,13 +43,14 @@ def test_a_composite_has_the_clusters_of_the_axis_with_the_fewest():
     filled = dict(zip(CORE, ((0, 1, 2), (1, 2), (), (3, 2, 1, 0)), strict=True))
     how = Clusters("here", "tasks", np.arange(5), np.zeros(5, int), "one alone")
     found = source(filled, {"core": CORE}).without_each(how)
-    assert found.units == {**{s: len(x) for s, x in filled.items()}, "core": 2}
-    assert found.read["core"].tolist() == [True, True, True, True, False]
-    assert found.read[CORE[1]].tolist() == [False, True, True, False, False]
-    assert found.composites == {"core"}
-    assert found.values["core"].tolist() == [0.5] * 5
+    core = StatisticKey("core")
+    assert found.units == {**{StatisticKey(s): len(x) for s, x in filled.items()}, core: 2}
+    assert found.read[core].tolist() == [True, True, True, True, False]
+    assert found.read[StatisticKey(CORE[1])].tolist() == [False, True, True, False, False]
+    assert found.composites == {core}
+    assert found.values[core].tolist() == [0.5] * 5
     nothing = source(dict.fromkeys(CORE, ()), {"core": CORE}).without_each(how)
-    assert nothing.units["core"] == 0
+    assert nothing.units[core] == 0
 
 
 @pytest.mark.parametrize(
@@ -62,12 +64,13 @@ def test_a_composite_has_the_clusters_of_the_axis_with_the_fewest():
 )
 def test_a_composite_with_an_axis_at_0_has_no_interval(name, value, reason):
     how = Clusters("here", "tasks", np.arange(2), np.zeros(2, int), "one alone")
-    values = {n: np.full(2, value) for n in ("core", "A")}
+    core, axis = StatisticKey("core"), StatisticKey("A")
+    values = {key: np.full(2, value) for key in (core, axis)}
     found = estimates.LeftOut(
-        how, values, {"A": np.array([True, True])}, {"A": 7}, frozenset({"core"})
+        how, values, {axis: np.array([True, True])}, {axis: 7}, frozenset({core})
     )
-    point = {"core": value, "A": value}
-    one = estimates._estimate_of(name, point, found, share=False)
+    point = {core: value, axis: value}
+    one = estimates._estimate_of(StatisticKey(name), point, found, share=False)
     assert one.reason == reason
     assert one.point == pytest.approx(value, nan_ok=True)
     assert one.units == (7 if name == "A" else 2)
@@ -75,8 +78,10 @@ def test_a_composite_with_an_axis_at_0_has_no_interval(name, value, reason):
 
 
 def test_a_share_of_two_means_is_known_where_their_sum_is_above_0():
-    means = {"a": np.array([0.5, 0.0, 0.2]), "b": np.array([1.5, 0.0, 0.2])}
+    first, second = StatisticKey("cost", "first"), StatisticKey("cost", "second")
+    means = {first.column: np.array([0.5, 0.0, 0.2]), second.column: np.array([1.5, 0.0, 0.2])}
     totals = SimpleNamespace(overall_mean=means.__getitem__)
-    (found,) = estimates._share_of("c", "a", "b", totals).values()
+    gap = StatisticKey("cost", "gap")
+    (found,) = estimates._share_of(gap, first, second, totals).values()
     assert found[[0, 2]].tolist() == [0.25, 0.5]
     assert np.isnan(found[1])

@@ -7,6 +7,11 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.estimate.gate_statistics import (
+    DELAYED,
+    DELIVERED,
+    FIDELITY,
+    HALLUCINATED,
+    VERIFIED,
     FamilyQuality,
     _cost,
     add_cognition,
@@ -103,12 +108,12 @@ def probes(**columns):
 def test_cognition_is_added_as_means_over_its_own_probes():
     statistics = Entries()
     found = add_cognition(probes(), statistics)
-    assert found == (2.0, ("C/vrp", "C/hallucination", "C/delayed", "C/fidelity"))
+    assert found == (2.0, (VERIFIED, HALLUCINATED, DELAYED, FIDELITY))
     assert statistics.added == {
-        "C/vrp": ([0, 0], [0.4, 0.4]),
-        "C/hallucination": ([0], [0.0]),
-        "C/delayed": ([0, 0], [1.0, 0.0]),
-        "C/fidelity": ([0], [1.0]),
+        VERIFIED.column: ([0, 0], [0.4, 0.4]),
+        HALLUCINATED.column: ([0], [0.0]),
+        DELAYED.column: ([0, 0], [1.0, 0.0]),
+        FIDELITY.column: ([0], [1.0]),
     }
 
 
@@ -116,14 +121,14 @@ def test_cognition_is_added_as_means_over_its_own_probes():
     ("columns", "left"),
     [
         ({"helped": np.ones(8, bool)}, []),
-        ({"zero_tool": np.zeros(8, bool)}, ["C/vrp", "C/hallucination"]),
-        ({"lag": np.full(8, 6.9)}, ["C/vrp", "C/hallucination", "C/fidelity", "span"]),
-        ({"contrary": np.full(8, np.nan)}, ["C/vrp", "C/delayed", "C/fidelity", "span"]),
+        ({"zero_tool": np.zeros(8, bool)}, ["vrp", "hallucination"]),
+        ({"lag": np.full(8, 6.9)}, ["vrp", "hallucination", "fidelity", "span"]),
+        ({"contrary": np.full(8, np.nan)}, ["vrp", "delayed", "fidelity", "span"]),
     ],
 )
 def test_probes_of_no_evidence_add_nothing(columns, left):
     found = add_cognition(probes(**columns), Entries())
-    names = [*found.names, *(["span"] if found.span is not None else [])]
+    names = [*(key.name for key in found.keys), *(["span"] if found.span is not None else [])]
     assert names == left
 
 
@@ -156,7 +161,7 @@ def test_projects_cost_what_was_spent_over_what_an_expert_costs_for_the_delivere
     statistics, sample = Entries(), projects()
     found = add_projects(sample, statistics)
     assert found == (3, 2.0, pytest.approx(1.0), ("a0", "a2"))
-    assert statistics.added == {"D/delivered": [1.0, 0.0, 1.0]}
+    assert statistics.added == {DELIVERED.column: [1.0, 0.0, 1.0]}
     none = add_projects(projects(suite=np.array(["toolquest"] * 5)), Entries())
     assert none == (0, 0.0, None, ())
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.improvement import checkpoints
 from owa_bench.scoring.improvement.checkpoints import (
     DayEstimator,
@@ -154,8 +155,9 @@ def test_help_counts_up_to_the_last_day_that_counts() -> None:
 def test_days_alone_are_estimated_from_their_checkpoints(monkeypatch) -> None:
     """A and AUF of each day, the frontier up to its first gap, NaN where none is."""
     points = {
-        1: {"A": 0.5, "AUF": 0.25, "F/fit/0": 0.9, "F/fit/1": 0.8, "F/fit/3": 0.1},
-        2: {"A": 0.75},
+        1: {StatisticKey("F", "fit", place=i): x for i, x in {0: 0.9, 1: 0.8, 3: 0.1}.items()}
+        | {StatisticKey("A"): 0.5, StatisticKey("AUF"): 0.25},
+        2: {StatisticKey("A"): 0.75},
     }
     monkeypatch.setattr(
         checkpoints, "point_estimates", lambda sample, _: points[int(sample.table.day[0])]

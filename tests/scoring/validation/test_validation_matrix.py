@@ -13,6 +13,7 @@ from owa_bench.records.score import Interval
 from owa_bench.records.validation import AXES, crossed_arms, default_signs, knob_arms, load_signs
 from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
 from owa_bench.scoring.axis import all_axes
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.validation import summary as validation
 from owa_bench.scoring.validation import validation_matrix
@@ -233,7 +234,7 @@ def test_arms_are_compared_on_the_episodes_that_all_of_them_have() -> None:
 
 
 def test_a_value_is_a_figure_or_nothing() -> None:
-    one = SimpleNamespace(point={"A": 0.123456789, "G": math.nan})
+    one = SimpleNamespace(point={StatisticKey("A"): 0.123456789, StatisticKey("G"): math.nan})
     assert validation_matrix.axis_value(one, "A") == 0.1234568
     assert validation_matrix.axis_value(one, "G") is None
     assert validation_matrix.axis_value(one, "P") is None
@@ -265,10 +266,11 @@ def test_r_without_a_task_is_cut_at_1_too() -> None:
 def arm(**values: float) -> SimpleNamespace:
     """Return estimates of an arm with values of some axes, without the others."""
     coverage = {axis: SimpleNamespace(reason=f"no {axis}") for axis in AXES}
-    left = {axis: np.full(3, value) for axis, value in values.items()}
+    point = {StatisticKey(axis): value for axis, value in values.items()}
+    left = {key: np.full(3, value) for key, value in point.items()}
     clusters = SimpleNamespace(stratum=np.zeros(3, int))
     tasks = SimpleNamespace(values=left, clusters=clusters)
-    return SimpleNamespace(point=values, coverage=coverage, tasks=tasks)
+    return SimpleNamespace(point=point, coverage=coverage, tasks=tasks)
 
 
 def test_a_reading_needs_a_value_with_and_without_each_task() -> None:
@@ -278,7 +280,7 @@ def test_a_reading_needs_a_value_with_and_without_each_task() -> None:
     lacking = arm(A=math.nan)
     assert validation_matrix.axis_reading(lacking, "A") is None
     assert validation_matrix.axis_reading(lacking, "G") is None
-    lacking.point["G"] = 0.5
+    lacking.point[StatisticKey("G")] = 0.5
     assert validation_matrix.axis_reading(lacking, "G") is None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.records.observables import NO_DAY
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.verdict import findings
 from tests.builders.columns import Columns
 from tests.builders.episodes import PROTOCOL
@@ -115,14 +116,14 @@ def test_checkpoints_of_few_instances_are_warned_of():
 def estimates(smallest, **intervals):
     """Return estimates of axes with the bounds of their intervals."""
 
-    def over_tasks(symbol):
-        low, high = intervals[symbol]
+    def over_tasks(key):
+        low, high = intervals[key.of]
         return SimpleNamespace(interval=lambda level: SimpleNamespace(low=low, high=high))
 
     return SimpleNamespace(
         smallest=smallest,
         coverage=dict.fromkeys([*intervals, "E"]),
-        point=dict.fromkeys(intervals, 0.5),
+        point=dict.fromkeys(map(StatisticKey, intervals), 0.5),
         over_tasks=over_tasks,
     )
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from owa_bench.errors import ScoringError
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.verdict.norms import (
     human_anchors,
     human_position,
@@ -108,7 +109,7 @@ def test_the_composite_is_the_weighted_geometric_mean_of_the_places() -> None:
         axes=figures(A=(0.8, 0.7, 0.9), G=(0.5, 0.4, 0.6), T=(0.9, 0.8, 1.0)),
         baseline={"A": (0.2, 0.1, 0.4), "G": (0.1, 0.0, 0.2)},
     )
-    point = {"A/raw": 0.5, "G/raw": 0.2, "T/raw": 0.5}
+    point = {StatisticKey(s, "raw"): x for s, x in {"A": 0.5, "G": 0.2, "T": 0.5}.items()}
     estimates: Any = SimpleNamespace(point=point)
     table = human_table(given, estimates, protocol)  # type: ignore[arg-type]
     assert table is not None
@@ -130,7 +131,7 @@ def test_the_composite_is_the_weighted_geometric_mean_of_the_places() -> None:
     assert "synthetic" not in table.note
     programs = norms(synthetic=True)
     assert "synthetic norms" in human_table(programs, estimates, protocol).note  # type: ignore[arg-type,union-attr]
-    lost: Any = SimpleNamespace(point={"A/raw": np.nan})
+    lost: Any = SimpleNamespace(point={StatisticKey("A", "raw"): np.nan})
     assert human_table(given, lost, protocol) is None  # type: ignore[arg-type]
     assert human_table(None, estimates, protocol) is None
 

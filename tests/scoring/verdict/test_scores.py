@@ -11,6 +11,7 @@ from owa_bench.records.protocol import Anchor
 from owa_bench.records.score import AxisScore, FrontierScore, Interval
 from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.estimate.composites import FrontierGrid
+from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
 from owa_bench.scoring.verdict.scores import (
     _falling,
@@ -108,13 +109,17 @@ def test_bands_of_a_frontier_do_not_rise() -> None:
 def frontier(bands: list[Interval], reason: str | None = None) -> FrontierScore:
     """Return the score of a frontier at demands 0, .5 and 1, at three budgets."""
     grid = FrontierGrid((9, 2, 0), np.array([0.0, 0.5, 1.0]), 0.6, reason)
-    point = {f"F/fit/{i}": x for i, x in enumerate((0.9, 0.6, 0.4))}
-    point |= {f"F_u/fit/{i}": x for i, x in enumerate((1.0, 0.8, 0.4))}
-    point |= {f"F_u/seen/{i}": x for i, x in enumerate((1.0, 0.75, 0.4))}
-    point |= {"AUF": 0.625, "deleg": 0.75}
+    points = {
+        ("F", "fit"): (0.9, 0.6, 0.4),
+        ("F_u", "fit"): (1.0, 0.8, 0.4),
+        ("F_u", "seen"): (1.0, 0.75, 0.4),
+    }
+    point = {StatisticKey("AUF"): 0.625, StatisticKey("deleg"): 0.75}
+    for name, values in points.items():
+        point |= {StatisticKey(*name, place=i): x for i, x in enumerate(values)}  # type: ignore[arg-type]
 
-    def over_tasks(name: str) -> SimpleNamespace:
-        return SimpleNamespace(interval=lambda level: bands[int(name[-1])])
+    def over_tasks(key: StatisticKey) -> SimpleNamespace:
+        return SimpleNamespace(interval=lambda level: bands[key.place])
 
     estimates = SimpleNamespace(grid=grid, point=point, over_tasks=over_tasks)
     return frontier_score(SimpleNamespace(protocol=PROTOCOL), estimates)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
+from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
 from owa_bench.scoring.verdict.sensitivity import (
     _by_meter,
     anchor_table,
@@ -19,6 +20,12 @@ from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
 AXES = {f.plugin.symbol: f.plugin for f in find("axes").values()}
+
+
+def of_axis(symbol: str, *values: float) -> dict[StatisticKey, float]:
+    """Return value, raw statistic, anchors and factor of an axis by key."""
+    kinds: tuple[StatisticKind, ...] = ("value", "raw", "low", "high", "factor")
+    return {StatisticKey(symbol, k): x for k, x in zip(kinds, values, strict=True)}
 
 
 def table(traces: list[Trace], title: str) -> CellTable:
@@ -91,9 +98,9 @@ def test_the_index_moves_by_its_weight_where_it_is_computable() -> None:
     """AAI is the weighted geometric mean: one axis moved changes its own factor."""
     sample = SimpleNamespace(protocol=PROTOCOL)
     used = {str(s): w for s, w in PROTOCOL.index.weights.items() if w > 0}
-    point = dict.fromkeys(used, 0.5) | {"AAI": 0.5, "E": 0.5}
+    point = {StatisticKey("AAI"): 0.5}
     for symbol in (*used, "E"):
-        point |= {f"{symbol}/raw": 0.5, f"{symbol}/low": 0.0, f"{symbol}/high": 1.0}
+        point |= of_axis(symbol, 0.5, 0.5, 0.0, 1.0, 1.0)
     axes = [AXES[symbol] for symbol in ("A", "E")]
     found = anchor_table(sample, axes, point)  # type: ignore[arg-type]
     change = PROTOCOL.index.anchor_change
@@ -103,7 +110,7 @@ def test_the_index_moves_by_its_weight_where_it_is_computable() -> None:
     assert rows["A"][3] == pytest.approx(0.5 ** (1 - share) * moved**share, abs=1e-6)
     assert rows["E"][3] == pytest.approx(moved, abs=1e-6)
     assert found.note.startswith("AAI with one anchor moved by")
-    alone = {k: v for k, v in point.items() if k != "AAI"} | {"E": np.nan}
+    alone = {k: v for k, v in point.items() if k.of != "AAI"} | {StatisticKey("E"): np.nan}
     found = anchor_table(sample, axes, alone)  # type: ignore[arg-type]
     assert [row[0] for row in found.rows] == ["A"]
     assert found.rows[0][4] == pytest.approx(moved, abs=1e-6)
@@ -174,7 +181,7 @@ def test_a_dearer_meter_costs_its_share() -> None:
         protocol=PROTOCOL,
     )
     assert PROTOCOL.index.anchor_change == 0.1
-    point = {"$": 0.4, "$/raw": 1.0, "$/low": 0.1, "$/high": 10.0, "$/factor": 0.8}
+    point = of_axis("$", 0.4, 1.0, 0.1, 10.0, 0.8)
     found = price_table(sample, tuple(AXES.values()), point)
     assert found is not None
 
@@ -186,4 +193,4 @@ def test_a_dearer_meter_costs_its_share() -> None:
         ("supervisor_min", 0.1, value(1 / 0.99, 0.9), value(1 / 1.01, 1.1)),
     )
     assert price_table(sample, (AXES["A"],), point) is None
-    assert price_table(sample, (AXES["$"],), {"$": np.nan}) is None
+    assert price_table(sample, (AXES["$"],), {StatisticKey("$"): np.nan}) is None
