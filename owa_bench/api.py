@@ -41,7 +41,6 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     Args:
         env_id: Such as "ToolQuest-v3"; "owa_bench/" before it may be left out.
         options: For the env, such as tier=2, delta=0.5, view="vector".
-    Returns: The env.
     """
     return gymnasium.make(_PREFIX + env_id.removeprefix(_PREFIX), **options)
 
@@ -61,8 +60,8 @@ def run(
     """Play agents on suites or on a battery, recorded as evidence.
 
     Args:
-        agents: One arm each: a spec as for `owa-bench run --agent`, or a class, a function
-            `act` or an `AgentCard` that stands at the top of a file.
+        agents: One arm each: a spec as for `owa-bench run --agent`, or a class, a function `act` or
+            an `AgentCard` that stands at the top of a file.
         out: The run directory to make.
         suite: Suites; none where a battery is named.
         battery: Its name or file.
@@ -71,10 +70,9 @@ def run(
         delta: Drift magnitudes; none: the published ones.
         interventions: Budgets of help; none: those that the axes read.
         episodes: Instances per family and tier.
-        terms: Fields of `Request` (calendar, protocol, budget, sandbox, ..) and of
-            `RunOptions` (workers, in_process, gateway, failure_share, ..).
+        terms: Fields of `Request` (calendar, protocol, budget, sandbox, ..) and of `RunOptions`
+            (workers, in_process, gateway, failure_share, ..).
     Returns: The run directory.
-
     Raises:
         UsageError: What is asked for cannot be played; the message says what can.
         RunDirectoryError: `out` holds something else.
@@ -169,8 +167,7 @@ def spec_of(agent: Any) -> str:
     >>> spec_of("agentic")
     'agentic'
 
-    Raises:
-        UsageError: It is nothing that another process can import.
+    Raises: UsageError: It is nothing that another process can import.
     """
     if isinstance(agent, str):
         return agent

@@ -1,8 +1,8 @@
 """Bounded decoding of JSON that others wrote: its size, its depth, its numbers.
 
-Every text of an agent that the harness or a suite decodes goes through here, and so
-does every document of a run directory (`records.bounds`). What is
-refused is a ValueError that says why, never a RecursionError.
+Every text of an agent that the harness or a suite decodes goes through here, and so does every
+document of a run directory (`records.bounds`). What is refused is a ValueError that says why, never
+a RecursionError.
 """
 
 from typing import Any
@@ -21,12 +21,7 @@ def decode(text: bytes | str, *, most_bytes: int = MOST_BYTES) -> Any:
     Args:
         text: The text.
         most_bytes: Longest text that is read, in bytes (of a `str`: characters).
-
-    Returns:
-        The value.
-
-    Raises:
-        ValueError: The text is too long, nested too deeply, or no JSON.
+    Raises: ValueError: The text is too long, nested too deeply, or no JSON.
 
     >>> decode('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
@@ -49,9 +44,7 @@ def refuse_deep(value: Any) -> None:
 
     Args:
         value: Dictionaries, lists and what they hold.
-
-    Raises:
-        ValueError: It is.
+    Raises: ValueError: It is.
     """
     level = [value]
     for _ in range(MOST_DEPTH + 1):

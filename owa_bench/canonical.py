@@ -61,8 +61,7 @@ def canonical_json(document: Any) -> bytes:
 
     A NumPy number is written as the Python number that it is.
 
-    Raises:
-        CheckFailure: it has none, for example for an integer above 2^53.
+    Raises: CheckFailure: it has none, for example for an integer above 2^53.
     """
     try:
         return rfc8785.dumps(msgspec.to_builtins(document, enc_hook=_number))
@@ -90,8 +89,8 @@ def document_digest(document: Any) -> str:
 def record_digest(record: Any) -> str:
     """Return the SHA-256 of a frozen record's own encoding (field order is fixed).
 
-    Fast form for worlds: msgspec writes fields in declaration order, so equal
-    records have equal bytes on every machine. Worlds hold no floats.
+    Fast form for worlds: msgspec writes fields in declaration order, so equal records have equal
+    bytes on every machine. Worlds hold no floats.
     """
     return sha256(msgspec.json.encode(record))
 
@@ -102,9 +101,7 @@ def chain_start(plan_digest: str, attempt_id: str) -> bytes:
     Args:
         plan_digest: the plan's digest in hex.
         attempt_id: the attempt's name.
-
-    Returns:
-        h0 = SHA-256("owa/ep/v1" | plan digest | attempt id), 32 bytes.
+    Returns: h0 = SHA-256("owa/ep/v1" | plan digest | attempt id), 32 bytes.
     """
     return hashlib.sha256(
         b"|".join((_CHAIN_START, plan_digest.encode(), attempt_id.encode()))
@@ -117,9 +114,7 @@ def chain_step(head: bytes, line: bytes) -> bytes:
     Args:
         head: h_(t-1), 32 bytes.
         line: the exact bytes of the event's line, without its newline.
-
-    Returns:
-        h_t = SHA-256(0x02 | h_(t-1) | line), 32 bytes.
+    Returns: h_t = SHA-256(0x02 | h_(t-1) | line), 32 bytes.
     """
     return hashlib.sha256(_CHAIN_STEP + head + line).digest()
 
@@ -130,9 +125,7 @@ def chain_lines(head: bytes, lines: Iterable[bytes]) -> bytes:
     Args:
         head: the head before them, 32 bytes.
         lines: the exact bytes of each event's line, without its newline.
-
-    Returns:
-        `chain_step` applied once a line.
+    Returns: `chain_step` applied once a line.
     """
     digest = hashlib.sha256
     for line in lines:
@@ -154,8 +147,7 @@ def tree_root(leaves: Sequence[bytes]) -> str:
 def _subtree(nodes: list[bytes]) -> bytes:
     """Return the root over `nodes`: pair neighbours, an odd last one moves up.
 
-    Promoting the odd node level by level gives RFC 6962's split at the largest
-    power of two.
+    Promoting the odd node level by level gives RFC 6962's split at the largest power of two.
     """
     while len(nodes) > 1:
         pairs = [
@@ -177,9 +169,7 @@ def pre_authentication(payload_type: str, payload: bytes) -> bytes:
     Args:
         payload_type: the type that is signed with the payload.
         payload: any bytes.
-
-    Returns:
-        The bytes that are signed.
+    Returns: The bytes that are signed.
     """
     kind = payload_type.encode()
     return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
@@ -202,9 +192,7 @@ def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> by
         payload_type: the payload's type.
         payload: any bytes.
         key: the signer's; None: the envelope carries no signature.
-
-    Returns:
-        JSON bytes.
+    Returns: JSON bytes.
     """
     signatures = []
     if key is not None:
@@ -230,13 +218,8 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
         envelope: JSON bytes.
         public: the 32 raw bytes of the key that must have signed.
         payload_type: the type that must have been signed.
-
-    Returns:
-        The payload.
-
-    Raises:
-        CheckFailure: the envelope is malformed, unsigned, signed by another key or of
-            another type.
+    Raises: CheckFailure: the envelope is malformed, unsigned, signed by another key or of another
+        type.
     """
     try:
         document = msgspec.json.decode(envelope, type=_Envelope)
@@ -265,8 +248,7 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
 def has_signature(envelope: bytes) -> bool:
     """Return whether an envelope carries any signature, whoever's.
 
-    Raises:
-        CheckFailure: it is no envelope.
+    Raises: CheckFailure: it is no envelope.
     """
     try:
         return bool(msgspec.json.decode(envelope, type=_Envelope).signatures)
@@ -277,8 +259,7 @@ def has_signature(envelope: bytes) -> bool:
 def peek(envelope: bytes) -> bytes:
     """Return an envelope's payload without checking any signature.
 
-    Raises:
-        CheckFailure: it is no envelope.
+    Raises: CheckFailure: it is no envelope.
     """
     try:
         document = msgspec.json.decode(envelope, type=_Envelope)

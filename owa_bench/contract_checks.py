@@ -4,8 +4,8 @@
     check_operator(OPERATOR, worlds)
     check_agent(AGENT, suite, memory_dir)
 
-Each raises CheckFailure with the first rule that is broken. A package calls them from
-its own tests; this project runs them over every registered plug-in.
+Each raises CheckFailure with the first rule that is broken. A package calls them from its own
+tests; this project runs them over every registered plug-in.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Registry of plug-ins: found in the plug-in folders and entry points, never listed.
 
-An entry of a plug-in folder exports one upper-case name, or several plug-ins as a tuple of
-the plural name. The operators of a suite are the decorated functions in the modules of its
-folder `operators`, which names their `DOMAIN`. Third-party packages add theirs through the
-entry points `owa_bench.{suites,operators,agents,axes}`.
+An entry of a plug-in folder exports one upper-case name, or several plug-ins as a tuple of the
+plural name. The operators of a suite are the decorated functions in the modules of its folder
+`operators`, which names their `DOMAIN`. Third-party packages add theirs through the entry points
+`owa_bench.{suites,operators,agents,axes}`.
 """
 
 import importlib
@@ -69,12 +69,8 @@ def get(kind: str, name: str) -> Any:
     Args:
         kind: one of KINDS.
         name: its name in the registry.
-
-    Returns:
-        What its module or package exports.
-
-    Raises:
-        UnknownNameError: there is none of this name; says the nearest one.
+    Returns: What its module or package exports.
+    Raises: UnknownNameError: there is none of this name; says the nearest one.
     """
     entries = find(kind)
     if name not in entries:
@@ -93,9 +89,7 @@ def installed_operators(domain: str = "") -> dict[str, str]:
 
     Args:
         domain: theirs; "" for every domain.
-
-    Returns:
-        Names of distributions by "<domain>/<name>".
+    Returns: Names of distributions by "<domain>/<name>".
     """
     return {
         key: entry.package

@@ -34,8 +34,8 @@
     │   └── NeverActedError        an agent failed every episode before it acted
     └── MissingPartError           the machine lacks something; the CLI exits 3
 
-A message states the rule, then the value got, then the way out:
-"`tier` must be one of 1, 2, 3, 4, got 7."
+A message states the rule, then the value got, then the way out: "`tier` must be one of 1, 2, 3, 4,
+got 7."
 """
 
 import difflib
@@ -93,8 +93,8 @@ class UnknownNameError(UsageError):
 def error_line(error: BaseException) -> str:
     """Return an exception in one line: class, message, notes, file and line.
 
-    An error of ours that other code caused, such as a card with a field outside its
-    rule, has the last line of that code before the line that raised.
+    An error of ours that other code caused, such as a card with a field outside its rule, has the
+    last line of that code before the line that raised.
     """
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
@@ -124,9 +124,7 @@ def one_of(value: object, known: Iterable[object]) -> str:
     Args:
         value: the value that breaks the rule.
         known: the allowed values.
-
-    Returns:
-        The rule, as FieldError takes it.
+    Returns: The rule, as FieldError takes it.
     """
     names = [str(name) for name in known]
     near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.4)
@@ -276,12 +274,8 @@ def needs(part: str, install: str) -> Iterator[None]:
     Args:
         part: What is imported.
         install: The line that installs it.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        MissingPartError: An import in the block failed.
+    Yields: Nothing.
+    Raises: MissingPartError: An import in the block failed.
     """
     try:
         yield

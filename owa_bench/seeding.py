@@ -6,8 +6,8 @@ one never shifts another:
     instance seed --"base"--> world      --"drift"--> operators and their parameters
                   --"noise", repeat--> flaky answers      --"agent"--> tie breaks
 
-Worlds draw only with `random`, `integers`, `permutation` and `choice`: other
-distributions go through transcendental functions whose last bit differs between CPUs.
+Worlds draw only with `random`, `integers`, `permutation` and `choice`: other distributions go
+through transcendental functions whose last bit differs between CPUs.
 """
 
 import hashlib
@@ -45,9 +45,6 @@ def pick(options: Sequence[T], rng: np.random.Generator) -> T:
     Args:
         options: at least one.
         rng: the stream to draw from.
-
-    Returns:
-        The option.
     """
     return options[int(rng.integers(len(options)))]
 
@@ -55,16 +52,14 @@ def pick(options: Sequence[T], rng: np.random.Generator) -> T:
 def reseat(rng: np.random.Generator, root: int, *path: str | int) -> np.random.Generator:
     """Put a generator of `stream` at the start of a stream of its own at `path`.
 
-    Its state is a SHA-256 of root and path, so its numbers are other than those of
-    `stream`. For envs that begin thousands of episodes a second: it costs a fifth.
+    Its state is a SHA-256 of root and path, so its numbers are other than those of `stream`. For
+    envs that begin thousands of episodes a second: it costs a fifth.
 
     Args:
         rng: a generator that `stream` made; changed in place.
         root: the seed.
         path: the name of the stream under it.
-
-    Returns:
-        `rng` itself.
+    Returns: `rng` itself.
     """
     text = "/".join(map(str, ("reseat", root, *path)))
     digest = hashlib.sha256(text.encode()).digest()
@@ -83,16 +78,14 @@ def reseat(rng: np.random.Generator, root: int, *path: str | int) -> np.random.G
 def instance_seed(master: bytes, pair: str) -> int:
     """Return the keyed seed of a pair: HMAC(master, "seed" | pair), cut to 62 bits.
 
-    The 63rd bit says whether the pair is one of practice (its name begins so).
-    Paired arms share the pair and so meet the same world; practice pairs carry
-    another name and so never meet a checkpoint's.
+    The 63rd bit says whether the pair is one of practice (its name begins so). Paired arms share
+    the pair and so meet the same world; practice pairs carry another name and so never meet a
+    checkpoint's.
 
     Args:
         master: the run's secret.
         pair: the pair's name.
-
-    Returns:
-        A seed of 63 bits.
+    Returns: A seed of 63 bits.
     """
     number = int.from_bytes(keyed_digest(master, "seed", pair)[:8], "big")
     seed = number & (PRACTICE_BIT - 1)
@@ -107,15 +100,13 @@ def is_practice(seed: int) -> bool:
 def mixed_master(master: bytes, verifier_nonce: str | None) -> bytes:
     """Return the key that seeds and redaction derive from.
 
-    A verifier who gives a nonce after the commitment is published keeps the runner
-    from choosing a master by the worlds it draws.
+    A verifier who gives a nonce after the commitment is published keeps the runner from choosing a
+    master by the worlds it draws.
 
     Args:
         master: the run's secret.
         verifier_nonce: what the verifier gave; None: nothing.
-
-    Returns:
-        The master, with the nonce mixed in where there is one.
+    Returns: The master, with the nonce mixed in where there is one.
     """
     if verifier_nonce is None:
         return master
@@ -133,9 +124,7 @@ def commitment(nonce: bytes, master: bytes) -> str:
     Args:
         nonce: random bytes, kept secret until the master is revealed.
         master: the run's secret.
-
-    Returns:
-        H(nonce | master) in hex.
+    Returns: H(nonce | master) in hex.
     """
     return sha256(nonce + b"|" + master)
 
@@ -152,9 +141,7 @@ def agent_seed(instance_root: int, repeat: int, seat: str = "") -> int:
         instance_root: the instance's seed.
         repeat: which repetition of the instance.
         seat: of a crew, "" where there is one.
-
-    Returns:
-        A seed of 63 bits.
+    Returns: A seed of 63 bits.
     """
     if seat:
         return derive(instance_root, "agent", repeat, seat)

@@ -109,11 +109,39 @@ def test_functions_of_several_arguments_or_arrays_describe_them():
         if "Args:" not in text and "Shapes:" not in text:
             faults.append(f"{where(path, node)} {name}: no Args")
         returns = ast.unparse(node.returns) if node.returns else "None"
-        if returns not in {"None", "Never", "NoReturn"} and not re.search(
-            r"Returns:|Yields:|Formula:", text
-        ):
+        said = re.search(r"Returns:|Yields:|Formula:", text)
+        said = said or (re.match(r"(Return|Yield)\b", text) and not ARRAY.search(returns))
+        if returns not in {"None", "Never", "NoReturn"} and not said:
             faults.append(f"{where(path, node)} {name}: no Returns")
     assert not faults
+
+
+def test_docstrings_have_one_layout_and_say_once_what_they_say():
+    """Sections follow each other; what fits on a line stands there; no echo of line one."""
+    faults = []
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            text = ast.get_docstring(node) or ""
+            for found in re.finditer(r"^(Returns|Yields):$", text, re.M):
+                faults.append(f"{where(path, node)} {node.name}: {found[1]} begin on a new line")
+            if re.search(r"^(    .*)\n\n(Returns|Yields|Raises):", text, re.M):
+                faults.append(f"{where(path, node)} {node.name}: a blank line between sections")
+            said = re.search(r"^Returns: (.*)$", text, re.M)
+            array = node.returns and ARRAY.search(ast.unparse(node.returns))  # says its shape
+            if said and not array and _echoes(text.partition("\n")[0], said[1]):
+                faults.append(f"{where(path, node)} {node.name}: Returns repeats the first line")
+    assert not faults
+
+
+def _echoes(first, returns):
+    """Return whether every word of `Returns`, articles left out, is in the first line."""
+    words = [
+        set(re.findall(r"[a-z0-9_]+", text.lower())) - {"the", "a", "an", "its", "of", "it"}
+        for text in (first, returns)
+    ]
+    return first.startswith("Return") and words[1] <= words[0]
 
 
 def sources():

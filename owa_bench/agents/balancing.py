@@ -1,11 +1,11 @@
 """Agents of CartPole3D that notice novelty and adapt to it, in three ways.
 
-Action adjustment plays another policy's actions, corrected for what pushes do here: the
-agent measures what each of the five actions gives the cart, any steady wind
-included. The base policy names the push it would make at level 0; the part of it that
-this world did not give is carried as a residual, and the action whose measured effect
-is nearest to push and residual is played. At level 0 that is the base's own action.
-Base: the PD rule, or with `base=FILE.zip` a policy of `owa-bench train`.
+Action adjustment plays another policy's actions, corrected for what pushes do here: the agent
+measures what each of the five actions gives the cart, any steady wind included. The base policy
+names the push it would make at level 0; the part of it that this world did not give is carried as a
+residual, and the action whose measured effect is nearest to push and residual is played. At level 0
+that is the base's own action. Base: the PD rule, or with `base=FILE.zip` a policy of `owa-bench
+train`.
 
 Source: AIQ paper, section 3.4.1 (action-adjustment agents) [S]; the design [D].
 """

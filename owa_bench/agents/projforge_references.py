@@ -20,8 +20,8 @@ _FAILS = re.compile(r"^fails: (\S+) \((\w+)\)$", re.M)
 class ProjectRoutine:
     """Builds, runs integration, repairs what it can, deploys, releases, ends the day.
 
-    `extent` 0 repairs readings of features alone, 1 also pins and the pipeline, 2 also
-    calls by changelogs, 3 also calls by what libraries answer.
+    `extent` 0 repairs readings of features alone, 1 also pins and the pipeline, 2 also calls by
+    changelogs, 3 also calls by what libraries answer.
     """
 
     def __init__(self, extent: int) -> None:

@@ -1,9 +1,8 @@
 """Agents that replay: recorded scripts of the undrifted world, and trained policies.
 
-`fixed` repeats the calls as they are and derives its answer from what they return, by
-the recorded procedure; `exact_label` and `lexicon` repeat them on web pages and look
-for each recorded control by its words. `sb3` plays a policy trained with
-Stable-Baselines3 (`owa-bench train`).
+`fixed` repeats the calls as they are and derives its answer from what they return, by the recorded
+procedure; `exact_label` and `lexicon` repeat them on web pages and look for each recorded control
+by its words. `sb3` plays a policy trained with Stable-Baselines3 (`owa-bench train`).
 
 Source: docs/archetypes.md#the-archetypes, archetype "fixed".
 """
@@ -27,9 +26,9 @@ HALTED = 0.02
 class _Fixed:
     """Replays `config.script` and halts at the first refusal it does not expect.
 
-    A refusal that the script waits out is expected; after any other it hands in
-    nothing, for what it would hand in was not fetched. Where the script says how an
-    answer is derived, it derives it from what its own requests returned.
+    A refusal that the script waits out is expected; after any other it hands in nothing, for what
+    it would hand in was not fetched. Where the script says how an answer is derived, it derives it
+    from what its own requests returned.
     """
 
     def __init__(self, config: AgentConfig) -> None:

@@ -1,8 +1,8 @@
 """ChangeSurf's tasks as BrowserGym's, `browsergym/owa_bench.stay.book` and the others.
 
-BrowserGym brings the browser, the actions and what its agents see; here a site is
-served over loopback for it, and what the agent left in the database decides. It pins
-an old Playwright, so it lives in an environment of its own, without our `[browser]`.
+BrowserGym brings the browser, the actions and what its agents see; here a site is served over
+loopback for it, and what the agent left in the database decides. It pins an old Playwright, so it
+lives in an environment of its own, without our `[browser]`.
 """
 
 import re
@@ -74,8 +74,8 @@ class Visit:
     def outcome(self, messages: Sequence[Mapping[str, Any]]) -> Outcome | None:
         """Return how the agent ended it, None while it goes on.
 
-        A message to the user ends it, and so does the report that it cannot be done;
-        BrowserGym's own greeting comes before the goal and is none.
+        A message to the user ends it, and so does the report that it cannot be done; BrowserGym's
+        own greeting comes before the goal and is none.
         """
         roles = [str(message["role"]) for message in messages]
         goal = roles.index("user") if "user" in roles else len(roles)
@@ -131,9 +131,6 @@ def timeline_of(
         delta: the drift as a magnitude; overrules `drift_step`.
         drift_step: the drift as a number of steps.
         repeat: the number of the attempt.
-
-    Returns:
-        The timeline.
     """
     card = SUITE.card
     instance = Instance(
@@ -156,8 +153,7 @@ def register() -> tuple[str, ...]:
 
     Each takes `task_kwargs` with the arguments of `timeline_of` but family and seed.
 
-    Raises:
-        MissingPartError: BrowserGym is not installed.
+    Raises: MissingPartError: BrowserGym is not installed.
     """
     task = task_class()
     from browsergym.core.registration import register_task
@@ -175,8 +171,7 @@ def register() -> tuple[str, ...]:
 def task_class() -> type:
     """Return ChangeSurf's subclass of BrowserGym's `AbstractBrowserTask`.
 
-    Raises:
-        MissingPartError: BrowserGym is not installed.
+    Raises: MissingPartError: BrowserGym is not installed.
     """
     try:
         from browsergym.core.task import AbstractBrowserTask

@@ -1,8 +1,8 @@
 """Tool calls of an external client, handed to the episode loop one by one.
 
-The loop asks its agent for the next action; a client asks its server for the result of
-a call. The loop's question waits for a client's call, and the call's result is in the
-loop's next question. The loop runs in a thread of its own.
+The loop asks its agent for the next action; a client asks its server for the result of a call. The
+loop's question waits for a client's call, and the call's result is in the loop's next question. The
+loop runs in a thread of its own.
 """
 
 import queue
@@ -103,9 +103,7 @@ class ClientCalls:
         Args:
             tool: name of the tool.
             arguments: of the call; None for none.
-
-        Returns:
-            The result.
+        Returns: The result.
         """
         self.connect()
         action = msgspec.json.encode({"tool": tool, "arguments": arguments or {}})
@@ -163,8 +161,8 @@ class ClientCalls:
     def begin(self, request: protocol.ResetRequest) -> None:
         """Begin an episode or session, and announce it to the client.
 
-        The open call gets the announcement as its result; where none is open (the
-        client was too slow), the next call gets it and is not played.
+        The open call gets the announcement as its result; where none is open (the client was too
+        slow), the next call gets it and is not played.
         """
         ended = not request.brief.session
         with self._lock:
@@ -186,10 +184,7 @@ class ClientCalls:
             request: the loop's, with the last observation.
             deadline_s: for the next call, s.
             first: whether the episode has had no call yet.
-
-        Returns:
-            The action, as JSON text.
-
+        Returns: The action, as JSON text.
         Raises:
             AgentTimeout: no call came in time.
             AgentRaised: the client disconnected within the episode.
@@ -247,9 +242,7 @@ class ClientTransport:
         Args:
             request: the loop's.
             deadline_s: for the next call, s.
-
-        Returns:
-            The reply; it declares nothing beside the action.
+        Returns: The reply; it declares nothing beside the action.
         """
         if request.reset is not None:
             self._client_calls.begin(request.reset)
@@ -274,8 +267,8 @@ _STOPPED = "The run has stopped before every episode was played."
 class ClientRun(threading.Thread):
     """The thread in which the loop plays what clients call.
 
-    Results are told when every episode has been played: before, a client could try an
-    answer in one episode and correct it in the next.
+    Results are told when every episode has been played: before, a client could try an answer in one
+    episode and correct it in the next.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Door of the MCP server over HTTP: a token, a name of this machine, and one session.
 
-Whoever reaches the port could play the client's episode, or end it. So each request
-carries a token, names a host that no other site can take (DNS rebinding), and belongs
-to the one session that is open; a session is begun by the handshake of the protocol.
+Whoever reaches the port could play the client's episode, or end it. So each request carries a
+token, names a host that no other site can take (DNS rebinding), and belongs to the one session that
+is open; a session is begun by the handshake of the protocol.
 
 Source: the MCP specification (Streamable HTTP: sessions, security);
 docs/serve-over-mcp.md#the-door.

@@ -1,7 +1,7 @@
 """Crews for Stable-Baselines3: every seat of every crew a row of one vectorised env.
 
-All rows share a policy, so one that is learnt here plays any seat. Needs the extras
-`[crew]` and `[rl]`.
+All rows share a policy, so one that is learnt here plays any seat. Needs the extras `[crew]` and
+`[rl]`.
 
 Source: docs/multicrew.md#views-of-a-whole-crew
 """

@@ -1,8 +1,8 @@
 """Views of a crew in which its seats act at the same time, round by round.
 
-A round is a tick in which somebody is free: every seat that is free acts once, on what
-it was shown before the round. The session, its events and its trace are those of the
-per-seat view: the same actions leave the same replay digest.
+A round is a tick in which somebody is free: every seat that is free acts once, on what it was shown
+before the round. The session, its events and its trace are those of the per-seat view: the same
+actions leave the same replay digest.
 
 Source: docs/multicrew.md#views-of-a-whole-crew
 """
@@ -102,8 +102,8 @@ class CrewRounds:
         """Play a round.
 
         Args:
-            actions: By seat; those of seats that are not free are left out. A seat that
-                is free and has no action plays a malformed one, as `None` is.
+            actions: By seat; those of seats that are not free are left out. A seat that is free and
+                has no action plays a malformed one, as `None` is.
         Returns: The result.
         """
         chosen: Mapping[Any, Any] = actions if isinstance(actions, Mapping) else {}
@@ -135,8 +135,8 @@ class CrewRounds:
     def infos(self) -> dict[str, dict[str, Any]]:
         """Return by seat what is told beside its observation.
 
-        "acts" says whether it acts in the next round, "error" why its last action was
-        refused; at the end there is the result.
+        "acts" says whether it acts in the next round, "error" why its last action was refused; at
+        the end there is the result.
         """
         ending = self.env.ending
         more = {} if ending is None else {n: getattr(ending, n) for n in _ENDING}
@@ -168,7 +168,6 @@ class CrewRounds:
         Args:
             first: The seat that acts first in the round, "" where none does.
             text: What it has been shown already.
-        Returns: The observations.
         """
         self.acting = self.env.episode.seating.rounds.acting if first else ()
         for seat in self.acting:
@@ -183,8 +182,8 @@ class CrewRounds:
 class CentralEnv(gym.Env[Any, Any]):
     """A crew as one Gymnasium env: one learner acts for all seats at once.
 
-    Action and observation spaces are Dicts by seat; the action of a seat that is busy,
-    away or retired is left out. The reward is the crew's, once.
+    Action and observation spaces are Dicts by seat; the action of a seat that is busy, away or
+    retired is left out. The reward is the crew's, once.
 
     Args:
         suite: Name of the suite.

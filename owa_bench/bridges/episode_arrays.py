@@ -1,9 +1,9 @@
 """Recorded episodes as arrays: observations, actions and rewards of a view of numbers.
 
-A native suite's trace holds its observations. One of a tool suite holds text, so the
-recorded actions are played again from the revealed seeds: features and masks of the
-vector view are read before and after each, and every line of the replay must equal the
-recorded one. Its actions are the numbers of the macros whose calls they are.
+A native suite's trace holds its observations. One of a tool suite holds text, so the recorded
+actions are played again from the revealed seeds: features and masks of the vector view are read
+before and after each, and every line of the replay must equal the recorded one. Its actions are the
+numbers of the macros whose calls they are.
 """
 
 from typing import NamedTuple, Self
@@ -29,8 +29,8 @@ from owa_bench.shells.views import NO_MACRO, VectorView, features_of
 class Steps(NamedTuple):
     """One episode as arrays: observations (T + 1, n), masks (T + 1, k), others (T,).
 
-    An action is NO_MACRO where it was no macro's call. Masks say which macros may be
-    played next, none at the end; a native suite has no masks.
+    An action is NO_MACRO where it was no macro's call. Masks say which macros may be played next,
+    none at the end; a native suite has no masks.
     """
 
     observations: npt.NDArray[np.float32]
@@ -47,12 +47,7 @@ def native_steps(transcripts: Transcripts, trace: Trace) -> Steps:
     Args:
         transcripts: of the run directory.
         trace: of the episode.
-
-    Returns:
-        The arrays.
-
-    Raises:
-        TraceError: the arrays contradict the trace.
+    Raises: TraceError: the arrays contradict the trace.
     """
     blobs = [e.blob for e in trace.of(Artifact) if e.name == OBSERVATIONS]
     actions = list(trace.of(Action))
@@ -111,12 +106,7 @@ class MacroReader:
         Args:
             entry: The entry that was played.
             trace: The attempt's; it has a step.
-
-        Returns:
-            The arrays.
-
-        Raises:
-            CheckFailure: the replay differs from the record.
+        Raises: CheckFailure: the replay differs from the record.
         """
         env = self._env(entry.calendar)
         seen = _VectorPlayback(env, self.view)

@@ -2,9 +2,9 @@
 
     inspect eval owa_bench/recorded_episodes --model .. -T out=runs/mine -T episodes=10
 
-Imported by Inspect, in an environment that has both packages. The episode loop is that
-of `owa-bench serve`, in this process: what counts is the run directory, whatever
-Inspect's own log says.
+Imported by Inspect, in an environment that has both packages. The episode loop is that of
+`owa-bench serve`, in this process: what counts is the run directory, whatever Inspect's own log
+says.
 """
 
 from pathlib import Path
@@ -57,13 +57,8 @@ def recorded_episodes(
         episodes: instances a family.
         client: name of the arm.
         act_seconds: most time between two tool calls, s.
-
-    Returns:
-        The task; a sample an episode that is not played yet.
-
-    Raises:
-        UsageError: every episode has been played; also those of `batch.play`.
-
+    Returns: The task; a sample an episode that is not played yet.
+    Raises: UsageError: every episode has been played; also those of `batch.play`.
     Source: docs/serve-over-mcp.md#inspect-ai
     """
     folder, calls = Path(out), ClientCalls()
@@ -97,9 +92,7 @@ def play_sample(calls: ClientCalls, run: ClientRun) -> Solver:
     Args:
         calls: of the run's client.
         run: the run.
-
-    Returns:
-        The solver; a sample that stops before its episode's end has failed it.
+    Returns: The solver; a sample that stops before its episode's end has failed it.
     """
     turn = anyio.Lock()
 

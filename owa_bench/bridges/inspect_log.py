@@ -2,9 +2,9 @@
 
     inspect view --log-dir logs
 
-A sample is an episode: its conversation (what the agent saw, its tool calls), the
-scores as this package's scoring reads them, and the episode's row as metadata. The log
-is a copy for Inspect's viewer and analysis; what counts is the run directory.
+A sample is an episode: its conversation (what the agent saw, its tool calls), the scores as this
+package's scoring reads them, and the episode's row as metadata. The log is a copy for Inspect's
+viewer and analysis; what counts is the run directory.
 """
 
 import json
@@ -38,10 +38,7 @@ def export_logs(run_dir: Path, folder: Path) -> tuple[ExportedLog, ...]:
     Args:
         run_dir: the run directory.
         folder: of the logs.
-
-    Returns:
-        The logs, one an arm.
-
+    Returns: The logs, one an arm.
     Raises:
         MissingPartError: Inspect AI is not installed.
         UsageError: the run has nothing to export, or a log is there already.

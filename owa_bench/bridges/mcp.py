@@ -1,7 +1,7 @@
 """`owa-bench serve`: an instance's tools over MCP, each call one recorded step.
 
-Any MCP client plays an ordinary episode: the loop, the recorder, budgets and deadlines
-are those of `owa-bench run`, and what comes of it is an ordinary run directory.
+Any MCP client plays an ordinary episode: the loop, the recorder, budgets and deadlines are those of
+`owa-bench run`, and what comes of it is an ordinary run directory.
 """
 
 import json
@@ -61,8 +61,8 @@ def serve(
 ) -> RunSummary:
     """Serve the episodes of a run until they are played or the client leaves.
 
-    A client that leaves within an episode has failed it; episodes that were not begun
-    can be played later.
+    A client that leaves within an episode has failed it; episodes that were not begun can be played
+    later.
 
     Args:
         request: the run; None continues the one in `out`.
@@ -70,10 +70,7 @@ def serve(
         options: of the run.
         address: of the HTTP server; None serves standard input and output.
         announce: takes the line to paste into a client once the HTTP server listens.
-
-    Returns:
-        What the run directory holds.
-
+    Returns: What the run directory holds.
     Raises:
         MissingPartError: the package `mcp` is not installed.
         UsageError: nothing can listen at the address; also those of `batch.play`.
@@ -170,9 +167,7 @@ def door_of(calls: ClientCalls, address: Address, idle_s: float) -> ClientDoor:
         calls: Of the client; an episode must be open.
         address: Where it listens, and its token.
         idle_s: Seconds without a request after which a session has ended.
-
-    Returns:
-        The application, behind its door, which checks hosts and origins.
+    Returns: The application, behind its door, which checks hosts and origins.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS

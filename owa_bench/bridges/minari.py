@@ -1,9 +1,9 @@
 """`owa-bench export --to minari`: episodes with a view of numbers as Minari datasets.
 
-An arm is one dataset of a suite: its counted attempts in plan order. A native suite's
-observations are those of the trace (float32, checked against the digest of each step).
-A tool suite's are its vector view's: the recorded actions are played again, so the run
-must be revealed, and an arm has a dataset only if all its actions are macros.
+An arm is one dataset of a suite: its counted attempts in plan order. A native suite's observations
+are those of the trace (float32, checked against the digest of each step). A tool suite's are its
+vector view's: the recorded actions are played again, so the run must be revealed, and an arm has a
+dataset only if all its actions are macros.
 """
 
 import os
@@ -37,8 +37,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 class ExportedDataset(NamedTuple):
     """An arm's dataset of a suite: its id, the folder to load it from, what it holds.
 
-    `left_out` counted episodes are not in it: without a step, or ended by a clock.
-    `refused` says why there is no dataset; `dataset` is empty then.
+    `left_out` counted episodes are not in it: without a step, or ended by a clock. `refused` says
+    why there is no dataset; `dataset` is empty then.
     """
 
     dataset: str
@@ -68,10 +68,7 @@ def export(run_dir: Path, folder: Path) -> tuple[ExportedDataset, ...]:
     Args:
         run_dir: the run directory; revealed if it holds tool suites.
         folder: of the datasets.
-
-    Returns:
-        What was written, and which arms were refused; at least one was written.
-
+    Returns: What was written, and which arms were refused; at least one was written.
     Raises:
         MissingPartError: the extra is not installed.
         UsageError: the run has nothing to export, or the folder has the dataset.
@@ -100,12 +97,7 @@ def suites_with_numbers(run_dir: Path, plan: Plan) -> list[str]:
     Args:
         run_dir: the run directory.
         plan: its plan.
-
-    Returns:
-        The names.
-
-    Raises:
-        UsageError: there is none, or a native suite's observations were not kept.
+    Raises: UsageError: there is none, or a native suite's observations were not kept.
     """
     native = [suite.name for suite in plan.suites if suite.native]
     if native and not plan.transcripts:

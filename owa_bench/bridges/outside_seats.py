@@ -81,9 +81,7 @@ def refuse_other_agents(layout: RunLayout, prefixes: tuple[str, ...]) -> None:
     Args:
         layout: The run directory.
         prefixes: Beginnings of the specs that may play here.
-
-    Raises:
-        UsageError: With the fix.
+    Raises: UsageError: With the fix.
     """
     for arm in read_plan(layout).arms:
         if not arm.agent.startswith(prefixes):

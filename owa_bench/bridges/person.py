@@ -1,8 +1,7 @@
 """Persons as agents: the episode loop asks, a screen shows and takes the answer.
 
-A screen is a terminal (`person_terminal.py`) or a page in a browser
-(`person_page.py`). What a sitting showed is forgotten when the next one begins, as an
-agent of that suite is started anew.
+A screen is a terminal (`person_terminal.py`) or a page in a browser (`person_page.py`). What a
+sitting showed is forgotten when the next one begins, as an agent of that suite is started anew.
 """
 
 import contextlib
@@ -43,10 +42,9 @@ class Exchange(msgspec.Struct, frozen=True):
 class PersonView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a person may see now.
 
-    `page` is another one for every sitting, `seat` "" where there is one seat. `task`
-    is the brief and what the sitting began with, `text` what was answered last, ""
-    before the first action. `forms` are those of the tools on offer; who leaves an
-    episode that has `begun` has failed it.
+    `page` is another one for every sitting, `seat` "" where there is one seat. `task` is the brief
+    and what the sitting began with, `text` what was answered last, "" before the first action.
+    `forms` are those of the tools on offer; who leaves an episode that has `begun` has failed it.
     """
 
     page: int
@@ -74,12 +72,8 @@ class PersonScreen(Protocol):
             view: What to show.
             desk: Makes the action of a filled-in form.
             deadline_s: Seconds the person has, pauses not counted.
-
-        Returns:
-            The action as JSON text.
-
-        Raises:
-            AgentTimeout: none came in time.
+        Returns: The action as JSON text.
+        Raises: AgentTimeout: none came in time.
         """
 
 
@@ -95,12 +89,8 @@ class ToolDesk:
         Args:
             tool: Name of the tool.
             texts: What was filled in, by the name of the field.
-
-        Returns:
-            The action as JSON text.
-
-        Raises:
-            UsageError: the tool is not on offer, or a field is not filled in right.
+        Returns: The action as JSON text.
+        Raises: UsageError: the tool is not on offer, or a field is not filled in right.
         """
         return call_of(self._tool(tool), texts)
 
@@ -110,12 +100,8 @@ class ToolDesk:
         Args:
             tool: Name of the tool.
             arguments: By name.
-
-        Returns:
-            The action as JSON text.
-
-        Raises:
-            UsageError: the tool is not on offer, or its schema refuses them.
+        Returns: The action as JSON text.
+        Raises: UsageError: the tool is not on offer, or its schema refuses them.
         """
         return checked_call(self._tool(tool), arguments)
 
@@ -181,9 +167,7 @@ class PersonTransport:
         Args:
             request: The loop's.
             deadline_s: Seconds for an action; a person may take any time to begin.
-
-        Returns:
-            The reply; it declares nothing beside the action.
+        Returns: The reply; it declares nothing beside the action.
         """
         if request.reset is not None:
             self._tools = OfferedTools(self._seats, request.reset.tools)
@@ -231,17 +215,12 @@ def play_person(
     """Let a person play the episodes of a run until all are played or they leave.
 
     Args:
-        request: The run, whose one agent is the person; None continues the one in
-            `out`.
+        request: The run, whose one agent is the person; None continues the one in `out`.
         out: The run directory.
         options: Of the run.
         screen: Shows the person what an agent is shown.
-
-    Returns:
-        What the run directory holds.
-
-    Raises:
-        UsageError: Those of `batch.play`, or the run to go on with is no person's.
+    Returns: What the run directory holds.
+    Raises: UsageError: Those of `batch.play`, or the run to go on with is no person's.
     """
     layout = RunLayout(out)
     if request is None:

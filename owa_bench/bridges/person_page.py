@@ -1,7 +1,7 @@
 """A page in a browser for a person: one local HTTP server, one page, no network.
 
-The page lies under a path that only this command prints, on the loopback interface. It
-asks for the view and posts answers; what the episode is stands in this process alone.
+The page lies under a path that only this command prints, on the loopback interface. It asks for the
+view and posts answers; what the episode is stands in this process alone.
 """
 
 import secrets
@@ -56,9 +56,7 @@ class PageScreen:
     Args:
         port: Where the server listens; 0: any free port.
         scripted: Whether a browser that a program drives may answer.
-
-    Raises:
-        UsageError: Nothing can listen at the port.
+    Raises: UsageError: Nothing can listen at the port.
     """
 
     def __init__(self, port: int, *, scripted: bool = False) -> None:
@@ -133,9 +131,7 @@ class PageScreen:
         Args:
             after: Serial that the page knows.
             patience_s: Most seconds to wait.
-
-        Returns:
-            The state as the page may know it.
+        Returns: The state as the page may know it.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._state.serial != after, patience_s)

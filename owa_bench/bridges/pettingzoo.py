@@ -29,10 +29,9 @@ _MODES = (*RENDER_MODES, _HUMAN)
 class CrewParallelEnv(ParallelEnv):  # type: ignore[misc]  # it is not typed
     """A suite with seats for PettingZoo.
 
-    Every seat that still plays gets the crew's reward. A seat that finishes, but for
-    the first, is terminated alone; the end of the episode terminates or truncates all.
-    `infos[seat]["acts"]` says whether its next action is played: that of a seat that is
-    busy or away is left out.
+    Every seat that still plays gets the crew's reward. A seat that finishes, but for the first, is
+    terminated alone; the end of the episode terminates or truncates all. `infos[seat]["acts"]` says
+    whether its next action is played: that of a seat that is busy or away is left out.
 
     Args:
         suite: Name of the suite.
@@ -126,8 +125,8 @@ Seen = dict[str, dict[str, Any]]
 class CrewMacroEnv(CrewParallelEnv):
     """A suite of crews whose seats choose macros.
 
-    Observation: `features` and `action_mask`; a seat that does not act in the next
-    round may only wait. Action: the number of a macro.
+    Observation: `features` and `action_mask`; a seat that does not act in the next round may only
+    wait. Action: the number of a macro.
 
     Args:
         suite: Name of the suite.

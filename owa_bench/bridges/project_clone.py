@@ -1,10 +1,10 @@
 """Driver of a command that works in a git clone of its project, with plain git.
 
-It runs inside the agent's sandbox and speaks docs/wire-protocol.md for the command:
-the harness trusts nothing of it, since all it can do is to send actions. A bare
-`origin.git` stands for the platform's: its hook turns a push into the tool `git_push`,
-and what the platform commits comes by `git_fetch`. Only the standard library, for it
-runs alone; `owa-tool` and the hook are this file too.
+It runs inside the agent's sandbox and speaks docs/wire-protocol.md for the command: the harness
+trusts nothing of it, since all it can do is to send actions. A bare `origin.git` stands for the
+platform's: its hook turns a push into the tool `git_push`, and what the platform commits comes by
+`git_fetch`. Only the standard library, for it runs alone; `owa-tool` and the hook are this file
+too.
 
 Source: docs/projforge.md#existing-coding-agents
 """

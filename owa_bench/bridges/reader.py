@@ -1,8 +1,8 @@
 """Readers as agents: a person or program that sees text files and writes `act.json`.
 
-Each sitting of each seat has a fresh folder (`reader_folder.py`) with `brief.txt` and
-`next.txt` (`reader_text.py`). `where.txt` beside the folders names the one that waits
-for an act. Source: docs/readers.md.
+Each sitting of each seat has a fresh folder (`reader_folder.py`) with `brief.txt` and `next.txt`
+(`reader_text.py`). `where.txt` beside the folders names the one that waits for an act. Source:
+docs/readers.md.
 """
 
 import contextlib
@@ -120,9 +120,7 @@ class ReaderTransport:
         Args:
             request: The loop's.
             deadline_s: Seconds for an act, those in which the reader is started too.
-
-        Returns:
-            The reply; it declares nothing beside the action.
+        Returns: The reply; it declares nothing beside the action.
         """
         if request.reset is not None:
             self._begin(request.reset)
@@ -278,16 +276,12 @@ def play_reader(
     """Let a reader play the episodes of a run through files.
 
     Args:
-        request: The run, whose one agent is the reader; None continues the one in
-            `out`.
+        request: The run, whose one agent is the reader; None continues the one in `out`.
         out: The run directory.
         options: Of the run.
         folder: Where the folders of the sittings are made.
         announce: Called with each of them when it is made, before the brief is there.
-
-    Returns:
-        What the run directory holds.
-
+    Returns: What the run directory holds.
     Raises:
         FieldError: The folder is not empty, or a reader would see the run in it.
         UsageError: The run to go on with is no reader's.

@@ -1,8 +1,8 @@
 """Folders through which a reader plays: text files out, `act.json` in.
 
-The reader may write anything there. So the harness works on an open folder, opens
-plain files only, follows no link and reads at most `MOST_BYTES`. An act is renamed
-before it is read for play: what stays as `act-0001.json` is what was played.
+The reader may write anything there. So the harness works on an open folder, opens plain files only,
+follows no link and reads at most `MOST_BYTES`. An act is renamed before it is read for play: what
+stays as `act-0001.json` is what was played.
 """
 
 import contextlib
@@ -67,9 +67,7 @@ class TextFolder:
         Args:
             name: Of the file.
             text: What it holds.
-
-        Raises:
-            AgentRaised: The reader made that impossible.
+        Raises: AgentRaised: The reader made that impossible.
         """
         unfinished = f".{name}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
@@ -106,11 +104,8 @@ class SittingFolder(TextFolder):
     def take(self) -> ReaderAct | None:
         """Take what the reader wrote, and keep it under a number.
 
-        Returns:
-            The act, None where there is none yet or it may be half-written.
-
-        Raises:
-            AgentRaised: The reader made the folder unusable.
+        Returns: The act, None where there is none yet or it may be half-written.
+        Raises: AgentRaised: The reader made the folder unusable.
         """
         with _blaming_reader():
             seen = self._look(ACT)
@@ -213,12 +208,7 @@ def open_door(folder: Path, run: Path, home: Path, *, resume: bool) -> TextFolde
         run: The run directory.
         home: The data folder, which holds the seeds.
         resume: Whether it may be the one that the run was played through so far.
-
-    Returns:
-        The folder.
-
-    Raises:
-        FieldError: A reader would see the run there, or it holds something.
+    Raises: FieldError: A reader would see the run there, or it holds something.
     """
     place = folder.resolve()
     for other, what in ((run, "the run directory"), (home, "the data folder")):

@@ -54,9 +54,7 @@ def brief_text(brief: Brief, tools: Sequence[ToolSpec]) -> str:
     Args:
         brief: What the agent is told; its seed is left out.
         tools: Those on offer.
-
-    Returns:
-        Task, goal, propositions, limits, how to act and the tools, as plain text.
+    Returns: Task, goal, propositions, limits, how to act and the tools, as plain text.
     """
     return "\n".join((*_task(brief), *_limits(brief), "", *_how(brief, tools))) + (
         f"\n# Tools\n{tools_text(tools)}"
@@ -121,9 +119,6 @@ def next_text(
         steps: Steps that there are.
         notes: On files that were not played.
         tools: Changes of the tools on offer.
-
-    Returns:
-        The text.
     """
     asked = f"answer to {ACT} {number}" if number else "before your first act"
     head = f"[{asked}; step {step}, {steps - step} steps left]"

@@ -1,7 +1,7 @@
 """Forms of tools: the fields a person fills in, and the tool call that they make.
 
-A field's kind follows from its JSON schema. An object is filled in as lines of
-`name=value` or as JSON, a list as JSON, everything else as its plain text.
+A field's kind follows from its JSON schema. An object is filled in as lines of `name=value` or as
+JSON, a list as JSON, everything else as its plain text.
 """
 
 import json
@@ -45,11 +45,8 @@ def form_of(tool: ToolSpec, propositions: Mapping[str, str]) -> ToolForm:
 
     Args:
         tool: The tool.
-        propositions: Those of the task by id; each gets a field of its own in place
-            of the one field `beliefs`.
-
-    Returns:
-        The form.
+        propositions: Those of the task by id; each gets a field of its own in place of the one
+            field `beliefs`.
     """
     required = set(tool.parameters.get("required", ()))
     fields: list[ToolField] = []
@@ -101,12 +98,8 @@ def call_of(tool: ToolSpec, texts: Mapping[str, str]) -> str:
     Args:
         tool: The tool.
         texts: What was filled in, by the name of the field; "" is left out.
-
-    Returns:
-        The action as JSON text.
-
-    Raises:
-        UsageError: a field cannot be read, or the tool's schema refuses it.
+    Returns: The action as JSON text.
+    Raises: UsageError: a field cannot be read, or the tool's schema refuses it.
     """
     arguments: dict[str, Any] = {}
     known = tool.parameters.get("properties", {})
@@ -129,12 +122,8 @@ def checked_call(tool: ToolSpec, arguments: Mapping[str, Any]) -> str:
     Args:
         tool: The tool.
         arguments: By name.
-
-    Returns:
-        The action as JSON text.
-
-    Raises:
-        UsageError: the schema refuses them.
+    Returns: The action as JSON text.
+    Raises: UsageError: the schema refuses them.
     """
     error = compile_schema(tool.parameters)(dict(arguments), "arguments")
     if error is not None:

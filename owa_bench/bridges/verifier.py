@@ -4,9 +4,9 @@
     GET  /                   the verifier's public key
     GET  /submitters/KEY     name on the verifier's list, and plans challenged so far
 
-A plan gets the same challenge however often it asks. Every plan is a line of the
-verifier's log, and the challenge of a submitter on the list says which of their plans
-it is, so that somebody who asks for many and reports the best is seen.
+A plan gets the same challenge however often it asks. Every plan is a line of the verifier's log,
+and the challenge of a submitter on the list says which of their plans it is, so that somebody who
+asks for many and reports the best is seen.
 """
 
 import asyncio
@@ -53,10 +53,7 @@ class Verifier:
 
         Args:
             envelope: The bytes of `plan.dsse.json`.
-
-        Returns:
-            The witness; the same nonce, time and number for the same plan.
-
+        Returns: The witness; the same nonce, time and number for the same plan.
         Raises:
             CheckFailure: It is no signed plan, or names another challenger.
             NoRoomError: The log takes no more for now.

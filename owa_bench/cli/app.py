@@ -1,8 +1,8 @@
 """The command line: one typer application, its exit codes and its errors.
 
-Exit codes: 0 done; 1 a check failed; 2 wrong use, or a file that cannot be read or
-written; 3 the machine lacks something; 4 a run stopped, too many attempts failed
-through harness or provider; 130 stopped with Ctrl-C; 141 nobody reads on.
+Exit codes: 0 done; 1 a check failed; 2 wrong use, or a file that cannot be read or written; 3 the
+machine lacks something; 4 a run stopped, too many attempts failed through harness or provider; 130
+stopped with Ctrl-C; 141 nobody reads on.
 """
 
 import contextlib
@@ -109,9 +109,7 @@ def _group(places: dict[str, str]) -> type[TyperGroup]:
 
     Args:
         places: "MODULE:FUNCTION" of each command, below `owa_bench.cli`.
-
-    Returns:
-        The class for typer; its commands come before those added to it.
+    Returns: The class for typer; its commands come before those added to it.
     """
 
     class CommandGroup(TyperGroup):

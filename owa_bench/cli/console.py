@@ -49,8 +49,8 @@ def one_line(text: str) -> str:
 class Screen(Console):
     """A stream that prints text literally: names in brackets are no markup.
 
-    Lines are never broken, so that they can be copied and searched; tables wrap.
-    Control characters are escaped: names and reasons are other people's text.
+    Lines are never broken, so that they can be copied and searched; tables wrap. Control characters
+    are escaped: names and reasons are other people's text.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:

@@ -42,10 +42,10 @@ def evaluate(
 ) -> None:
     """Play a submitted agent under your seeds, your key and your sandbox (V5).
 
-    `agent` in the manifest is a file, an object, a trained model or a command of the
-    bundle; nothing else is played. The arm's name is the manifest's `name` and the
-    digest of the bundle, which is in the plan. If a reader's registry names your key as
-    an evaluator, the run is V5 for them. The same command continues a stopped run.
+    `agent` in the manifest is a file, an object, a trained model or a command of the bundle;
+    nothing else is played. The arm's name is the manifest's `name` and the digest of the bundle,
+    which is in the plan. If a reader's registry names your key as an evaluator, the run is V5 for
+    them. The same command continues a stopped run.
 
       owa-bench evaluate agent.tar --battery toolquest --out runs/theirs --key evaluator
 
@@ -100,9 +100,9 @@ def revise(
 ) -> None:
     """Test versions of your own agent against the one you have.
 
-    Each version is read, compared line by line, and its tests (test*.py, unittest) run
-    in the sandbox; base and version then play the same instances, which nobody has
-    seen. It is no run: axis R reads campaigns of the suite `selfrev` alone.
+    Each version is read, compared line by line, and its tests (test*.py, unittest) run in the
+    sandbox; base and version then play the same instances, which nobody has seen. It is no run:
+    axis R reads campaigns of the suite `selfrev` alone.
 
       owa-bench revise --subject agent --version tried/a --version tried/b
     """

@@ -23,9 +23,8 @@ def keygen(
 ) -> None:
     """Make an Ed25519 signing key in your data folder (mode 0600).
 
-    The folder is ~/.local/share/owa-bench; OWA_BENCH_HOME names another. `run` makes
-    the key `default` by itself if there is none, and no other. A key is never
-    overwritten.
+    The folder is ~/.local/share/owa-bench; OWA_BENCH_HOME names another. `run` makes the key
+    `default` by itself if there is none, and no other. A key is never overwritten.
 
       owa-bench keygen
 
@@ -43,8 +42,8 @@ def keygen(
 def prune(run_dir: Path = RunDir, json: bool = AsJson) -> None:
     """Drop the transcripts of a run: every text and picture, for good.
 
-    The events keep the digest of each, so figures, `verify`, `recompute` and `replay`
-    stay as they are; `verify` says that transcripts were pruned.
+    The events keep the digest of each, so figures, `verify`, `recompute` and `replay` stay as they
+    are; `verify` says that transcripts were pruned.
 
       owa-bench prune runs/first
     """
@@ -58,8 +57,8 @@ def prune(run_dir: Path = RunDir, json: bool = AsJson) -> None:
 def commit(json: bool = AsJson) -> None:
     """Draw a master and keep it; prints the commitment to it.
 
-    `run` draws one of its own for every plan. This one is for a verifier who plays
-    runs from Python with seeds announced beforehand.
+    `run` draws one of its own for every plan. This one is for a verifier who plays runs from Python
+    with seeds announced beforehand.
 
       owa-bench escrow commit
     """
@@ -77,8 +76,8 @@ def reveal(
 ) -> None:
     """Publish a run's master and nonce in reveal.json, so that others can replay it.
 
-    Whoever has the master knows every world, so nothing more is played under a
-    revealed plan; a run that is not whole is revealed with --unfinished only.
+    Whoever has the master knows every world, so nothing more is played under a revealed plan; a run
+    that is not whole is revealed with --unfinished only.
 
       owa-bench escrow reveal runs/first
     """
@@ -116,8 +115,8 @@ def witness_plan(
 
       owa-bench run --out RUN --resume
 
-    It weighs something where a reader's registry names who signed: the verifier signs
-    on a machine of theirs. Dates of commits prove nothing.
+    It weighs something where a reader's registry names who signed: the verifier signs on a machine
+    of theirs. Dates of commits prove nothing.
     """
     from owa_bench.runs.plan import witness  # brings an HTTP client
 
@@ -201,8 +200,8 @@ def replay(
 ) -> None:
     """Play recorded actions again from the revealed seeds and compare what happens.
 
-    Needs reveal.json. A receipt over every counted episode lifts the run to assurance
-    V4 where the registry of a reader names your key.
+    Needs reveal.json. A receipt over every counted episode lifts the run to assurance V4 where the
+    registry of a reader names your key.
 
       owa-bench replay runs/first
 

@@ -41,9 +41,9 @@ def report(
 ) -> None:
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
 
-    Reads the run directory and nothing else; a second report replaces the first. A
-    level below a gate is no error unless --require asks for it. Norms and the registry
-    are copied into the run directory, and read from there.
+    Reads the run directory and nothing else; a second report replaces the first. A level below a
+    gate is no error unless --require asks for it. Norms and the registry are copied into the run
+    directory, and read from there.
 
       owa-bench report runs/first
 
@@ -87,9 +87,9 @@ def verify(
 ) -> None:
     """Check that nothing was added, removed, edited or reordered.
 
-    One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent
-    and no key of yours; --public-key holds the signatures to a key that you trust.
-    Without --registry nobody's witness or replay counts: V2 at most.
+    One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent and no key
+    of yours; --public-key holds the signatures to a key that you trust. Without --registry nobody's
+    witness or replay counts: V2 at most.
 
       owa-bench verify runs/first
 
@@ -127,9 +127,9 @@ def compare(
 ) -> None:
     """Compare two agents on the instances that both played.
 
-    Paired differences of quality and success and the ratio of costs, with intervals:
-    over all pairs, by family, tier and drift class. Runs on different terms are
-    refused; `run --worlds-of RUN` plays the worlds of another run.
+    Paired differences of quality and success and the ratio of costs, with intervals: over all
+    pairs, by family, tier and drift class. Runs on different terms are refused; `run --worlds-of
+    RUN` plays the worlds of another run.
 
       owa-bench compare runs/first:agentic runs/first:fixed
 

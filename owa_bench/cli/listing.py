@@ -152,9 +152,8 @@ def doctor(
 ) -> None:
     """Say what this machine has, what it lacks, and the line that installs it.
 
-    With --model-url: what a chat server can do, and the command that plays it. Exits 3
-    if something is lacking that every run needs, 1 if the model makes no tool calls.
-    Changes nothing.
+    With --model-url: what a chat server can do, and the command that plays it. Exits 3 if something
+    is lacking that every run needs, 1 if the model makes no tool calls. Changes nothing.
 
       owa-bench doctor
 

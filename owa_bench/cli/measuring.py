@@ -78,9 +78,7 @@ def with_notes(compute: Any, *arguments: Any, **more: Any) -> Any:
         compute: the measure.
         arguments: its arguments.
         more: those by name.
-
-    Returns:
-        What `compute` returns.
+    Returns: What `compute` returns.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SmallSampleWarning)
@@ -138,12 +136,8 @@ class DataFile:
             name: the column.
             missing: empty cells are NaN; False: they are refused.
             flat: False: each row may hold several numbers.
-
-        Returns:
-            (rows,) or (rows, numbers a row).
-
-        Raises:
-            UsageError: there is no such column, or a cell is no number.
+        Returns: (rows,) or (rows, numbers a row).
+        Raises: UsageError: there is no such column, or a cell is no number.
         """
         cells = self._column(name)
         if flat and isinstance(cells, np.ndarray) and cells.ndim > 1:
@@ -190,12 +184,8 @@ class DataFile:
             row: the column that names rows.
             column: the column that names columns.
             value: the column of numbers.
-
-        Returns:
-            The matrix, NaN for pairs that are not there.
-
-        Raises:
-            UsageError: a pair is there twice.
+        Returns: The matrix, NaN for pairs that are not there.
+        Raises: UsageError: a pair is there twice.
         """
         first, second = self.names(row), self.names(column)
         rows, columns = tuple(dict.fromkeys(first)), tuple(dict.fromkeys(second))

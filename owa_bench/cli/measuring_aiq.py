@@ -103,12 +103,7 @@ def measured_suite(
         distances: file of dissimilarities, instead of mixtures.
         performances: file of the agents' performances.
         only: the suite's domains; empty: all of the pool.
-
-    Returns:
-        The results.
-
-    Raises:
-        UnknownNameError: a domain is not in the pool.
+    Raises: UnknownNameError: a domain is not in the pool.
     """
     data = DataFile(pool)
     sizes, good = data.numbers("size"), data.numbers("performance", missing=True)
@@ -191,9 +186,7 @@ def gap_matrix(gaps: Mapping[tuple[T, T], float], domains: Sequence[T]) -> Float
     Args:
         gaps: by (row's domain, column's domain).
         domains: rows and columns, in order.
-
-    Returns:
-        (domains, domains): where a pair has none, NaN, or 0 on the diagonal.
+    Returns: (domains, domains): where a pair has none, NaN, or 0 on the diagonal.
     """
     matrix = np.full((len(domains), len(domains)), np.nan)
     np.fill_diagonal(matrix, 0.0)
@@ -210,9 +203,7 @@ def rank_agents(
     Args:
         suite: holds their AIQ.
         good: (domains,) performances of each.
-
-    Returns:
-        Names, mean performances and AIQ^(1/r), each (agents,).
+    Returns: Names, mean performances and AIQ^(1/r), each (agents,).
     """
     names = sorted(good, key=lambda name: suite.agents[name].length)
     means = np.array([good[name].mean() for name in names])

@@ -75,9 +75,9 @@ def measure_cartpole3d(
 ) -> None:
     """AIQ over CartPole3D's levels: pool, mixtures, agents, tables, figures.
 
-    Trains all networks of a level, and of all mixtures with a reference, as one
-    population on the batched backend. What is done is kept in --out: the same command
-    goes on where it was stopped. The tables can be read again with `measure aiq`.
+    Trains all networks of a level, and of all mixtures with a reference, as one population on the
+    batched backend. What is done is kept in --out: the same command goes on where it was stopped.
+    The tables can be read again with `measure aiq`.
 
       owa-bench measure cartpole3d --out runs/aiq --agent pd2.py
       --agent sb3:runs/dqn/model.zip --trials runs/apti --baseline dqn

@@ -35,12 +35,11 @@ def measure_generality(
 ) -> None:
     """Capability, spread and generality of each agent.
 
-    Reads a long table with columns `agent`, `item`, `response` from 0 to 1 and
-    `difficulty` (one per item). A response that is not there is missing, not 0.
+    Reads a long table with columns `agent`, `item`, `response` from 0 to 1 and `difficulty` (one
+    per item). A response that is not there is missing, not 0.
 
-    An agent that solves everything up to a difficulty and nothing beyond has gamma 1;
-    one whose success has nothing to do with difficulty 0; one that solves only the
-    hardest -1.
+    An agent that solves everything up to a difficulty and nothing beyond has gamma 1; one whose
+    success has nothing to do with difficulty 0; one that solves only the hardest -1.
 
       owa-bench measure generality responses.csv
 

@@ -31,10 +31,10 @@ def measure_entropy(
 ) -> None:
     """Entropy decay curve and information gain span.
 
-    Reads a table with columns `length` (context, tokens), `conditional` (H_k, bits),
-    `marginal` (H*_k, bits) and, for several, `model`. A .txt file is measured with a
-    character n-gram model that needs nothing; a Project Gutenberg header is stripped.
-    A language model of yours: `owa_bench.subjects.language_models`.
+    Reads a table with columns `length` (context, tokens), `conditional` (H_k, bits), `marginal`
+    (H*_k, bits) and, for several, `model`. A .txt file is measured with a character n-gram model
+    that needs nothing; a Project Gutenberg header is stripped. A language model of yours:
+    `owa_bench.subjects.language_models`.
 
       owa-bench measure entropy book.txt --begins-with "Call me"
 
@@ -136,8 +136,8 @@ def measure_failures(
     the exponent would reach 3. Or a .npz file with `scores` (items, candidates) and
     `reference` (the right candidate's column).
 
-    The level is read from the likelihood, and named only where its interval lies in one
-    region: alpha up to 2 Limited, up to 3 Capable, above Autonomous.
+    The level is read from the likelihood, and named only where its interval lies in one region:
+    alpha up to 2 Limited, up to 3 Capable, above Autonomous.
 
       owa-bench measure intelligence-test attempts.csv
 

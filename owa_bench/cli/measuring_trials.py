@@ -33,10 +33,10 @@ def measure_novelty(
 ) -> None:
     """How agents detect novelty and take it: the SAIL-ON metrics of a run of trials.
 
-    CDT: share of trials whose first detection comes with or after the novelty; FN_CDT:
-    novel episodes that those still call plain; FP: share of trials with a false alarm;
-    NRP: asymptotic performance over the baseline's before the novelty; OPTI and APTI:
-    P / (P + P of the baseline) over all novel and over the last --last episodes.
+    CDT: share of trials whose first detection comes with or after the novelty; FN_CDT: novel
+    episodes that those still call plain; FP: share of trials with a false alarm; NRP: asymptotic
+    performance over the baseline's before the novelty; OPTI and APTI: P / (P + P of the baseline)
+    over all novel and over the last --last episodes.
 
       owa-bench run --suite cartpole3d --family table1/9 --tier 3 --trials 3
       --episodes 20 --agent pd --agent model_repair --out runs/trials
@@ -71,9 +71,7 @@ def read_lanes(run_dir: Path, baseline: str | None) -> tuple[tuple[trials.ArmTri
     Args:
         run_dir: the run.
         baseline: an arm's name; None: the first.
-
-    Returns:
-        The trials and the baseline's name.
+    Returns: The trials and the baseline's name.
     """
     found = bundle.read(run_dir)
     lanes = trials.complete_trials(found.plan, map(trials.read_trial, found.traces()))
@@ -131,12 +129,8 @@ def apti_by_level(
         last: episodes of a trial's asymptotic part.
         variant: "table1" or "released".
         tier: 1 to 3.
-
-    Returns:
-        The levels of this variant and tier, ascending, with each arm's APTI.
-
-    Raises:
-        UsageError: the run has no such trials, or on fewer than two levels.
+    Returns: The levels of this variant and tier, ascending, with each arm's APTI.
+    Raises: UsageError: the run has no such trials, or on fewer than two levels.
     """
     lanes, chosen = read_lanes(run_dir, baseline)
     ours = {f"{lane.group}": lane for lane in lanes if _is_ours(lane, variant, tier)}
@@ -161,9 +155,7 @@ def refuse_unmeasured(run: AptiByLevel, levels: Collection[int]) -> None:
     Args:
         run: the levels of the trials.
         levels: the levels that are measured.
-
-    Raises:
-        UsageError: a trial is on another level.
+    Raises: UsageError: a trial is on another level.
     """
     names = map(_level, run.levels)
     other = [name for name in names if int(name) not in levels]
@@ -180,10 +172,7 @@ def scale_by_apti(run: AptiByLevel, *, folder: Path) -> ScaledSuite:
     Args:
         run: APTI of each arm on each level.
         folder: holds the tables of `measure cartpole3d`; gets `apti.csv`.
-
-    Returns:
-        The suite of the run's levels with its agents.
-
+    Returns: The suite of the run's levels with its agents.
     Source: AIQ paper, figure 29.
     """
     levels, found = run

@@ -1,8 +1,8 @@
 """Options of the commands: declared once, read as numbers, lists and draws.
 
-A `Panel` declares the options of one panel of a command's help. Options that a record
-holds anyway take name, type and default from it; `expand` puts them into the command's
-signature. Faults name the flag, the value and the rule.
+A `Panel` declares the options of one panel of a command's help. Options that a record holds anyway
+take name, type and default from it; `expand` puts them into the command's signature. Faults name
+the flag, the value and the rule.
 """
 
 import functools
@@ -56,9 +56,6 @@ class Panel:
             text: its help.
             names: the flags; none: the parameter's own name.
             rules: what else typer may be told, such as `min`.
-
-        Returns:
-            The option.
         """
         title = self.title
         return typer.Option(default, *names, help=text, rich_help_panel=title, **rules)
@@ -71,9 +68,7 @@ class Panel:
         Args:
             record: a dataclass, Struct or NamedTuple.
             helps: the help of each field.
-
-        Returns:
-            What `expand` puts into the signature.
+        Returns: What `expand` puts into the signature.
         """
         return RecordOptions(record, self, helps)
 
@@ -89,9 +84,7 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
 
     Args:
         command: its parameters' defaults are options, or stand for fields of a record.
-
-    Returns:
-        The same for typer: one parameter an option; a switch has no negative flag.
+    Returns: The same for typer: one parameter an option; a switch has no negative flag.
     """
     parameters: list[inspect.Parameter] = []
     records: dict[str, RecordOptions] = {}
@@ -155,9 +148,7 @@ def flags(context: typer.Context, names: Collection[str]) -> str:
     Args:
         context: of the command.
         names: of its parameters.
-
-    Returns:
-        Each with a space before it; "" for none.
+    Returns: Each with a space before it; "" for none.
     """
     words: list[str] = []
     given = given_names(context)
@@ -177,9 +168,7 @@ def refuse_together(given: Collection[str], names: Collection[str], why: str) ->
         given: names of the parameters that were given.
         names: those that are refused.
         why: the rest of the sentence: the rule and the way out.
-
-    Raises:
-        UsageError: one of `names` was given.
+    Raises: UsageError: one of `names` was given.
     """
     wrong = sorted(set(given) & set(names))
     if wrong:
@@ -209,12 +198,7 @@ def number(name: str, text: str, kind: type[Any]) -> Any:
         name: the flag that holds it.
         text: its text.
         kind: int or float.
-
-    Returns:
-        The number.
-
-    Raises:
-        FieldError: it is none; names the flag.
+    Raises: FieldError: it is none; names the flag.
     """
     try:
         return kind(text)
@@ -229,12 +213,8 @@ def meters(name: str, texts: list[str] | None) -> tuple[tuple[str, float], ...]:
     Args:
         name: the flag that holds them.
         texts: such as api_calls=200.
-
-    Returns:
-        (meter, ceiling) pairs.
-
-    Raises:
-        FieldError: a text is no such pair.
+    Returns: (meter, ceiling) pairs.
+    Raises: FieldError: a text is no such pair.
     """
     pairs = []
     for text in texts or ():
@@ -270,12 +250,8 @@ def draws_of(
         tools_off: tools taken from those on offer.
         episodes: instances per family and tier.
         repeats: noise seeds per instance.
-
-    Returns:
-        One draw a suite.
-
-    Raises:
-        FieldError: an option breaks a rule; names flag, value and rule.
+    Returns: One draw a suite.
+    Raises: FieldError: an option breaks a rule; names flag, value and rule.
     """
     deltas = tuple(number("--delta", part, float) for part in split(delta))
     made = tuple(
@@ -315,10 +291,6 @@ def trials_of(
         draws: one.
         given: whether trials of Given Detection are added.
         hints: what is told in those.
-
-    Returns:
-        The trials.
-
     Raises:
         UsageError: there is not one draw.
         FieldError: `before` is no two counts.

@@ -56,11 +56,10 @@ def play(
 ) -> None:
     """Let a person play episodes, in this terminal, in a page, or through files.
 
-    The person is shown what an agent is shown, and the run directory is like any
-    other: report, verify, recompute and replay read it. Every sitting begins with an
-    empty page. Who stops between two episodes goes on with --resume; an episode that
-    is left has failed. With --folder a reader (a language model, a person, a program)
-    sees text files and writes act.json: docs/readers.md.
+    The person is shown what an agent is shown, and the run directory is like any other: report,
+    verify, recompute and replay read it. Every sitting begins with an empty page. Who stops between
+    two episodes goes on with --resume; an episode that is left has failed. With --folder a reader
+    (a language model, a person, a program) sees text files and writes act.json: docs/readers.md.
 
       owa-bench play --suite toolquest --tier 1 --person ada --page --out runs/ada
 
@@ -136,10 +135,10 @@ def norms(
 ) -> None:
     """Make norms of several people's runs; `report --norms` reads them.
 
-    Every run is verified, played by one person to its end, and of the same terms. A
-    threshold needs as many persons as the protocol says, each watched by somebody who
-    signed (`owa-bench attend`) and whom the reader's registry names. With --check the
-    figures are made again and compared with a file that somebody gave you.
+    Every run is verified, played by one person to its end, and of the same terms. A threshold needs
+    as many persons as the protocol says, each watched by somebody who signed (`owa-bench attend`)
+    and whom the reader's registry names. With --check the figures are made again and compared with
+    a file that somebody gave you.
 
       owa-bench norms runs/ada runs/ben runs/cy runs/di runs/ed --out norms.dsse.json
     """
@@ -172,8 +171,8 @@ def norms(
 def attend(run_dir: Path = options.RunDir, key: str = KeyName) -> None:
     """Sign that you watched the person of a run play it, alone, to its end.
 
-    Norms enter a gate only if a watcher that the reader's registry names signed for
-    each person. Use a key of yours: the one that signed the run's plan is refused.
+    Norms enter a gate only if a watcher that the reader's registry names signed for each person.
+    Use a key of yours: the one that signed the run's plan is refused.
 
       owa-bench keygen invigilator
 
@@ -195,9 +194,9 @@ def judge(
 ) -> None:
     """Rate open texts by a rubric, blind; two raters, then their agreement.
 
-    A rater sees the task and the text, in an order of their own, and neither agent nor
-    figures nor the other rater. Ratings are signed beside the run; the report shows
-    them, and scores them only where the raters agree. No axis reads them.
+    A rater sees the task and the text, in an order of their own, and neither agent nor figures nor
+    the other rater. Ratings are signed beside the run; the report shows them, and scores them only
+    where the raters agree. No axis reads them.
 
       owa-bench judge runs/first --rubric clarity.toml --rater ada
 

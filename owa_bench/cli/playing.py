@@ -193,8 +193,8 @@ def run(
 ) -> None:
     """Play agents on a battery or on suites, recorded as evidence.
 
-    The plan is drawn, signed and written before the first episode. A run that was
-    stopped goes on with --resume; nothing that was complete is played again.
+    The plan is drawn, signed and written before the first episode. A run that was stopped goes on
+    with --resume; nothing that was complete is played again.
 
       owa-bench run --battery demo --agent agentic --agent fixed --out runs/first
 

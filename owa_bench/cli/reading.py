@@ -28,8 +28,8 @@ def readers(
 ) -> None:
     """Print what readers did: success, quality, acts, characters, p and Brier score.
 
-    One row for each reader, suite and tier of a run that verifies. A run without
-    readers is named and left out. Exits 1 if a run does not verify.
+    One row for each reader, suite and tier of a run that verifies. A run without readers is named
+    and left out. Exits 1 if a run does not verify.
 
       owa-bench readers runs/mine runs/yours --markdown
     """

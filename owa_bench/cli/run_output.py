@@ -153,9 +153,7 @@ def run_progress(outcomes: "Outcomes") -> Iterator[Callable[[Progress], None]]:
 
     Args:
         outcomes: Takes every closed attempt.
-
-    Yields:
-        The callback of closed attempts.
+    Yields: The callback of closed attempts.
     """
     if not ERR.is_terminal:
         with _minute_lines(outcomes):
@@ -226,9 +224,7 @@ class Outcomes:
 
         Args:
             elapsed_s: Seconds since it began to play.
-
-        Returns:
-            Episodes, failures, cost and the time that is left.
+        Returns: Episodes, failures, cost and the time that is left.
         """
         minutes, last = round(elapsed_s / _MINUTE_S), self._last
         if last is None:

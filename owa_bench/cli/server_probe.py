@@ -25,7 +25,6 @@ def ask_server(
         headers: NAME=ENV_VARIABLE of other headers.
         seconds: Time for all questions.
         json: Print the record.
-
     Raises:
         UsageError: Address or model is missing, or cannot be used.
         Exit: With 1, the model makes no tool calls.

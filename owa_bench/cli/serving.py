@@ -42,9 +42,9 @@ def serve(
 ) -> None:
     """Serve an instance's tools over MCP; each call is one recorded step.
 
-    The client is whatever speaks MCP: give it this command as a stdio server, or the
-    line that --http prints, which holds its token. The run directory is like any
-    other: report, verify, recompute and replay read it.
+    The client is whatever speaks MCP: give it this command as a stdio server, or the line that
+    --http prints, which holds its token. The run directory is like any other: report, verify,
+    recompute and replay read it.
 
       owa-bench serve --suite toolquest --tier 1 --client my-agent --out runs/mine
     """
@@ -111,8 +111,8 @@ def serve_challenges(
     """Serve a verifier: submitters ask it for the challenges of their plans.
 
     It signs with your key, and keeps a line for every plan in your data folder
-    (verifier/KEY.jsonl). A plan of a submitter on your list (verifier register) is
-    numbered; GET /submitters/PUBLICKEY says how many plans somebody had challenged.
+    (verifier/KEY.jsonl). A plan of a submitter on your list (verifier register) is numbered; GET
+    /submitters/PUBLICKEY says how many plans somebody had challenged.
 
       owa-bench keygen verifier
 
@@ -139,10 +139,9 @@ def register_submitter(
 ) -> None:
     """Put a submitter's key on your list, so that their plans are numbered.
 
-    Anybody can sign each plan with a fresh key. You decide who is who: all keys under
-    one name count together (verifier/KEY.submitters.toml in your data folder). A plan
-    that was challenged before its key was on the list stays without a number, and a
-    leaderboard gives it no row.
+    Anybody can sign each plan with a fresh key. You decide who is who: all keys under one name
+    count together (verifier/KEY.submitters.toml in your data folder). A plan that was challenged
+    before its key was on the list stays without a number, and a leaderboard gives it no row.
 
       owa-bench verifier register 'a lab' --submitter 64-HEX-DIGITS --key verifier
     """
@@ -169,8 +168,8 @@ def visit(
 ) -> None:
     """Serve a ChangeSurf site over loopback, for a person or another tool's browser.
 
-    Nothing is recorded or scored. Every host of the sandbox goes by a name under
-    `localhost`, which browsers resolve to this machine.
+    Nothing is recorded or scored. Every host of the sandbox goes by a name under `localhost`, which
+    browsers resolve to this machine.
 
       owa-bench visit --family stay/book --delta 0.5
     """

@@ -54,11 +54,10 @@ def validate(
 ) -> None:
     """Handicap the reference agents knob by knob; print how each axis answers.
 
-    A row of the matrix is a knob, a column an axis, a cell the change of the
-    axis from the first dose to the last. Signs were declared beforehand: an
-    axis falls (Page's trend test, Holm) or stays (two one-sided tests). In a
-    cell ? is not shown, ! the contrary, -- no evidence. How to read the rest:
-    docs/validate.md.
+    A row of the matrix is a knob, a column an axis, a cell the change of the axis from the first
+    dose to the last. Signs were declared beforehand: an axis falls (Page's trend test, Holm) or
+    stays (two one-sided tests). In a cell ? is not shown, ! the contrary, -- no evidence. How to
+    read the rest: docs/validate.md.
 
     A smoke run, about a minute:
 

@@ -27,10 +27,9 @@ def view(
 ) -> None:
     """Write a site of a run: its list of attempts, and a page of each.
 
-    Open it from the disk: it needs no server and loads nothing from any network. It
-    shows actions, results, calls of models, costs, drift, subgoals and pictures as
-    they were recorded; nothing is checked. In RUN/view the report's evidence leads
-    into it.
+    Open it from the disk: it needs no server and loads nothing from any network. It shows actions,
+    results, calls of models, costs, drift, subgoals and pictures as they were recorded; nothing is
+    checked. In RUN/view the report's evidence leads into it.
 
       owa-bench view runs/first
 
@@ -69,9 +68,9 @@ def leaderboard(
 ) -> None:
     """Make a leaderboard from run directories, and say why others give no row.
 
-    A row needs a shipped battery that places agents, a challenge and a replay by
-    verifiers of the registry (V4) or your own key (V5), and agents in sandboxes. Each
-    directory is verified and recomputed.
+    A row needs a shipped battery that places agents, a challenge and a replay by verifiers of the
+    registry (V4) or your own key (V5), and agents in sandboxes. Each directory is verified and
+    recomputed.
 
       owa-bench leaderboard runs/one runs/two --registry trusted.toml --out board
     """
@@ -99,11 +98,11 @@ def export(
 ) -> None:
     r"""Write the counted episodes of a run for other tools; the run stays as it is.
 
-    parquet, csv: tables of episodes, steps and costs. inspect: logs of Inspect AI, one
-    an agent (pip install inspect-ai). minari: datasets of views of numbers, one an
-    agent: CartPole3D, and tool suites where every action was a macro of the vector view
-    (a trained policy's are); those must be revealed, for they are played again.
-    Extras: "owa_bench\[export]" for parquet, "owa_bench\[minari]" for minari.
+    parquet, csv: tables of episodes, steps and costs. inspect: logs of Inspect AI, one an agent
+    (pip install inspect-ai). minari: datasets of views of numbers, one an agent: CartPole3D, and
+    tool suites where every action was a macro of the vector view (a trained policy's are); those
+    must be revealed, for they are played again. Extras: "owa_bench\[export]" for parquet,
+    "owa_bench\[minari]" for minari.
 
       owa-bench export runs/first --to parquet --out tables
 

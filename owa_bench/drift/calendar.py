@@ -1,7 +1,7 @@
 """Calendars of drift: which part of an instance's drift order acts, and when.
 
-A calendar selects some events of the drift order (`order.py`). Calendars of days follow
-the same order, and back again where they recur or reverse.
+A calendar selects some events of the drift order (`order.py`). Calendars of days follow the same
+order, and back again where they recur or reverse.
 
 Source: docs/suites.md#drift
 """
@@ -28,16 +28,15 @@ DAILY: dict[str, Course] = {"daily": "rising", "recurring": "recurring", "revers
 class Calendar:
     """A schedule over the operators of one domain.
 
-    `classes` empty: all four announcement classes. `groups` empty: operators of every
-    group. `operator` empty: every operator; otherwise that one alone, at intensity
-    `magnitude`. `pace` "entry": drift step d is d events; "day": it is day d, and
-    `share` of the whole weight is applied per day. `course` of the days: "rising"
-    without end; "recurring": all is undone every `turn` days and applied again;
-    "reversing": from day `turn` on it is undone day by day. `onset_ms` is the simulated
-    time of the drift, 0 for before the episode. `suite_schedule` is a suite's own,
-    of whose events it selects in place of its domain's drift order; these keep their
-    times, `onset_ms` later. `times` draws a simulated time for each event from the
-    instance, its base world and the event.
+    `classes` empty: all four announcement classes. `groups` empty: operators of every group.
+    `operator` empty: every operator; otherwise that one alone, at intensity `magnitude`. `pace`
+    "entry": drift step d is d events; "day": it is day d, and `share` of the whole weight is
+    applied per day. `course` of the days: "rising" without end; "recurring": all is undone every
+    `turn` days and applied again; "reversing": from day `turn` on it is undone day by day.
+    `onset_ms` is the simulated time of the drift, 0 for before the episode. `suite_schedule` is a
+    suite's own, of whose events it selects in place of its domain's drift order; these keep their
+    times, `onset_ms` later. `times` draws a simulated time for each event from the instance, its
+    base world and the event.
     """
 
     domain: str
@@ -117,12 +116,8 @@ class Calendar:
             instance: its drift step plays no part.
             world: its base world.
             delta: the magnitude, in [0, 1].
-
-        Returns:
-            The greatest step within `delta`; of days, the last of the first rise.
-
-        Raises:
-            FieldError: `delta` is outside [0, 1] or beyond `reach`.
+        Returns: The greatest step within `delta`; of days, the last of the first rise.
+        Raises: FieldError: `delta` is outside [0, 1] or beyond `reach`.
         """
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
@@ -161,7 +156,6 @@ def nested(domain: str, classes: Sequence[Announcement] = (), *, onset_ms: int =
     """Return the calendar of nested prefixes.
 
     Args: domain: the operators'. classes: empty for all. onset_ms: simulated time.
-    Returns: The calendar.
     """
     return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)
 
@@ -174,8 +168,6 @@ def single(domain: str, operator: str, magnitude: float = 1.0, *, onset_ms: int 
         operator: "<domain>/<name>".
         magnitude: intensity of every event, in (0, 1].
         onset_ms: simulated time of the drift.
-    Returns: The calendar.
-
     Raises:
         UnknownNameError: there is no such operator.
         FieldError: it is of another domain, or a number is outside its range.
@@ -198,7 +190,6 @@ def daily(
         course: what follows a rise.
         turn: days until then.
         onset_ms: simulated time of the drift.
-    Returns: The calendar.
     Raises: FieldError: a number is outside its range.
     """
     days: dict[str, Any] = {"share": share, "course": course, "turn": turn}
@@ -213,12 +204,7 @@ def parse(text: str, domain: str) -> Calendar:
             "single:OPERATOR@MAGNITUDE", "daily:SHARE", "recurring:SHARE@DAYS" or
             "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
         domain: the suite's domain.
-
-    Returns:
-        The calendar.
-
-    Raises:
-        FieldError: the text is none of these, or a part of it breaks a rule.
+    Raises: FieldError: the text is none of these, or a part of it breaks a rule.
     """
     body, _, onset = text.partition("^")
     kind, colon, rest = body.partition(":")

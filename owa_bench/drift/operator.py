@@ -73,13 +73,9 @@ class FunctionOperator(Operator):
             target: what to change.
             intensity: how strongly, in (0, 1].
             rng: the stream of this one change.
-
-        Returns:
-            The function's world.
-
-        Raises:
-            DriftError: the function refuses, or returns nothing, or `target` is not
-                the only one.
+        Returns: The function's world.
+        Raises: DriftError: the function refuses, or returns nothing, or `target` is not the only
+            one.
         """
         if isinstance(self._targets, str) and target != self._targets:
             raise DriftError(f"`target` must be {self._targets!r}, got {target!r}.")
@@ -112,23 +108,19 @@ def operator(
 ) -> Callable[[Callable[Concatenate[_World, ...], _World]], FunctionOperator]:
     """Return a decorator that makes an operator of a function on a world.
 
-    The function takes the world and, by these names, what it needs of `target`,
-    `intensity` and `rng`. Its name is the operator's, its docstring has the headings
-    Changes, Leaves alone, Announcement, Raises and Source.
+    The function takes the world and, by these names, what it needs of `target`, `intensity` and
+    `rng`. Its name is the operator's, its docstring has the headings Changes, Leaves alone,
+    Announcement, Raises and Source.
 
     Args:
         announcement: D0 to D3.
         weight: share in the drift of a world, above 0.
-        targets: a function from a base world to the names of what may be changed, or
-            the one name there is; then `apply` refuses every other.
+        targets: a function from a base world to the names of what may be changed, or the one name
+            there is; then `apply` refuses every other.
         where: for one name only: whether a base world has it; None: every one has.
         group: what the operator changes, for calendars and reports; "" for none.
         version: rises with every change of behaviour.
         held_out: it never acts on an instance of practice.
-
-    Returns:
-        The decorator.
-
     Raises:
         UsageError: the decorated function takes something else.
         FieldError: `announcement`, `weight` or `version` is outside its range.

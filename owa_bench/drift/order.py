@@ -1,9 +1,9 @@
 """Drift order and magnitude: which changes an instance can undergo, in its own order.
 
-Every instance has one drift order: all (operator, target) pairs of its base world,
-shuffled with its drift stream, each with an intensity drawn once. Drift step d is the
-first d of these, and magnitude delta is the longest prefix whose weight share is at most
-delta. So drift at 0.3 is part of drift at 0.7, and comparisons across delta are paired.
+Every instance has one drift order: all (operator, target) pairs of its base world, shuffled with
+its drift stream, each with an intensity drawn once. Drift step d is the first d of these, and
+magnitude delta is the longest prefix whose weight share is at most delta. So drift at 0.3 is part
+of drift at 0.7, and comparisons across delta are paired.
 
 Source: docs/suites.md#drift
 """
@@ -24,8 +24,8 @@ _LEAST_INTENSITY = 0.25
 def drift_order(instance: Instance, world: World, domain: str) -> tuple[DriftEvent, ...]:
     """Return every (operator, target) of a base world in the instance's own order.
 
-    A target that an operator cannot change has no event, so weight shares are exact.
-    Operators that are `held_out` never act on an instance of practice.
+    A target that an operator cannot change has no event, so weight shares are exact. Operators that
+    are `held_out` never act on an instance of practice.
 
     Args:
         instance: its seed names the drift stream.

@@ -27,7 +27,6 @@ def named_part(target: str, prefix: str, names: Sequence[str]) -> str:
         target: "prefix/name".
         prefix: The kind of target.
         names: The names there are.
-    Returns: The name.
     Raises: DriftError: it names none of them.
     """
     kind, _, name = target.partition("/")

@@ -35,11 +35,8 @@ def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
 
     Args:
         suite_name: Name of the suite.
-        schedule: Its drift; None is the suite's own schedule, or the nested calendar
-            of its domain.
-
-    Returns:
-        The function; it keeps the last few timelines.
+        schedule: Its drift; None is the suite's own schedule, or the nested calendar of its domain.
+    Returns: The function; it keeps the last few timelines.
     """
     return SuiteTimelines(get("suites", suite_name), schedule)
 
@@ -70,7 +67,6 @@ class SuiteTimelines:
         Args:
             instance: Its own drift step plays no part.
             delta: The magnitude, in [0, 1].
-        Returns: The instance.
         Raises: UsageError: the schedule cannot tell its steps.
         """
         if not isinstance(self._schedule, EnumerableSchedule):
@@ -111,7 +107,6 @@ def drift_step(
         instance: The instance, without drift.
         delta: The magnitude, in [0, 1].
         schedule: The drift; None is the suite's own.
-    Returns: The drift step.
     """
     timelines = SuiteTimelines(get("suites", suite), schedule)
     return timelines.at_magnitude(instance, delta).drift_step
@@ -178,8 +173,8 @@ def _applied(
 ) -> tuple[World, Change]:
     """Return the world after one drift event, and the change it was.
 
-    Each (operator, target) has a stream of its own, so a longer prefix leaves the
-    changes of a shorter one as they were.
+    Each (operator, target) has a stream of its own, so a longer prefix leaves the changes of a
+    shorter one as they were.
     """
     operator: Operator = get("operators", event.operator)
     rng = stream(instance.seed, "drift", event.operator, event.target)
@@ -211,9 +206,6 @@ def _with_effective_classes(
         suite: Where it cannot tell, a change has its own class.
         changes: The changes of one moment, in order.
         worlds: The world before each, then the one that the agent meets.
-
-    Returns:
-        The changes.
     """
     effective = [
         suite.effective_class(before, after, worlds[-1]) for before, after in pairwise(worlds)

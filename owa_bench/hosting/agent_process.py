@@ -1,8 +1,8 @@
 """Connections to agents during one episode, with a deadline on every request.
 
-Every agent plays in a sandboxed process of its own unless the plan says otherwise
-(`hosting.py`). AgentRaised and AgentTimeout are for what is the agent's fault,
-InfrastructureFailure when the harness cannot start it.
+Every agent plays in a sandboxed process of its own unless the plan says otherwise (`hosting.py`).
+AgentRaised and AgentTimeout are for what is the agent's fault, InfrastructureFailure when the
+harness cannot start it.
 """
 
 import logging
@@ -53,8 +53,8 @@ _LOG = logging.getLogger(__name__)
 class AgentConnection:
     """One agent during one episode; every call has a deadline in seconds.
 
-    `memory_dir` is the agent's folder as the agent sees it, "" if it has none;
-    `session` is its own at the model gateway.
+    `memory_dir` is the agent's folder as the agent sees it, "" if it has none; `session` is its own
+    at the model gateway.
     """
 
     def __init__(
@@ -84,9 +84,6 @@ class AgentConnection:
             info: Its info.
             deadline_s: Seconds the agent has.
             numbers: Whether a number, or a list of them, is an action too.
-
-        Returns:
-            The move.
         """
         reply = self._transport.ask(act_request(observation, info), deadline_s)
         return as_move(reply, numbers=numbers)
@@ -115,9 +112,7 @@ class AgentConnection:
         Args:
             step: Number of the last action.
             seat: The agent's seat.
-
-        Returns:
-            One event for each meter that is not 0.
+        Returns: One event for each meter that is not 0.
         """
         used = {"cpu_s": fixed(self._cpu_s)}
         self._cpu_s = 0.0
@@ -133,8 +128,8 @@ class AgentConnection:
         """Return why the model's provider is to blame for the last request, if it is.
 
         Args:
-            patience_s: A request that is open for longer is the provider's lateness;
-                0: open ones are left out.
+            patience_s: A request that is open for longer is the provider's lateness; 0: open ones
+                are left out.
         """
         return self._session.blame(patience_s) if self._session else None
 
@@ -155,9 +150,8 @@ class AgentConnection:
 class AgentLauncher:
     """Connects the agents of one worker; `client` connects one that plays outside.
 
-    `hidden` are folders that no sandboxed agent sees, wherever they lie; `variables`
-    what agents get of the harness' environment; `private` forks those with a private
-    root.
+    `hidden` are folders that no sandboxed agent sees, wherever they lie; `variables` what agents
+    get of the harness' environment; `private` forks those with a private root.
     """
 
     def __init__(
@@ -200,9 +194,7 @@ class AgentLauncher:
             scope: Run, entry, seat and sitting, which part the cache of model replies.
             root: Whose root the sandbox has, as the plan says.
             hides: Whether a model's replies hide what tells of other sessions.
-
-        Returns:
-            The connection; its `memory_dir` is where the agent finds its folder.
+        Returns: The connection; its `memory_dir` is where the agent finds its folder.
         """
         place = "" if memory is None or hosting == REMOTE else str(memory)
         if origin.kind == "http":

@@ -1,8 +1,8 @@
 """Archives of agents' files, for machines that share no folder.
 
-What lies below the folder in which relative agents are found travels: the folders and
-files that an agent's sandbox shows of it. What is installed must be installed there
-too. The plan's fingerprints say on the other machine whether it is the same code.
+What lies below the folder in which relative agents are found travels: the folders and files that an
+agent's sandbox shows of it. What is installed must be installed there too. The plan's fingerprints
+say on the other machine whether it is the same code.
 """
 
 import io
@@ -28,12 +28,8 @@ def pack_agents(agents: Iterable[AgentHandle], folder: Path) -> bytes:
     Args:
         agents: The agents.
         folder: Where relative agents are found.
-
-    Returns:
-        A compressed archive; names are relative to the folder.
-
-    Raises:
-        UsageError: The files have more than 64 MiB.
+    Returns: A compressed archive; names are relative to the folder.
+    Raises: UsageError: The files have more than 64 MiB.
     """
     paths: dict[Path, None] = {}
     for member in (one for agent in agents for one in agent.members):

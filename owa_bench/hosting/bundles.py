@@ -4,9 +4,9 @@
                  name = "our-model"    # optional; the arm is called our-model-DIGEST
     mine.py ..   whatever it needs beside the packages of the harness
 
-Only files and folders with plain names inside the bundle are taken; a bundle may hold
-a limited number of files and bytes. What `agent` names must lie in the bundle: an
-evaluator plays nothing of the harness, and nobody outside, under a submitter's name.
+Only files and folders with plain names inside the bundle are taken; a bundle may hold a limited
+number of files and bytes. What `agent` names must lie in the bundle: an evaluator plays nothing of
+the harness, and nobody outside, under a submitter's name.
 """
 
 import importlib.machinery
@@ -80,13 +80,10 @@ def unpack(path: Path, home: Path) -> AgentBundle:
     Args:
         path: The tar, compressed or not.
         home: The data folder; the bundle goes to `HOME-bundles/DIGEST`.
-
-    Returns:
-        The bundle; what its manifest names lies in it.
-
+    Returns: The bundle; what its manifest names lies in it.
     Raises:
-        FieldError: It is no file, or its manifest is missing or names something that
-            the bundle does not hold; nothing stays unpacked.
+        FieldError: It is no file, or its manifest is missing or names something that the bundle
+            does not hold; nothing stays unpacked.
         CheckFailure: It holds what no bundle may hold, or too much.
     """
     try:
@@ -117,10 +114,6 @@ def read_bundle(folder: Path, spec: str) -> AgentBundle:
     Args:
         folder: Whose name is the digest of the bundle.
         spec: How the plan names its agent.
-
-    Returns:
-        The bundle.
-
     Raises:
         AgentSpecError: The folder holds another bundle, or none.
         FieldError: The manifest is missing, or names what the bundle does not hold.

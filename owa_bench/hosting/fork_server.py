@@ -73,12 +73,8 @@ class ForkServerClient:
         Args:
             request: What to fork or kill.
             descriptors: Open descriptors the new process gets.
-
-        Returns:
-            The reply of the fork server process.
-
-        Raises:
-            InfrastructureFailure: The process is dead.
+        Returns: The reply of the fork server process.
+        Raises: InfrastructureFailure: The process is dead.
         """
         with self._lock:
             try:
@@ -112,10 +108,8 @@ class ForkServerClient:
         Args:
             pid: The process.
             patience_s: Seconds to wait for an end that is already under way.
-
-        Returns:
-            How the process had ended before it was killed, "" if it had not, and the
-            seconds of CPU that it and its own used.
+        Returns: How the process had ended before it was killed, "" if it had not, and the seconds
+            of CPU that it and its own used.
         """
         request = ForkRequest(verb="kill", pid=pid, patience_s=patience_s)
         try:
@@ -167,19 +161,16 @@ class ForkServer:
     ) -> AgentProcess:
         """Return a fresh process for one episode of the agent.
 
-        Its first line of replies says that the agent's code is imported, or why it
-        cannot be; a command line's says nothing of the kind.
+        Its first line of replies says that the agent's code is imported, or why it cannot be; a
+        command line's says nothing of the kind.
 
         Args:
             origin: The agent.
-            sandbox: What holds the process; "none" only takes the environment and the
-                folder of `view`.
+            sandbox: What holds the process; "none" only takes the environment and the folder of
+                `view`.
             view: What it sees.
             limits: What it may use.
-
-        Returns:
-            The process and its pipes.
-
+        Returns: The process and its pipes.
         Raises:
             AgentRaised: What its processes share cannot be imported.
             AgentTimeout: That takes too long.

@@ -1,12 +1,11 @@
 """Fork server processes: `python -m owa_bench.hosting.fork_template FD`.
 
-The root process has imported the package. For each agent it forks a template: that
-imports a registered agent, which the harness has imported too, or else the installed
-libraries that the agent's files name. The template forks a fresh process per episode,
-which enters the sandbox and imports any other agent there: no code of theirs runs
-before. Requests are JSON datagrams over a Unix socket with the pipes attached; each
-gets one reply. A process whose socket closes kills what it forked and exits, so no
-agent outlives its worker.
+The root process has imported the package. For each agent it forks a template: that imports a
+registered agent, which the harness has imported too, or else the installed libraries that the
+agent's files name. The template forks a fresh process per episode, which enters the sandbox and
+imports any other agent there: no code of theirs runs before. Requests are JSON datagrams over a
+Unix socket with the pipes attached; each gets one reply. A process whose socket closes kills what
+it forked and exits, so no agent outlives its worker.
 """
 
 import contextlib
@@ -51,8 +50,8 @@ _OF_MODELS = ("owa_bench.agents.solvers.trained", "stable_baselines3", "sb3_cont
 class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to a fork server process: fork one of its kind or an agent, or kill.
 
-    Descriptors attached: for "template" the control socket; for "agent" the pipes of
-    requests, replies and prints.
+    Descriptors attached: for "template" the control socket; for "agent" the pipes of requests,
+    replies and prints.
     """
 
     verb: Literal["template", "agent", "kill"]
@@ -82,8 +81,8 @@ _REQUEST = msgspec.json.Decoder(ForkRequest)
 class ForkTemplate:
     """One fork server process: answers requests until its socket closes.
 
-    `children` are the processes it forked, each with the first process of its sandbox
-    if it made one.
+    `children` are the processes it forked, each with the first process of its sandbox if it made
+    one.
     """
 
     def __init__(self, control: socket.socket, make: AgentFactory | None) -> None:
@@ -134,8 +133,8 @@ class ForkTemplate:
             request: What it is to be.
             pipes: Its descriptors.
             parent: The process that forked it.
-            told: Takes a line with the number of the first process in its sandbox,
-                and one with what went wrong, if any; closed when it is up.
+            told: Takes a line with the number of the first process in its sandbox, and one with
+                what went wrong, if any; closed when it is up.
         """
         status = 1
         try:
@@ -216,8 +215,8 @@ class ForkTemplate:
     def _kill(self, pid: int, patience_s: float = 0.0) -> ForkReply:
         """Kill a child with all it started; return in words how it had ended.
 
-        The child is reaped last, so its number cannot be another process' by then.
-        What is killed is counted before, what its parents waited for after.
+        The child is reaped last, so its number cannot be another process' by then. What is killed
+        is counted before, what its parents waited for after.
         """
         if pid not in self._children:
             return ForkReply(pid=pid, status="was no child")
@@ -268,9 +267,7 @@ def run_template(descriptor: int, origin: Origin | None) -> int:
     Args:
         descriptor: The control socket.
         origin: The agent; None for the root process.
-
-    Returns:
-        The exit code.
+    Returns: The exit code.
     """
     control = socket.socket(fileno=descriptor)
     process_tree.remove_old_groups()

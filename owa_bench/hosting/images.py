@@ -1,7 +1,7 @@
 """Agents that are container images, named by digest: the image's own command is played.
 
-It speaks JSON lines (`docs/wire-protocol.md`) over a pipe, in a container of Docker
-without network, whose root is read-only; `/memory` is its folder.
+It speaks JSON lines (`docs/wire-protocol.md`) over a pipe, in a container of Docker without
+network, whose root is read-only; `/memory` is its folder.
 """
 
 import os
@@ -42,16 +42,14 @@ def image_fault(spec: str) -> str:
 def image_command(spec: str, view: SandboxView, limits: ProgramLimits) -> list[str]:
     """Return the command line that plays an image, whose container ends with it.
 
-    A process of its own removes the container as soon as this one, which is to become
-    Docker's client, has ended: the container is no child of it.
+    A process of its own removes the container as soon as this one, which is to become Docker's
+    client, has ended: the container is no child of it.
 
     Args:
         spec: The image.
         view: What it sees beside its own files; its folder is the image's own.
         limits: What it may use.
-
-    Returns:
-        The command line, to be executed by this process.
+    Returns: The command line, to be executed by this process.
     """
     name = f"owa-agent-{secrets.token_hex(8)}"
     *options, _, _ = views.docker_options(view, memory=limits.memory, tasks=limits.processes * 8)

@@ -50,12 +50,8 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
         origin: The agent.
         isolation: What the run asks for; "auto" is a sandbox where one can be had.
         in_process: Whether agents share the harness' process.
-
-    Returns:
-        A key of HOSTINGS.
-
-    Raises:
-        UsageError: What is asked for cannot be had here.
+    Returns: A key of HOSTINGS.
+    Raises: UsageError: What is asked for cannot be had here.
     """
     if origin.kind == "policy":
         return HARNESS
@@ -85,9 +81,7 @@ def hosting_fault(origin: Origin, hosting: str) -> str:
     Args:
         origin: The agent.
         hosting: A key of HOSTINGS.
-
-    Returns:
-        The reason, "" if it can.
+    Returns: The reason, "" if it can.
     """
     sandbox = sandbox_of(origin, hosting)
     if sandbox == "docker":
@@ -104,9 +98,7 @@ def require_hosting(origin: Origin, hosting: str) -> None:
     Args:
         origin: The agent.
         hosting: What the plan says.
-
-    Raises:
-        UsageError: This machine cannot host it so; with the fix.
+    Raises: UsageError: This machine cannot host it so; with the fix.
     """
     if fault := hosting_fault(origin, hosting):
         raise UsageError(
@@ -122,12 +114,9 @@ def root_of(hosting: str, *, own_code: bool = False) -> str:
 
     Args:
         hosting: A key of HOSTINGS.
-        own_code: Whether all of the arm's code is this package's, so that nobody wrote
-            into it that it reads what another sandbox did.
-
-    Returns:
-        PRIVATE, OWN_CODE, or "shared: " and why; "" for what no sandbox of this machine
-        holds.
+        own_code: Whether all of the arm's code is this package's, so that nobody wrote into it that
+            it reads what another sandbox did.
+    Returns: PRIVATE, OWN_CODE, or "shared: " and why; "" for what no sandbox of this machine holds.
     """
     if hosting == "docker":
         return f"{SHARED}: containers of an image have its files in common"
@@ -144,9 +133,7 @@ def require_root(root: str) -> None:
 
     Args:
         root: What the plan says.
-
-    Raises:
-        UsageError: It says private, and this machine cannot.
+    Raises: UsageError: It says private, and this machine cannot.
     """
     if root == PRIVATE and (fault := root_image.private_root_fault()):
         raise UsageError(
@@ -161,9 +148,6 @@ def image_of(origins: Iterable[Origin], hidden: Iterable[str]) -> ImageReference
     Args:
         origins: The agents.
         hidden: Folders that they must not see.
-
-    Returns:
-        The image.
     """
     code = [source for each in origins for source, _ in binds(code_paths(each))]
     return root_image.make_image(code, hidden)
@@ -176,9 +160,7 @@ def sandbox_of(origin: Origin, hosting: str, root: str = "") -> SandboxName:
         origin: The agent; a command line is a program that starts cold.
         hosting: A key of HOSTINGS.
         root: As the plan has it.
-
-    Returns:
-        The sandbox; namespaces alone can have a private root.
+    Returns: The sandbox; namespaces alone can have a private root.
     """
     if root == PRIVATE:
         return "namespaces"
@@ -219,10 +201,8 @@ def agent_view(
         sandbox: What holds its process.
         memory: Its folder on this machine, "" if it has none.
         hidden: Folders that it must not see, wherever they lie.
-
-    Returns:
-        The view; without a sandbox the harness' environment but for secrets, and the
-        agent's folder.
+    Returns: The view; without a sandbox the harness' environment but for secrets, and the agent's
+        folder.
     """
     place = origin.folders[0] if origin.folders else ""
     if sandbox == "none":
@@ -247,8 +227,8 @@ def agent_view(
 def code_paths(origin: Origin) -> list[str]:
     """Return the paths an agent's code is read from, besides what is installed.
 
-    That is the folder of its file; for a command line the working folder, the folder
-    of its program, and the files that it names elsewhere.
+    That is the folder of its file; for a command line the working folder, the folder of its
+    program, and the files that it names elsewhere.
     """
     if is_image(origin.target):
         return []

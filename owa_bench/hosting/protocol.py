@@ -7,11 +7,11 @@ Every line the harness writes is one request; every line the agent writes is its
     {"act": {"observation": {...}, "info": {...}}}                  -> {"action": A}
     {"close": {}}                                                   -> {}
 
-A is the tool call `{"tool": NAME, "arguments": {...}}`, as JSON text or as an object;
-in a native suite a number, or a list of numbers, and the observation is a list.
-A reply to `act` may also declare `usage` [[METER, AMOUNT], ..], `messages`,
-`model_calls`, `beliefs` [[ID, P], ..] and `revision`. `{"error": TEXT}` is the agent
-saying that it failed. `info` leaves out `tools`, which `reset` gave.
+A is the tool call `{"tool": NAME, "arguments": {...}}`, as JSON text or as an object; in a native
+suite a number, or a list of numbers, and the observation is a list. A reply to `act` may also
+declare `usage` [[METER, AMOUNT], ..], `messages`, `model_calls`, `beliefs` [[ID, P], ..] and
+`revision`. `{"error": TEXT}` is the agent saying that it failed. `info` leaves out `tools`, which
+`reset` gave.
 
 The second half is the agent's side: its code is imported, and answers the requests.
 """
@@ -111,8 +111,7 @@ def write_line(message: AgentRequest | AgentReply) -> bytes:
 def read_reply(line: bytes) -> AgentReply:
     """Return the reply of a line.
 
-    Raises:
-        AgentRaised: The line is no reply, or says that the agent failed.
+    Raises: AgentRaised: The line is no reply, or says that the agent failed.
     """
     try:
         reply = msgspec.convert(bounded_json.decode(line), AgentReply)
@@ -130,9 +129,6 @@ def act_request(observation: Any, info: Mapping[str, Any]) -> AgentRequest:
     Args:
         observation: The env's observation.
         info: Its info; `tools` is left out, since `reset` gave them.
-
-    Returns:
-        The request.
     """
     shown = {name: value for name, value in info.items() if name != "tools"}
     return AgentRequest(act=ActRequest(observation=observation, info=shown))
@@ -144,13 +140,8 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
     Args:
         reply: The reply to `act`.
         numbers: Whether a number, or a list of them, is an action too.
-
-    Returns:
-        The move.
-
-    Raises:
-        AgentRaised: The action is neither text nor an object, or a number that is
-            declared with it lies outside its bounds.
+    Raises: AgentRaised: The action is neither text nor an object, or a number that is declared with
+        it lies outside its bounds.
     """
     _check_declared(reply)
     _check_texts(reply)
@@ -258,8 +249,8 @@ def _with_arrays(observation: Any) -> Any:
 def serve(make: AgentFactory, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer every request until `close` or the end of the pipe.
 
-    Whatever the agent raises, exits included, goes to the harness as an error; the loop
-    goes on, since the harness decides when an episode is over.
+    Whatever the agent raises, exits included, goes to the harness as an error; the loop goes on,
+    since the harness decides when an episode is over.
 
     Args:
         make: Makes the agent.
@@ -300,9 +291,8 @@ class _CallableAgent:
 def agent_factory(origin: Origin) -> AgentFactory:
     """Return what makes the agent of `origin`; imports its code.
 
-    Raises:
-        AgentRaised: Its module holds nothing playable; what the import itself raises
-            passes through.
+    Raises: AgentRaised: Its module holds nothing playable; what the import itself raises passes
+        through.
     """
     for folder in reversed(origin.folders):
         if folder not in sys.path:

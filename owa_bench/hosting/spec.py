@@ -1,13 +1,12 @@
 """Agent specs: a registered agent, a class, a file, a command, an image, an address.
 
-Nothing of an agent is imported here: its code first runs in a process of its own.
-The fingerprint is the digest of the code that can be seen from outside.
+Nothing of an agent is imported here: its code first runs in a process of its own. The fingerprint
+is the digest of the code that can be seen from outside.
 
-`seats:ROLE=SPEC;..;*=SPEC` seats an agent in each role that is named, `*` in others.
-Options stand after a registered agent's name (`spec_options.py`). `clone:COMMAND` is a
-command that works in a git clone of its project, under a driver. `bundle:DIGEST` is
-what a submitted bundle holds (`bundles.py`). A spec stands in the plan, which is
-public: a password has no place in it.
+`seats:ROLE=SPEC;..;*=SPEC` seats an agent in each role that is named, `*` in others. Options stand
+after a registered agent's name (`spec_options.py`). `clone:COMMAND` is a command that works in a
+git clone of its project, under a driver. `bundle:DIGEST` is what a submitted bundle holds
+(`bundles.py`). A spec stands in the plan, which is public: a password has no place in it.
 """
 
 import importlib.machinery
@@ -79,8 +78,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class AgentHandle:
     """An agent that can be played: its name, what it is made of and what it needs.
 
-    `view` is how it sees a tool suite, `hosting` where its code runs (`hosting.py`).
-    `seats` are the agents of a mixed crew by role; its own origin is that of `*`.
+    `view` is how it sees a tool suite, `hosting` where its code runs (`hosting.py`). `seats` are
+    the agents of a mixed crew by role; its own origin is that of `*`.
     """
 
     spec: str
@@ -124,10 +123,7 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     Args:
         text: The spec, as given to `--agent`.
         folder: Where relative paths start; None for the working directory.
-
-    Returns:
-        The agent; none of its code has run.
-
+    Returns: The agent; none of its code has run.
     Raises:
         UnknownNameError: A bare word that no registry holds.
         AgentSpecError: Anything else that cannot be played.
@@ -248,8 +244,7 @@ def _bundled(spec: str, place: Path) -> AgentHandle:
 def _model(spec: str, place: Path) -> AgentHandle:
     """Return a trained policy; nothing of it is loaded here.
 
-    A name says little where every training writes `model.zip`, so its folder's is
-    taken then.
+    A name says little where every training writes `model.zip`, so its folder's is taken then.
     """
     path = (place / spec.removeprefix(MODEL).removeprefix("path=")).resolve()
     if not path.is_file():
@@ -365,8 +360,8 @@ def _files(source: Path) -> Iterator[Path]:
 def _sources_of(card: AgentCard) -> tuple[Path, ...]:
     """Return what a registered agent is made of.
 
-    One of this package is its own file or folder and the skills; another package's is
-    that whole package.
+    One of this package is its own file or folder and the skills; another package's is that whole
+    package.
     """
     name = getattr(card.make, "__module__", "") if card.make else ""
     parts = name.split(".")

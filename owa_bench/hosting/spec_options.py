@@ -20,13 +20,9 @@ def parse_options(card: AgentCard, text: str) -> dict[str, str]:
     Args:
         card: The agent's.
         text: `key=value,key=value`.
-
-    Returns:
-        Values by name.
-
-    Raises:
-        AgentSpecError: With the rule; values of unknown options are not repeated, for
-            one may be a key.
+    Returns: Values by name.
+    Raises: AgentSpecError: With the rule; values of unknown options are not repeated, for one may
+        be a key.
     """
     options: dict[str, str] = {}
     for part in _NEXT_OPTION.split(text) if text else ():

@@ -49,10 +49,6 @@ class AgentTransport(Protocol):
         Args:
             request: What the agent is asked.
             deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-
         Raises:
             AgentTimeout: The reply does not come in time.
             AgentRaised: The agent fails otherwise.
@@ -61,9 +57,8 @@ class AgentTransport(Protocol):
     def end(self) -> float:
         """End the agent at once, whatever it is doing; may be called twice.
 
-        Returns:
-            Seconds of CPU that it used since the last call, as the harness measured
-            them; 0 where it cannot.
+        Returns: Seconds of CPU that it used since the last call, as the harness measured them; 0
+            where it cannot.
         """
 
 
@@ -84,9 +79,7 @@ class NoTransport:
         Args:
             request: What the agent is asked.
             deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
+        Returns: The reply.
         """
         raise InfrastructureFailure("no agent has been started")
 
@@ -108,9 +101,6 @@ class LocalTransport:
         Args:
             request: What the agent is asked.
             deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
         """
         begun, begun_cpu = time.monotonic(), time.thread_time()
         try:
@@ -132,8 +122,8 @@ class LocalTransport:
 class HttpTransport:
     """Transport to an agent's address: a request is one POST, its reply the response.
 
-    A service that cannot be reached is the agent's failure, not the harness': else an
-    agent could have a hard episode played again by hanging up.
+    A service that cannot be reached is the agent's failure, not the harness': else an agent could
+    have a hard episode played again by hanging up.
     """
 
     def __init__(self, url: str) -> None:
@@ -147,9 +137,6 @@ class HttpTransport:
         Args:
             request: What the agent is asked.
             deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
         """
         body = write_line(msgspec.structs.replace(request, episode=self._episode))
         try:
@@ -196,8 +183,8 @@ class _PipeEnd(AgentRaised):
 class PipeTransport:
     """Transport to a process of the agent's own, over three pipes.
 
-    What the agent prints goes to the third pipe, so that it cannot stand in the
-    protocol's way; it is read while a reply is awaited, and its tail is kept.
+    What the agent prints goes to the third pipe, so that it cannot stand in the protocol's way; it
+    is read while a reply is awaited, and its tail is kept.
     """
 
     def __init__(self, process: AgentProcess) -> None:
@@ -216,9 +203,6 @@ class PipeTransport:
         Args:
             request: What the agent is asked.
             deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
         """
         return self._reply(write_line(request), deadline_s)
 
@@ -227,7 +211,6 @@ class PipeTransport:
 
         Args:
             deadline_s: Seconds that may take.
-
         Raises:
             AgentRaised: It cannot be imported.
             AgentTimeout: It takes longer.

@@ -6,12 +6,11 @@
     Suite      draws worlds and plays timelines of them
     Session    one running episode of a tool suite; Oracle and Detector judge it
 
-Read from top to bottom. Suites, sessions, oracles and operators are subclasses of these
-classes: what is abstract they must define, all else has a default. An agent, a schedule
-and a detector need no base class, only the attributes named here.
-`owa_bench.contract_checks` tests a plug-in. The plain values are in `values.py`; import
-everything from here; what one episode is made of is in `sessions.py`. Axes and gates are
-the judging half's: `scoring/`.
+Read from top to bottom. Suites, sessions, oracles and operators are subclasses of these classes:
+what is abstract they must define, all else has a default. An agent, a schedule and a detector need
+no base class, only the attributes named here. `owa_bench.contract_checks` tests a plug-in. The
+plain values are in `values.py`; import everything from here; what one episode is made of is in
+`sessions.py`. Axes and gates are the judging half's: `scoring/`.
 """
 
 from __future__ import annotations
@@ -115,8 +114,8 @@ class Agent(Protocol):
 class Operator(ABC):
     """One kind of drift: a pure function from world to world.
 
-    The decorator `owa_bench.operator` makes one of a function. A calendar may name a
-    `group` in place of operators; while `held_out`, it acts on no instance of practice.
+    The decorator `owa_bench.operator` makes one of a function. A calendar may name a `group` in
+    place of operators; while `held_out`, it acts on no instance of practice.
     """
 
     name: str
@@ -141,7 +140,6 @@ class Operator(ABC):
             target: One of `targets(world)`.
             intensity: In (0, 1].
             rng: The stream of this operator and target.
-        Returns: The changed world.
         Raises: DriftError: `target` cannot be changed.
         """
 
@@ -182,11 +180,11 @@ class EnumerableSchedule(Protocol):
 class Suite(ABC):
     """A family of tasks: draws worlds and plays timelines of them.
 
-    A suite has `card`, `generate` and `env` (`shells.tool_env.ToolSuite` has an `env`),
-    and one with tools has `oracle` and `session`. All else has a default. `policies`
-    are control policies by name, `detectors` find breaches of the card's rules,
-    `schedule` is the drift in place of the nested calendar of the card's domain, and
-    `needs_laboratory` says that sessions play attempts inside an episode.
+    A suite has `card`, `generate` and `env` (`shells.tool_env.ToolSuite` has an `env`), and one
+    with tools has `oracle` and `session`. All else has a default. `policies` are control policies
+    by name, `detectors` find breaches of the card's rules, `schedule` is the drift in place of the
+    nested calendar of the card's domain, and `needs_laboratory` says that sessions play attempts
+    inside an episode.
     """
 
     card: SuiteCard

@@ -52,14 +52,13 @@ class Sink(Protocol):
 class Session(ABC):
     """One running episode of a tool suite.
 
-    The shell owns the clock, finish, ask_supervisor, notes, limits, rewards and
-    verification; the session owns the suite's own tools and its state. It must have
-    `tools`, `task` and `state`, each an attribute or a property, and the two abstract
-    methods; all else has a default.
+    The shell owns the clock, finish, ask_supervisor, notes, limits, rewards and verification; the
+    session owns the suite's own tools and its state. It must have `tools`, `task` and `state`, each
+    an attribute or a property, and the two abstract methods; all else has a default.
 
-    `process` says what it holds outside of Python now, a process, a server or a folder,
-    for a message; "" for nothing: then its env can be copied. `attachment` is the base64
-    of bytes that belong to the last answer, for `info`, "" for nothing.
+    `process` says what it holds outside of Python now, a process, a server or a folder, for a
+    message; "" for nothing: then its env can be copied. `attachment` is the base64 of bytes that
+    belong to the last answer, for `info`, "" for nothing.
     """
 
     process: str = ""
@@ -143,13 +142,13 @@ class Session(ABC):
 class Seated(Session):
     """A session of several seats, of which one acts at a time, or of several sittings.
 
-    Each seat is an agent in a process of its own, with a memory folder of its own. When
-    the number of its sitting rises the process is closed and a new one started. Only
-    the first seat ends the episode with finish and states p; any other retires with it.
+    Each seat is an agent in a process of its own, with a memory folder of its own. When the number
+    of its sitting rises the process is closed and a new one started. Only the first seat ends the
+    episode with finish and states p; any other retires with it.
 
-    It is a class of its own: only together do its members say who acts and what that
-    seat is told, so none has a default that is true of every session. `seats` are those
-    that play under the setting; the first leads.
+    It is a class of its own: only together do its members say who acts and what that seat is told,
+    so none has a default that is true of every session. `seats` are those that play under the
+    setting; the first leads.
     """
 
     seats: tuple[str, ...]
@@ -233,8 +232,8 @@ class Oracle(ABC):
     def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
         """Return the task's DAG in topological order.
 
-        An edge is a flow: what a right solution of the node looks like depends on what
-        the prerequisite served, and cannot be guessed without it.
+        An edge is a flow: what a right solution of the node looks like depends on what the
+        prerequisite served, and cannot be guessed without it.
         """
 
     @abstractmethod
@@ -257,9 +256,9 @@ class Oracle(ABC):
     def gained(self, before: State, action: Mapping[str, Any], after: State) -> frozenset[str]:
         """Return what an action gained that the task needs, by name.
 
-        A node of the DAG that it solved, all the rows that a node needs, a credential,
-        a document, a record posted. An action is verified if a name is among them that
-        the episode had not gained before, so that pages and repeats count nothing.
+        A node of the DAG that it solved, all the rows that a node needs, a credential, a document,
+        a record posted. An action is verified if a name is among them that the episode had not
+        gained before, so that pages and repeats count nothing.
 
         Args: before, after: the states around it; action: "tool" and "arguments".
         Returns: Names; those of solved nodes are the nodes' own.
@@ -329,9 +328,9 @@ class InnerDraw(msgspec.Struct, frozen=True, kw_only=True):
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     """What to play: instances `first` to `first + count - 1` of a draw.
 
-    `draw` is "development", whose instances are a pool, or "confirmation", of which no
-    other draw has an instance. A holdout has no ticket: `Laboratory.answer` alone plays
-    one. `repeat` chooses the subject's own draws.
+    `draw` is "development", whose instances are a pool, or "confirmation", of which no other draw
+    has an instance. A holdout has no ticket: `Laboratory.answer` alone plays one. `repeat` chooses
+    the subject's own draws.
     """
 
     draw: str

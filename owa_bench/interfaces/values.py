@@ -47,8 +47,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """The task that an agent gets at reset; `interventions_left` None: no limit.
 
-    `role` is its seat, `session` the number of its sitting. Nothing in it tells a
-    control from a scored episode: no ceiling on roles, mute, phase, lane or day.
+    `role` is its seat, `session` the number of its sitting. Nothing in it tells a control from a
+    scored episode: no ceiling on roles, mute, phase, lane or day.
     """
 
     text: str
@@ -89,11 +89,10 @@ class AgentCard:
     """An agent in the registry.
 
     `needs` "script": it is given the oracle's drift-free actions (the fixed archetype);
-    "privilege": a suite's control policy of this name is played, `make` is None.
-    `suites` empty: any tool suite, and with `native` any other too. `options` maps each
-    option to a line about it; `required` names those without which it cannot be made.
-    `asks_model`: its first act asks a model, so it is played once up to that act in
-    each suite before a plan is signed.
+    "privilege": a suite's control policy of this name is played, `make` is None. `suites` empty:
+    any tool suite, and with `native` any other too. `options` maps each option to a line about it;
+    `required` names those without which it cannot be made. `asks_model`: its first act asks a
+    model, so it is played once up to that act in each suite before a plan is signed.
     """
 
     name: str
@@ -131,10 +130,10 @@ class DriftEvent(NamedTuple):
 class Setting:
     """The terms of one episode from its plan entry, which no agent is told.
 
-    `wire`: serve over loopback, not in process. At most `role_cap` seats play (None:
-    all); seats of a `muted` crew cannot pass messages. `tools_off` are taken from those
-    on offer. `side` is the body of a robotics suite. `one_reader`: one agent plays all
-    seats and reads all their texts, as no run has it.
+    `wire`: serve over loopback, not in process. At most `role_cap` seats play (None: all); seats of
+    a `muted` crew cannot pass messages. `tools_off` are taken from those on offer. `side` is the
+    body of a robotics suite. `one_reader`: one agent plays all seats and reads all their texts, as
+    no run has it.
     """
 
     wire: bool = False
@@ -148,10 +147,10 @@ class Setting:
 class Terms(NamedTuple):
     """The terms that a suite sets for one instance.
 
-    `theta` is the success threshold on q_state, `horizon` H (verified actions; 0: the
-    card's), `tools` the names of the tools on offer at the start, standard ones
-    included; None: all. `memory_bytes` is what `memory_dir` may hold when a sitting
-    begins, names of files included; 0: no limit but the run's own.
+    `theta` is the success threshold on q_state, `horizon` H (verified actions; 0: the card's),
+    `tools` the names of the tools on offer at the start, standard ones included; None: all.
+    `memory_bytes` is what `memory_dir` may hold when a sitting begins, names of files included; 0:
+    no limit but the run's own.
     """
 
     theta: float
@@ -175,13 +174,12 @@ class Task(NamedTuple):
 class ToolResult(NamedTuple):
     """The result of one tool call inside a session.
 
-    `text` is what the agent reads (the shell caps it). `elapsed_ms` moves the
-    simulated clock. `digest` names the result so that a repeat is recognised;
-    `action_key` names the call for that where its arguments do not (the number of a
-    control on a page that changes). `events` are those of the call itself, in order.
-    `over` says why the episode is over by the suite's own rules, "" while it goes on;
-    `timed`: a limit of wall or CPU time decided the result, so a replay may differ.
-    `waiting`: friction took the step (a limit sat out, a refusal that says when to come
+    `text` is what the agent reads (the shell caps it). `elapsed_ms` moves the simulated clock.
+    `digest` names the result so that a repeat is recognised; `action_key` names the call for that
+    where its arguments do not (the number of a control on a page that changes). `events` are those
+    of the call itself, in order. `over` says why the episode is over by the suite's own rules, ""
+    while it goes on; `timed`: a limit of wall or CPU time decided the result, so a replay may
+    differ. `waiting`: friction took the step (a limit sat out, a refusal that says when to come
     back, a sign-in that lapsed); it is counted apart and not against the step limit.
     """
 
@@ -235,8 +233,8 @@ class SubgoalNode(NamedTuple):
 class PropositionTruth(NamedTuple):
     """A proposition of the timeline with its class and truth.
 
-    From `deadline_ms` on everybody may know the truth: what is stated later does not
-    count. None: any statement counts.
+    From `deadline_ms` on everybody may know the truth: what is stated later does not count. None:
+    any statement counts.
     """
 
     name: str
@@ -259,10 +257,10 @@ class OracleAccess(NamedTuple):
 class Rule:
     """A disallowed behaviour of a suite.
 
-    `free_tries` tries of an episode are flags, and only a further one disqualifies: the
-    suite refuses them with `warning`, so that they change nothing and tell nothing. It
-    is 1 for what a player may try by mistake. It is 0 for what is seen in the finished
-    work alone, where nothing is left to refuse; then the task says so from the start.
+    `free_tries` tries of an episode are flags, and only a further one disqualifies: the suite
+    refuses them with `warning`, so that they change nothing and tell nothing. It is 1 for what a
+    player may try by mistake. It is 0 for what is seen in the finished work alone, where nothing is
+    left to refuse; then the task says so from the start.
     """
 
     name: str
@@ -283,20 +281,17 @@ class Rule:
 class SuiteCard:
     """A suite in the registry, for lists, plans and reports.
 
-    `theta` is the success threshold on q_state, `horizon` H (verified actions) and
-    `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
-    A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
-    stated p, an oracle; its episodes enter no axis. `axes` are the symbols of those
-    axes whose tasks a campaign's plan counts. `hints` say by family what its
-    novelty is, the least first.
-    `seats` is the most agents that an episode seats at once, `roles` their names;
-    `sittings` whether it restarts them, and `keep_notes` whether note and recall
-    outlast that. `meters` are the suite's own, called `name/..`.
-    `honeypots` are families that cannot be done, `held_out` those of no public draw and
-    of no practice; both are drawn only by name.
-    `episode_s` is how many seconds an episode takes one worker of a run, by an agent
-    that answers at once, `episode_bytes` how many bytes of the run directory are its
-    record and its transcripts: measured (`benchmarks/episodes.py`), for estimates.
+    `theta` is the success threshold on q_state, `horizon` H (verified actions) and `depth_target`
+    D* of the axes A and P. `domain` names the folder of its operators. A `native` suite has a Box /
+    Discrete view of its own and none of: tools, finish, a stated p, an oracle; its episodes enter
+    no axis. `axes` are the symbols of those axes whose tasks a campaign's plan counts. `hints` say
+    by family what its novelty is, the least first. `seats` is the most agents that an episode seats
+    at once, `roles` their names; `sittings` whether it restarts them, and `keep_notes` whether note
+    and recall outlast that. `meters` are the suite's own, called `name/..`. `honeypots` are
+    families that cannot be done, `held_out` those of no public draw and of no practice; both are
+    drawn only by name. `episode_s` is how many seconds an episode takes one worker of a run, by an
+    agent that answers at once, `episode_bytes` how many bytes of the run directory are its record
+    and its transcripts: measured (`benchmarks/episodes.py`), for estimates.
     """
 
     name: str

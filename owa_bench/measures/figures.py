@@ -57,12 +57,8 @@ def intelligence_test_figure(failures: Failures, fit: LikelihoodFit, *, title: s
         failures: the failure counts.
         fit: the exponent fitted to them.
         title: title of the figure.
-
-    Returns:
-        A log-log figure.
-
-    Raises:
-        ScoringError: there is no count of 1 or more.
+    Returns: A log-log figure.
+    Raises: ScoringError: there is no count of 1 or more.
     """
     figure, axes = _new_figure("failures before success", "probability")
     seen = tail(failures, 1.0)
@@ -103,8 +99,8 @@ def entropy_decay_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure:
 def novelty_figure(curves: Sequence[QualityCurve]) -> Figure:
     """Return mean quality around the introduction of a novelty.
 
-    Few agents share one panel. Of many, each has its own, with its band and the first
-    agent's line in grey, since lines on top of each other could not be told apart.
+    Few agents share one panel. Of many, each has its own, with its band and the first agent's line
+    in grey, since lines on top of each other could not be told apart.
     """
     if not curves:
         raise ScoringError("`curves` is empty: there is no whole trial to draw.")
@@ -153,9 +149,7 @@ def aiq_figure(
         complexities: complexity by domain.
         dissimilarities: (domains, domains), None where not measured.
         suite: the intelligence space, None where not measured.
-
-    Returns:
-        A figure of up to four panels.
+    Returns: A figure of up to four panels.
     """
     figure = Figure(figsize=(10, 8), layout="constrained")
     domains, places = list(complexities), range(len(complexities))
@@ -218,9 +212,6 @@ def dissimilarity_map(
         domains: names of the domains.
         found: their dissimilarities; pairs that were not measured are marked *.
         label: label of both axes.
-
-    Returns:
-        A heat map.
     """
     figure, axes = _new_figure(label, label, size=(6.4, 5.6))
     image = axes.imshow(found.matrix, cmap="viridis")
@@ -240,9 +231,7 @@ def dimension_bars(domains: Sequence[str], suite: Space) -> Figure:
     Args:
         domains: names of the domains.
         suite: their intelligence space.
-
-    Returns:
-        A stacked bar chart.
+    Returns: A stacked bar chart.
     """
     figure, axes = _new_figure(
         "dimension of intelligence", "sum of |coordinates| (parameters)", (7.2, 3.6)
@@ -265,9 +254,7 @@ def domain_points(domains: Sequence[str], suite: Space) -> Figure:
     Args:
         domains: names of the domains.
         suite: their intelligence space.
-
-    Returns:
-        A 3-D figure.
+    Returns: A 3-D figure.
     """
     figure = Figure(figsize=(5.6, 5.0), layout="constrained")
     axes: Axes3D = figure.add_subplot(projection="3d")
@@ -287,9 +274,7 @@ def agent_hulls(suite: Space, agents: Mapping[str, Floats]) -> Figure:
     Args:
         suite: the intelligence space.
         agents: performances (domains,) by name of the agent.
-
-    Returns:
-        One 3-D panel each.
+    Returns: One 3-D panel each.
     """
     figure = Figure(figsize=(3.4 * (len(agents) + 1), 3.6), layout="constrained")
     whole = coordinates(suite)
@@ -322,9 +307,7 @@ def mean_and_aiq(
     Args:
         groups: name to (agents, means, AIQ lengths); a group is a line.
         mean: label of the mean.
-
-    Returns:
-        A figure of two panels.
+    Returns: A figure of two panels.
     """
     figure = Figure(figsize=(8.0, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -347,9 +330,7 @@ def complexity_trends(trends: Mapping[str, tuple[Floats, Sequence[Complexity], F
 
     Args:
         trends: name to (values, complexities with their intervals, entropies).
-
-    Returns:
-        A panel a parameter.
+    Returns: A panel a parameter.
     """
     figure = Figure(figsize=(4.6 * len(trends), 3.4), layout="constrained")
     for i, (name, (x, complexities, bits)) in enumerate(trends.items()):

@@ -1,10 +1,10 @@
 """Bounds of what is read from a run directory, whoever made it.
 
-A run directory may come from somebody who wants its reader to hang, to run out of
-memory, or to write where it should not: pipes, devices, links, folders without end,
-files of gigabytes, documents nested without end. `refuse_hostile_files` looks at names
-and sizes before anything is opened; every JSON document is read by `read_document`, and
-every list of lines by `lines_of`. What frames unpack to is bounded in `records.frames`.
+A run directory may come from somebody who wants its reader to hang, to run out of memory, or to
+write where it should not: pipes, devices, links, folders without end, files of gigabytes, documents
+nested without end. `refuse_hostile_files` looks at names and sizes before anything is opened; every
+JSON document is read by `read_document`, and every list of lines by `lines_of`. What frames unpack
+to is bounded in `records.frames`.
 
 Source: docs/check-a-report.md#hostile-directories.
 """
@@ -40,11 +40,9 @@ def refuse_hostile_files(layout: RunLayout) -> None:
 
     Args:
         layout: Paths of the run directory.
-
-    Raises:
-        CheckFailure: A file is a folder, a link, a pipe, a device or a socket, or is
-            larger than a run makes it; a file stands in the place of a folder; or there
-            are more files, or deeper folders, than a run has.
+    Raises: CheckFailure: A file is a folder, a link, a pipe, a device or a socket, or is larger
+        than a run makes it; a file stands in the place of a folder; or there are more files, or
+        deeper folders, than a run has.
     """
     kinds = _kinds(layout)
     for count, found in enumerate(_paths(layout), 1):
@@ -146,10 +144,6 @@ def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
     Args:
         path: The file.
         most: Bytes that it may have.
-
-    Returns:
-        Its bytes.
-
     Raises:
         OSError: It cannot be read.
         ValueError: It has more bytes.
@@ -166,12 +160,7 @@ def decode_document(data: bytes) -> Any:
 
     Args:
         data: The document.
-
-    Returns:
-        Its value.
-
-    Raises:
-        ValueError: It is no such document; the message says why.
+    Raises: ValueError: It is no such document; the message says why.
 
     >>> decode_document(b"[" * 100 + b"]" * 100)
     Traceback (most recent call last):
@@ -188,12 +177,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
     Args:
         path: The file.
-
-    Returns:
-        The object.
-
-    Raises:
-        RunDirectoryError: It is none.
+    Raises: RunDirectoryError: It is none.
     """
     try:
         document = decode_document(read_bytes(path, LARGEST_LIST))
@@ -213,12 +197,8 @@ def decode_array(data: bytes) -> np.ndarray:
 
     Args:
         data: Format 1.0, as `np.save` writes it.
-
-    Returns:
-        The array, of numbers or truth values.
-
-    Raises:
-        ValueError: It is none, or holds more numbers than an episode records.
+    Returns: The array, of numbers or truth values.
+    Raises: ValueError: It is none, or holds more numbers than an episode records.
 
     >>> stream = io.BytesIO()
     >>> np.save(stream, np.eye(2))
@@ -249,9 +229,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
     Args:
         path: The list.
-
-    Yields:
-        Its lines. One that is longer than a leaf comes cut off, and ends the list.
+    Yields: Its lines. One that is longer than a leaf comes cut off, and ends the list.
     """
     if not path.exists():
         return

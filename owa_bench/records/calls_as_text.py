@@ -39,10 +39,8 @@ def is_call_as_text(text: str, tools: Collection[str]) -> bool:
     Args:
         text: Of a reply without tool calls.
         tools: Names of the tools there are.
-
-    Returns:
-        True for a mark of a call, for JSON that names one of the tools, and for a text
-        that is nothing but a call of one as code.
+    Returns: True for a mark of a call, for JSON that names one of the tools, and for a text that is
+        nothing but a call of one as code.
     """
     if _MARKS.search(text):
         return True

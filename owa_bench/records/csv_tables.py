@@ -1,9 +1,9 @@
 """CSV tables whose text no spreadsheet takes for a formula, or for several cells.
 
-Names of arms, actions, reasons and paths are other people's text. Spreadsheets run a
-cell that begins with one of `=+-@`. So an apostrophe is written before such a sign
-where it begins the text, or stands behind a semicolon, a tab or a line end, and every
-text is quoted. `text_of_cell` takes the apostrophes off again.
+Names of arms, actions, reasons and paths are other people's text. Spreadsheets run a cell that
+begins with one of `=+-@`. So an apostrophe is written before such a sign where it begins the text,
+or stands behind a semicolon, a tab or a line end, and every text is quoted. `text_of_cell` takes
+the apostrophes off again.
 
 Source: docs/read-a-run.md#tables; OWASP, "CSV Injection".
 """

@@ -57,8 +57,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
 class WitnessedMeter(msgspec.Struct, frozen=True):
     """A meter of a suite, and the events that show each amount.
 
-    `witness` is the tag of an event of the env or the harness; `field` is the number
-    in it that adds up to the amount, "" where each such event counts 1.
+    `witness` is the tag of an event of the env or the harness; `field` is the number in it that
+    adds up to the amount, "" where each such event counts 1.
     """
 
     meter: Meter

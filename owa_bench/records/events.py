@@ -1,11 +1,11 @@
 """The events of a trace: one frozen struct a kind, one tagged union.
 
-A line of a shard is one event as JSON, without the fields that have their default
-value. Text that may be long stands in a blob and the event holds its SHA-256.
-Qualities, rewards and probabilities carry six decimals, money is integer micro-USD.
-`source` is "env" for what the suite's world measured, "harness" for what the run around
-it did or saw and "agent" for what the agent said about itself. `role` is the seat of an
-event, "" for none or the only one. Source: `docs/traces.md#events`.
+A line of a shard is one event as JSON, without the fields that have their default value. Text that
+may be long stands in a blob and the event holds its SHA-256. Qualities, rewards and probabilities
+carry six decimals, money is integer micro-USD. `source` is "env" for what the suite's world
+measured, "harness" for what the run around it did or saw and "agent" for what the agent said about
+itself. `role` is the seat of an event, "" for none or the only one. Source:
+`docs/traces.md#events`.
 """
 
 from typing import Literal
@@ -67,8 +67,8 @@ __all__ = [
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """First event of an attempt: its instance, its agent and its terms.
 
-    `priced`: the supervisor budget is the protocol's share of H_t. `horizon_cap` is H,
-    `depth_cap` D* (0: none); `tools_off` are tools that the entry takes away.
+    `priced`: the supervisor budget is the protocol's share of H_t. `horizon_cap` is H, `depth_cap`
+    D* (0: none); `tools_off` are tools that the entry takes away.
     """
 
     schema: str = ""
@@ -121,8 +121,8 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
 class Action(Event, frozen=True, kw_only=True, tag="action"):
     """One step: the action as given, its result, and whether friction took it.
 
-    `verified`: it gained something that the task needs and the episode had not gained.
-    `novel`: the call went well and gave what it had not given before.
+    `verified`: it gained something that the task needs and the episode had not gained. `novel`: the
+    call went well and gave what it had not given before.
     """
 
     step: int
@@ -181,11 +181,11 @@ ModelVerdict = Literal["", "completion", "mistake", "failure"]
 class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     """A language-model call that the agent declares, or that the gateway saw.
 
-    Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
-    `failure` why it is to blame, `metered` whether the tokens are known. `verdict` says
-    what the reply is, "" where the agent hung up; `served` is the model that the reply
-    names; `truncated`: the server counted fewer tokens than it was sent. `unlisted` are
-    names of what the gateway does not know: it may be a memory, or a way out.
+    Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply), `failure` why
+    it is to blame, `metered` whether the tokens are known. `verdict` says what the reply is, ""
+    where the agent hung up; `served` is the model that the reply names; `truncated`: the server
+    counted fewer tokens than it was sent. `unlisted` are names of what the gateway does not know:
+    it may be a memory, or a way out.
     """
 
     step: int
@@ -212,8 +212,8 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
 class PlainQuestion(Event, frozen=True, kw_only=True, tag="plain_question"):
     """A question of the harness' own to a model's provider that failed an agent.
 
-    It is asked on a connection of its own and holds nothing of the episode, `late_s`
-    after the failure. `answered`: the provider was well, so the failure is no outage.
+    It is asked on a connection of its own and holds nothing of the episode, `late_s` after the
+    failure. `answered`: the provider was well, so the failure is no outage.
     """
 
     step: int
@@ -315,8 +315,8 @@ class Resource(Event, frozen=True, kw_only=True, tag="resource"):
 class Drift(Event, frozen=True, kw_only=True, tag="drift"):
     """The world changed; hidden from the agent.
 
-    `announcement` is the operator's class, `effective` the class in this world: what
-    its documents and errors tell of the change. Figures by class read the latter.
+    `announcement` is the operator's class, `effective` the class in this world: what its documents
+    and errors tell of the change. Figures by class read the latter.
     """
 
     at_ms: int
@@ -341,8 +341,8 @@ class RealisedDrift(Event, frozen=True, kw_only=True, tag="realised"):
 class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
     """A node of the task's DAG was solved; `depth` counts from 1.
 
-    `flows` are the prerequisites whose product had been served before the action that
-    solved it, and not after its own first part. `final`: no step, but what was asked.
+    `flows` are the prerequisites whose product had been served before the action that solved it,
+    and not after its own first part. `final`: no step, but what was asked.
     """
 
     step: int
@@ -367,8 +367,8 @@ class Belief(Event, frozen=True, kw_only=True, tag="belief"):
 class Resolution(Event, frozen=True, kw_only=True, tag="resolution"):
     """The outcome of a proposition that was listed to the agent.
 
-    `deadline_ms` is when the first event made the outcome public to everybody: only
-    what is stated before it counts; None: never, so any statement counts.
+    `deadline_ms` is when the first event made the outcome public to everybody: only what is stated
+    before it counts; None: never, so any statement counts.
     """
 
     proposition: str

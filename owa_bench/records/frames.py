@@ -1,11 +1,10 @@
 """Frames of zstd in a file of a run: read within bounds, padded where they are dense.
 
-Whoever reads a run directory pays for what its files unpack to. So the frames of a
-directory may unpack to `FLOOR` bytes and to `DENSEST` times the bytes on the disk,
-where each line or blob counts at least `LEAST_WEIGHT` bytes, and each frame at least
-`FRAME_WEIGHT`. The writer holds to that whatever an agent says: beside a denser frame
-it writes a skippable frame of zeros (RFC 8878, section 3.1.2), which every zstd reader
-passes over.
+Whoever reads a run directory pays for what its files unpack to. So the frames of a directory may
+unpack to `FLOOR` bytes and to `DENSEST` times the bytes on the disk, where each line or blob counts
+at least `LEAST_WEIGHT` bytes, and each frame at least `FRAME_WEIGHT`. The writer holds to that
+whatever an agent says: beside a denser frame it writes a skippable frame of zeros (RFC 8878,
+section 3.1.2), which every zstd reader passes over.
 
 Source: docs/traces.md#hash-chain.
 """
@@ -50,7 +49,6 @@ class DecodingRoom:
 
     Args:
         size: Bytes of all its files of one kind.
-
     Attributes:
         left: Bytes.
     """
@@ -71,9 +69,7 @@ class DecodingRoom:
             content: Bytes that it unpacked to.
             parts: Its lines or blobs.
             damaged: Whether it does not read.
-
-        Raises:
-            CheckFailure: There is no room left.
+        Raises: CheckFailure: There is no room left.
         """
         self.left -= max(weight_of(content, parts), _FAULT_WEIGHT if damaged else 0)
         if self.left < 0:
@@ -90,9 +86,7 @@ def weight_of(content: int, parts: int) -> int:
     Args:
         content: Bytes that it unpacks to.
         parts: Its lines or blobs.
-
-    Returns:
-        Bytes, at least so many for the frame and for each part.
+    Returns: Bytes, at least so many for the frame and for each part.
 
     >>> weight_of(100, 2), weight_of(100, 64)
     (16384, 32768)
@@ -106,9 +100,7 @@ def padding(length: int, weight: int) -> bytes:
     Args:
         length: Bytes of the frame.
         weight: As `weight_of` gives it.
-
-    Returns:
-        A skippable frame; empty behind a frame that needs none.
+    Returns: A skippable frame; empty behind a frame that needs none.
 
     >>> len(padding(500, 16384)), padding(512, 16384)
     (12, b'')
@@ -129,9 +121,7 @@ def frame_at(file: BinaryIO, offset: int, most: int) -> RawFrame | None:
         file: Open for reading.
         offset: The place, in bytes.
         most: Bytes that it may unpack to.
-
-    Returns:
-        The frame, None at the end of the file.
+    Returns: The frame, None at the end of the file.
     """
     head = _head(file, offset)
     while head and _SKIPPABLE.startswith(head[: len(_SKIPPABLE)]):
@@ -149,8 +139,7 @@ def frame_at(file: BinaryIO, offset: int, most: int) -> RawFrame | None:
 def open_regular(path: Path) -> BinaryIO:
     """Open a file to read it; a pipe, a device or a folder would hang or never end.
 
-    Raises:
-        TraceError: It is no regular file or cannot be read.
+    Raises: TraceError: It is no regular file or cannot be read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -1,7 +1,7 @@
 """Registered tests of a revision on a holdout: the plan, its statistic, its e-value.
 
-Pure functions of paired differences, read by the laboratory, which answers with them,
-and by scoring, which computes them again. Source: `docs/selfrev.md#holdouts`.
+Pure functions of paired differences, read by the laboratory, which answers with them, and by
+scoring, which computes them again. Source: `docs/selfrev.md#holdouts`.
 """
 
 import math
@@ -26,9 +26,9 @@ _DECIMALS = 6
 class HoldoutPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A test of a candidate version against a base version, before it is played.
 
-    `rule` "mean" answers with the mean difference, "lower_bound" with its one-sided
-    lower bound at `level` by Student's t, "e_process" with the e-value, at which the
-    test stops early once it reaches 1 / `level`.
+    `rule` "mean" answers with the mean difference, "lower_bound" with its one-sided lower bound at
+    `level` by Student's t, "e_process" with the e-value, at which the test stops early once it
+    reaches 1 / `level`.
     """
 
     hypothesis: str
@@ -65,11 +65,8 @@ def e_value(differences: Sequence[float]) -> float:
 
     Args:
         differences: Candidate less base, each in [-1, 1], in order.
-
-    Returns:
-        The wealth after the last pair, the mean over the stakes .05, .10, .. .95; 1
-        before the first.
-
+    Returns: The wealth after the last pair, the mean over the stakes .05, .10, .. .95; 1 before the
+        first.
     Formula:
         E_t = mean over b of prod_{s <= t} (1 + b d_s)
     Source: Waudby-Smith and Ramdas, JRSS B 2024, section 4.
@@ -87,9 +84,7 @@ def has_stopped(plan: HoldoutPlan, differences: Sequence[float]) -> bool:
     Args:
         plan: The plan.
         differences: What was played so far, in order.
-
-    Returns:
-        Whether no further pair is played.
+    Returns: Whether no further pair is played.
     """
     enough = plan.rule == "e_process" and e_value(differences) >= 1.0 / plan.level
     return enough or len(differences) >= plan.pairs
@@ -101,9 +96,7 @@ def holdout_statistic(plan: HoldoutPlan, differences: Sequence[float]) -> Holdou
     Args:
         plan: The plan.
         differences: Candidate less base by pair, in order, up to where it stopped.
-
-    Returns:
-        The statistic of its rule, and the e-value whatever the rule.
+    Returns: The statistic of its rule, and the e-value whatever the rule.
     """
     value = e_value(differences)
     table = np.array(differences, dtype=np.float64)
@@ -130,10 +123,7 @@ def e_bh(values: Sequence[float], level: float) -> tuple[bool, ...]:
     Args:
         values: One e-value a hypothesis, of all that were registered.
         level: The false discovery rate that holds under any dependence.
-
-    Returns:
-        A flag for each.
-
+    Returns: A flag for each.
     Source: Wang and Ramdas, JRSS B 2022, section 4.
 
     >>> e_bh([50.0, 1.0], 0.05), e_bh([40.0, 20.0], 0.05)

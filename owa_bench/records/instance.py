@@ -16,8 +16,8 @@ SEED_LIMIT = 1 << 63
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One task, exactly: the same instance is the same timeline, byte for byte.
 
-    `repeat` chooses the noise stream; `drift_step` is a calendar index, the number of
-    entries of the instance's drift order that have been applied. Delta is derived.
+    `repeat` chooses the noise stream; `drift_step` is a calendar index, the number of entries of
+    the instance's drift order that have been applied. Delta is derived.
     """
 
     suite: str
@@ -41,8 +41,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One drift operator applied to one target of a world.
 
-    `announcement` is the operator's class; `effective` is the class that the change has
-    in this world, by what the world tells an agent afterwards.
+    `announcement` is the operator's class; `effective` is the class that the change has in this
+    world, by what the world tells an agent afterwards.
     """
 
     operator: str
@@ -60,9 +60,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Timeline:
     """The worlds of one episode in order of simulated time.
 
-    `starts` are simulated milliseconds, the first 0; `worlds[i]` holds from
-    `starts[i]`; `changes[i]` are those that led into `worlds[i]`. `realised` is the
-    weight share of the applied changes in all that could have been applied.
+    `starts` are simulated milliseconds, the first 0; `worlds[i]` holds from `starts[i]`;
+    `changes[i]` are those that led into `worlds[i]`. `realised` is the weight share of the applied
+    changes in all that could have been applied.
     """
 
     instance: Instance

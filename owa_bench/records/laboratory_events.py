@@ -29,11 +29,10 @@ class InnerAttempt(
 ):
     """One attempt that the laboratory played inside an episode.
 
-    Its address is ATTEMPT/BATCH/NUMBER, ATTEMPT being that of the episode. `version` is
-    the digest of the subject, `draw` names the instances of which it is number `pair`.
-    `quality` is what the inner suite's oracle says, `logged` the score an item in the
-    subject's own log. `replay` is the SHA-256 of the attempt's lines, which are kept as
-    a blob of that name where `full`.
+    Its address is ATTEMPT/BATCH/NUMBER, ATTEMPT being that of the episode. `version` is the digest
+    of the subject, `draw` names the instances of which it is number `pair`. `quality` is what the
+    inner suite's oracle says, `logged` the score an item in the subject's own log. `replay` is the
+    SHA-256 of the attempt's lines, which are kept as a blob of that name where `full`.
     """
 
     step: int
@@ -92,9 +91,9 @@ class AdoptedComponent(msgspec.Struct, frozen=True, kw_only=True):
 class CampaignRevision(Event, frozen=True, kw_only=True, tag="campaign_revision"):
     """What became of a campaign: first and last version, and the ablations of the last.
 
-    `step` is that of the last adoption or reversion, 0 where there was none. `lines`
-    are the settings that changed, `ablations` the versions with one component left out,
-    in the order of the components.
+    `step` is that of the last adoption or reversion, 0 where there was none. `lines` are the
+    settings that changed, `ablations` the versions with one component left out, in the order of the
+    components.
     """
 
     step: int

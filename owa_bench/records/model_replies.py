@@ -1,7 +1,7 @@
 """The one judge of replies from model servers, and the tokens that they count.
 
-A reply is a completion, the model's mistake or the provider's failure, whatever its
-status line says. Gateway, chat agent and report read this answer, and no other.
+A reply is a completion, the model's mistake or the provider's failure, whatever its status line
+says. Gateway, chat agent and report read this answer, and no other.
 
 Source: docs/model-gateway.md#how-a-reply-is-judged.
 """
@@ -80,9 +80,9 @@ class ReplyJudgement(NamedTuple):
 def decoded(body: bytes | str) -> Any:
     """Return the JSON value of a reply, None where it is no JSON.
 
-    Numbers that no request may hold are read as text (NaN, infinities, thousands of
-    digits), half a pair of UTF-16 as a replacement sign, control characters as they
-    are: nothing beside the counts of tokens may void them.
+    Numbers that no request may hold are read as text (NaN, infinities, thousands of digits), half a
+    pair of UTF-16 as a replacement sign, control characters as they are: nothing beside the counts
+    of tokens may void them.
     """
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
@@ -114,14 +114,12 @@ def _float_or_text(digits: str) -> float | str:
 def calls_in(message: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the tool calls of a message in the usual form.
 
-    Some servers give one call in place of a list, a call whose name and arguments have
-    no `function` around them, or the `function_call` of the first chat API.
+    Some servers give one call in place of a list, a call whose name and arguments have no
+    `function` around them, or the `function_call` of the first chat API.
 
     Args:
         message: The assistant's.
-
-    Returns:
-        The calls, each with a `function`; None where one cannot be read.
+    Returns: The calls, each with a `function`; None where one cannot be read.
     """
     came = message.get("tool_calls")
     if not came and isinstance(message.get("function_call"), dict):
@@ -170,9 +168,7 @@ def judge(status: int, body: bytes, path: str = "/chat/completions") -> ReplyJud
         status: Of the HTTP response.
         body: Its bytes, without any key.
         path: Of the request, below /v1.
-
-    Returns:
-        The judgement, with the server's own words where it is no completion.
+    Returns: The judgement, with the server's own words where it is no completion.
     """
     value = decoded(body)
     if status not in _OK:
@@ -201,9 +197,7 @@ def judge_events(body: bytes, path: str = "/chat/completions") -> ReplyJudgement
     Args:
         body: All its events.
         path: Of the request, below /v1.
-
-    Returns:
-        The judgement; one that ends in the middle is the provider's failure.
+    Returns: The judgement; one that ends in the middle is the provider's failure.
     """
     name, fault, answered = "", "no event", path not in _CHOOSING
     ends = _STREAM_ENDS.get(path, frozenset())
@@ -242,9 +236,7 @@ def no_reply(kind: str, *, late: bool, seconds: float = 0.0) -> ReplyJudgement:
         kind: Name of the library's exception; its text may hold a key.
         late: Whether the time ran out.
         seconds: How long was waited.
-
-    Returns:
-        A failure, by the time or by the connection.
+    Returns: A failure, by the time or by the connection.
     """
     if late:
         return ReplyJudgement("failure", "slow", f"no reply in {seconds:g} s ({kind})")

@@ -1,7 +1,7 @@
 """The table that scoring reads: frozen arrays with a row per counted episode.
 
-A value that the trace cannot tell is NaN (a cost without a price, a nominal magnitude
-in a campaign, a forecast that was not stated).
+A value that the trace cannot tell is NaN (a cost without a price, a nominal magnitude in a
+campaign, a forecast that was not stated).
 """
 
 from dataclasses import dataclass, fields, replace
@@ -44,11 +44,11 @@ class Beliefs:
 class Probes:
     """Memory and retrieval checks, a row each.
 
-    `lag` is in days. `verified` holds a column per returned slot (False where none
-    was returned), `returned` how many were, `relevant` how many there are. `contrary`
-    is NaN where none was checked. `zero_tool` marks those that `tools` events prove to
-    be asked without tools, `helped` those answered after help in their episode,
-    `new_sitting` those asked in a later sitting or episode than their item was shown.
+    `lag` is in days. `verified` holds a column per returned slot (False where none was returned),
+    `returned` how many were, `relevant` how many there are. `contrary` is NaN where none was
+    checked. `zero_tool` marks those that `tools` events prove to be asked without tools, `helped`
+    those answered after help in their episode, `new_sitting` those asked in a later sitting or
+    episode than their item was shown.
     """
 
     row: Integers
@@ -80,8 +80,8 @@ class Revisions:
 class MemoryChanges:
     """Changes of a memory folder that the harness reverted for an attempt, a row each.
 
-    `lines` counts those that came or went, `families` are the tool families that were
-    installed (tuples of text), the last three digests of folders.
+    `lines` counts those that came or went, `families` are the tool families that were installed
+    (tuples of text), the last three digests of folders.
     """
 
     row: Integers
@@ -137,21 +137,19 @@ SEVERITIES = ("near_miss", "minor", "major", "critical")
 class Crew:
     """How roles worked together in each episode, a row each.
 
-    `cap` is the ceiling on active seats (NO_CAP without one), `seats` how many played
-    (1 where the suite has none), `channel` whether the suite let messages pass or had
-    several seats, `control` whether axis S alone reads the row, `conflict` whether one
-    stayed open. `idle`, `cycle`, `same` and `same_words` are the longest runs: of
-    rounds without a novel result, and of one seat's turns in a repeated cycle of calls,
-    of one and the same call, and of
-    messages whose sketches differ from the one before in at most so many bits as the
-    column counts (the same to the letter always counts). `messages` and `tokens` are of
-    the suite's channel, `declared` counts those that the agent declared. `answers`
-    counts answers that the episode had not given before. `asks` counts questions of the
-    channel, `reached` those that got to a seat that knows, `answered` those of these
-    that it answered; `gives` counts facts told, `news` those that a receiver needed
-    and lacked; `refused` calls that were refused, `handoffs` and `untrue` manifests and
-    those that state what nothing does. `bound` is C*_m, NaN where the
-    suite has none; `no_lift`: the world cannot show what a crew adds.
+    `cap` is the ceiling on active seats (NO_CAP without one), `seats` how many played (1 where the
+    suite has none), `channel` whether the suite let messages pass or had several seats, `control`
+    whether axis S alone reads the row, `conflict` whether one stayed open. `idle`, `cycle`, `same`
+    and `same_words` are the longest runs: of rounds without a novel result, and of one seat's turns
+    in a repeated cycle of calls, of one and the same call, and of messages whose sketches differ
+    from the one before in at most so many bits as the column counts (the same to the letter always
+    counts). `messages` and `tokens` are of the suite's channel, `declared` counts those that the
+    agent declared. `answers` counts answers that the episode had not given before. `asks` counts
+    questions of the channel, `reached` those that got to a seat that knows, `answered` those of
+    these that it answered; `gives` counts facts told, `news` those that a receiver needed and
+    lacked; `refused` calls that were refused, `handoffs` and `untrue` manifests and those that
+    state what nothing does. `bound` is C*_m, NaN where the suite has none; `no_lift`: the world
+    cannot show what a crew adds.
     """
 
     cap: Integers
@@ -210,24 +208,21 @@ def _line(reasons: Names) -> str:
 class Observables:
     """Episodes as columns.
 
-    `family` is "suite/family". `calendar` is an entry's own drift calendar, "" for the
-    run's. `q` is the proper score Q, `q_state` the state's own
-    quality, `u` success, `n` verified actions in the longest run without help, `d` the
-    longest solved path, `horizon` H_t and `depth` D_t (neither capped),
-    `horizon_cap` H and `depth_cap` D* (0: none). Costs are micro-USD.
-    `interventions` is the budget (UNLIMITED and PRICED are below 0), `helped` the uses.
-    `classes` holds a column per announcement class D0..D3 present in the episode's
-    drift; `used`, `discovered` and `offered` a column per name in `categories`.
-    `spent` holds an amount per (stream, meter) of `spent_by`, which
-    begins with `SPENT`. `breach` is the text of an episode's violations, "" for none.
-    `incidents` holds a column per severity (SEVERITIES), `exposure_s` the seconds in
-    motion that count; `safety_stop`: a major or critical incident, an emergency stop or
-    two protective ones. `condition` is the attempt set of a campaign that an episode
-    belongs to, "" for none, `since` the first day of the revision's window (NO_DAY
-    without one), `memory` the digest of the folder that its lane goes on from, ""
-    outside lanes. A disqualified episode holds 0 in q, q_state, u, n and d.
-    `unknown_usage` says why an episode's cost is unknown under any price card, "" where
-    it is known, `unwatched` by what it may have kept or told something unseen.
+    `family` is "suite/family". `calendar` is an entry's own drift calendar, "" for the run's. `q`
+    is the proper score Q, `q_state` the state's own quality, `u` success, `n` verified actions in
+    the longest run without help, `d` the longest solved path, `horizon` H_t and `depth` D_t
+    (neither capped), `horizon_cap` H and `depth_cap` D* (0: none). Costs are micro-USD.
+    `interventions` is the budget (UNLIMITED and PRICED are below 0), `helped` the uses. `classes`
+    holds a column per announcement class D0..D3 present in the episode's drift; `used`,
+    `discovered` and `offered` a column per name in `categories`. `spent` holds an amount per
+    (stream, meter) of `spent_by`, which begins with `SPENT`. `breach` is the text of an episode's
+    violations, "" for none. `incidents` holds a column per severity (SEVERITIES), `exposure_s` the
+    seconds in motion that count; `safety_stop`: a major or critical incident, an emergency stop or
+    two protective ones. `condition` is the attempt set of a campaign that an episode belongs to, ""
+    for none, `since` the first day of the revision's window (NO_DAY without one), `memory` the
+    digest of the folder that its lane goes on from, "" outside lanes. A disqualified episode holds
+    0 in q, q_state, u, n and d. `unknown_usage` says why an episode's cost is unknown under any
+    price card, "" where it is known, `unwatched` by what it may have kept or told something unseen.
     """
 
     index: Integers
@@ -309,9 +304,7 @@ class Observables:
 
         Args:
             rows: Those that an axis reads, one flag an episode.
-
-        Returns:
-            The ways, in a line.
+        Returns: The ways, in a line.
         """
         return _line(self.unwatched[rows])
 

@@ -4,11 +4,10 @@
     frame   records, one after the other: `FRAME_BYTES` and at most one record more
     record  4 bytes, the blob's length, little-endian; then the blob
 
-A blob's name is its SHA-256 and stands in no pack: the reader hashes what it reads, so
-an edited blob is not there under its name. Names would be a third of a pack's bytes.
-A writer flushes whole zstd blocks, so a frame that a kill left open reads up to its
-last whole record. A reader of one blob reads its whole pack once, then the blob's
-frame: `PackReader` keeps the places.
+A blob's name is its SHA-256 and stands in no pack: the reader hashes what it reads, so an edited
+blob is not there under its name. Names would be a third of a pack's bytes. A writer flushes whole
+zstd blocks, so a frame that a kill left open reads up to its last whole record. A reader of one
+blob reads its whole pack once, then the blob's frame: `PackReader` keeps the places.
 
 Source: docs/traces.md#hash-chain.
 """
@@ -106,13 +105,10 @@ class PackReader:
         places: Place of each whole blob by its SHA-256 in hex.
         torn: Bytes at the end that a killed writer left, which hold no whole blob.
         fault: What does not read, "" for nothing; blobs behind it are not in `places`.
-
     Args:
         path: The pack.
         room: What all packs may unpack to; None: that of this one.
-
-    Raises:
-        TraceError: The pack is no regular file, or cannot be opened.
+    Raises: TraceError: The pack is no regular file, or cannot be opened.
     """
 
     def __init__(self, path: Path, room: DecodingRoom | None = None) -> None:
@@ -130,12 +126,7 @@ class PackReader:
 
         Args:
             name: Its SHA-256 in hex.
-
-        Returns:
-            Its bytes.
-
-        Raises:
-            TraceError: The pack does not hold it (any more).
+        Raises: TraceError: The pack does not hold it (any more).
         """
         place = self.places.get(name)
         if place is None:
@@ -197,12 +188,7 @@ class Transcripts:
 
         Args:
             name: Its SHA-256 in hex.
-
-        Returns:
-            Its bytes.
-
-        Raises:
-            TraceError: No pack holds it.
+        Raises: TraceError: No pack holds it.
         """
         for pack in self.packs:
             if name in pack.places:
@@ -216,8 +202,7 @@ class Transcripts:
 def read_packs(layout: RunLayout) -> tuple[PackReader, ...]:
     """Return the packs of a run in order of number, which share their room.
 
-    Raises:
-        TraceError: One cannot be opened.
+    Raises: TraceError: One cannot be opened.
     """
     paths = [*pack_paths(layout)]
     room = DecodingRoom(sum(path.stat().st_size for path in paths if path.is_file()))
@@ -232,8 +217,7 @@ def pack_paths(layout: RunLayout) -> Iterator[Path]:
 def read_pruned(layout: RunLayout) -> dict[str, int]:
     """Return the bytes of each pack that was pruned, by name.
 
-    Raises:
-        RunDirectoryError: `pruned.json` does not read.
+    Raises: RunDirectoryError: `pruned.json` does not read.
     """
     try:
         data = layout.pruned.read_bytes()

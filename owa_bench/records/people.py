@@ -1,8 +1,8 @@
 """Signed files about persons: norms of those who played, and ratings of open texts.
 
-A norms file is the signed JSON of one `Norms`. It is a pure function of the runs that
-it names, so whoever has them can make it again. Ratings are one rater's scores under
-a rubric. Source: docs/people.md#norms, docs/people.md#judge.
+A norms file is the signed JSON of one `Norms`. It is a pure function of the runs that it names, so
+whoever has them can make it again. Ratings are one rater's scores under a rubric. Source:
+docs/people.md#norms, docs/people.md#judge.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ Cells = tuple[tuple[int, float], ...]  # (tier, magnitude), in order
 class NormFigure(msgspec.Struct, frozen=True, kw_only=True):
     """One quantity over persons: mean, sd, t interval, median, its interval.
 
-    `low` and `high` bound the mean; `median_low` and `median_high` are the widest
-    order statistics that are needed, and hold the median with at least `coverage`.
-    None where there are too few persons.
+    `low` and `high` bound the mean; `median_low` and `median_high` are the widest order statistics
+    that are needed, and hold the median with at least `coverage`. None where there are too few
+    persons.
     """
 
     persons: int
@@ -83,10 +83,10 @@ class NormTerms(msgspec.Struct, frozen=True, kw_only=True):
 class HumanNorms(msgspec.Struct, frozen=True, kw_only=True):
     """A norms file.
 
-    `families` holds the quality of persons by "suite/family", `axes` their raw
-    statistics by symbol, `thresholds` their span, delayed recall and core score.
-    `baseline` has (value, low, high) of a baseline agent by symbol. `group` is who the
-    persons are, as whoever made the file says.
+    `families` holds the quality of persons by "suite/family", `axes` their raw statistics by
+    symbol, `thresholds` their span, delayed recall and core score. `baseline` has (value, low,
+    high) of a baseline agent by symbol. `group` is who the persons are, as whoever made the file
+    says.
     """
 
     schema: Literal["owa-norms-1"] = "owa-norms-1"
@@ -112,9 +112,7 @@ def watchers_of(run: PersonRun, registry: Registry | None) -> tuple[str, ...]:
     Args:
         run: The person's run.
         registry: Whose watchers count; None: nobody's.
-
-    Returns:
-        Their names; the word of the key that signed the run itself is none.
+    Returns: Their names; the word of the key that signed the run itself is none.
     """
     if registry is None:
         return ()
@@ -146,9 +144,7 @@ def unattended(norms: HumanNorms, registry: Registry | None) -> tuple[str, ...]:
     Args:
         norms: The norms.
         registry: Whose watchers count; None: nobody's.
-
-    Returns:
-        Their names; with one of them the norms enter no gate.
+    Returns: Their names; with one of them the norms enter no gate.
     """
     return tuple(run.person for run in norms.runs if not watchers_of(run, registry))
 
@@ -159,12 +155,8 @@ def read_norms(envelope: bytes, name: str) -> HumanNorms:
     Args:
         envelope: Bytes of the file.
         name: Name of the file, for the message.
-
-    Returns:
-        The norms; whose key signed them is for the reader to judge.
-
-    Raises:
-        UsageError: It is no norms file, or was changed after it was signed.
+    Returns: The norms; whose key signed them is for the reader to judge.
+    Raises: UsageError: It is no norms file, or was changed after it was signed.
     """
     try:
         norms = msgspec.json.decode(peek(envelope), type=HumanNorms)
@@ -211,11 +203,8 @@ def terms_fault(terms: NormTerms, other: NormTerms, *, whole: bool) -> str:
     Args:
         terms: Of the norms.
         other: Of a run.
-        whole: Whether every suite and family must be in both; else one that both have
-            is enough.
-
-    Returns:
-        The term with both values.
+        whole: Whether every suite and family must be in both; else one that both have is enough.
+    Returns: The term with both values.
     """
     shared = set(terms.cells) & set(other.cells)
     if not shared:
@@ -293,12 +282,7 @@ def read_ratings(envelope: bytes, name: str) -> RaterScores:
     Args:
         envelope: Bytes of the file.
         name: Name of the file, for the message.
-
-    Returns:
-        The scores.
-
-    Raises:
-        UsageError: It is no such file, or was changed after it was signed.
+    Raises: UsageError: It is no such file, or was changed after it was signed.
     """
     try:
         ratings = msgspec.json.decode(peek(envelope), type=RaterScores)

@@ -40,19 +40,17 @@ KEY = re.compile(r"([0-9a-f]{64})?")  # a public key in hex, or none
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One episode to be played, without its seed: HMAC(master, pair) gives that.
 
-    `delta` is the nominal drift magnitude; in a campaign's practice it is None and
-    `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
-    the same every day. `interventions` None means the supervisor is not limited,
-    "protocol" the plan's `help_share` of the instance's horizon.
-    `calendar` is the entry's own, empty the plan's: an entry with one shows a response
-    to some drift alone and enters no axis. `control` marks what a ceiling on seats or a
-    mute is compared on: axis S alone reads it.
-    An entry with a `condition` belongs to an attempt set of a campaign: it enters no
-    axis but R and plays on a throw-away copy. `window` holds the two mornings of the
-    revision that it tests; `world_day`, where given, is its drift step in place of
-    `day`, which is when it is played. `told` is set in trials whose agent is told
-    whether the novelty is there, and then so much about it: -1 nothing, or that many
-    hints of `SuiteCard.hints` and one more.
+    `delta` is the nominal drift magnitude; in a campaign's practice it is None and `day` is the
+    drift step. A campaign's checkpoint has both: its drift is `delta`'s, the same every day.
+    `interventions` None means the supervisor is not limited, "protocol" the plan's `help_share` of
+    the instance's horizon. `calendar` is the entry's own, empty the plan's: an entry with one shows
+    a response to some drift alone and enters no axis. `control` marks what a ceiling on seats or a
+    mute is compared on: axis S alone reads it. An entry with a `condition` belongs to an attempt
+    set of a campaign: it enters no axis but R and plays on a throw-away copy. `window` holds the
+    two mornings of the revision that it tests; `world_day`, where given, is its drift step in place
+    of `day`, which is when it is played. `told` is set in trials whose agent is told whether the
+    novelty is there, and then so much about it: -1 nothing, or that many hints of `SuiteCard.hints`
+    and one more.
     """
 
     index: int
@@ -103,13 +101,12 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of the run: how to make it and the digest of what it is.
 
-    `frozen` marks a control: its memory is thrown away after every episode. `placebo`
-    marks one that practises where nothing of the holdout can be learnt, `baseline` the
-    drift-blind agent of maintenance.
-    `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
-    `root` is PRIVATE where every sitting and seat has files and locks of its own,
-    OWN_CODE where an agent of this package plays, which passes no bit by the kernel,
-    "shared: " and why where it must and cannot, empty where nothing asks for it.
+    `frozen` marks a control: its memory is thrown away after every episode. `placebo` marks one
+    that practises where nothing of the holdout can be learnt, `baseline` the drift-blind agent of
+    maintenance. `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
+    `root` is PRIVATE where every sitting and seat has files and locks of its own, OWN_CODE where an
+    agent of this package plays, which passes no bit by the kernel, "shared: " and why where it must
+    and cannot, empty where nothing asks for it.
     """
 
     name: str
@@ -141,10 +138,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A suite as it was when the plan was made; `native` as on its card.
 
-    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those that
-    the suite, its operators and the calendars import, 3 the suite's folder, the operators of
-    its domain and what drift is.
-    `groups` are the groups of its domain's operators, with the operators in each.
+    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those that the
+    suite, its operators and the calendars import, 3 the suite's folder, the operators of its domain
+    and what drift is. `groups` are the groups of its domain's operators, with the operators in
+    each.
     """
 
     name: str
@@ -164,12 +161,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The signed list of everything that will be played, and the terms.
 
     `battery_digest` is the SHA-256 of the battery's file, where the plan gives a level.
-    `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
-    whose index kappa reads from day to day; none: all of the index but R. `challenger`
-    is the public key of the verifier whose challenge enters the seeds, "" for none.
-    `model_fields` are names of fields that the model gateway passes on though they are
-    not on its list. `shared_worlds`: the worlds are those of another run; its agents
-    have seen them.
+    `underpowered`: the battery is too small to place an agent. `dynamics` are the axes whose index
+    kappa reads from day to day; none: all of the index but R. `challenger` is the public key of the
+    verifier whose challenge enters the seeds, "" for none. `model_fields` are names of fields that
+    the model gateway passes on though they are not on its list. `shared_worlds`: the worlds are
+    those of another run; its agents have seen them.
     """
 
     schema: str = SCHEMA
@@ -208,10 +204,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan gives one agent's gates to read.
 
-    `tasks` are pairs by the axis that their suites give evidence on, `families` those
-    of all suites, `projects` tasks of the suite of projects. Of a campaign: checkpoint
-    episodes of the smallest family on a day, days with any, tasks of the smallest
-    drifted lane of maintenance, days with one. 0: none.
+    `tasks` are pairs by the axis that their suites give evidence on, `families` those of all
+    suites, `projects` tasks of the suite of projects. Of a campaign: checkpoint episodes of the
+    smallest family on a day, days with any, tasks of the smallest drifted lane of maintenance, days
+    with one. 0: none.
     """
 
     tasks: Mapping[str, int]
@@ -230,9 +226,7 @@ def supervisor_budget(plan: Plan, entry: PlanEntry, horizon: int) -> int | None:
         plan: The plan.
         entry: One of its entries.
         horizon: H_t of the entry's instance, in verified actions.
-
-    Returns:
-        The count; under the protocol's budget ceil(help_share H_t).
+    Returns: The count; under the protocol's budget ceil(help_share H_t).
     """
     if entry.interventions == "protocol":
         return math.ceil(plan.help_share * horizon)
@@ -269,9 +263,8 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 def arm_role(arm: Arm) -> str:
     """Return what an arm is in its run.
 
-    Returns:
-        reference (a control policy, which knows the world), frozen, placebo, baseline,
-        or learner.
+    Returns: reference (a control policy, which knows the world), frozen, placebo, baseline, or
+        learner.
     """
     if arm.hosting == HARNESS:
         return "reference"
@@ -292,18 +285,15 @@ NO_TERMS = frozenset(
 def arm_terms(plan: Plan, arm: Arm) -> str:
     """Return the digest of what a plan asks of one arm.
 
-    It is over suites with their weights (not their sources), the entries of the arm,
-    and each field of the plan that can make a task easier: budgets, deadlines, prices,
-    calendar and so on. A field that is added to the plan is one of these until
-    `NO_TERMS` names it. Entries of one day and kind may stand in any order: attempt
-    sets are shuffled among the arms.
+    It is over suites with their weights (not their sources), the entries of the arm, and each field
+    of the plan that can make a task easier: budgets, deadlines, prices, calendar and so on. A field
+    that is added to the plan is one of these until `NO_TERMS` names it. Entries of one day and kind
+    may stand in any order: attempt sets are shuffled among the arms.
 
     Args:
         plan: The plan.
         arm: One of its arms.
-
-    Returns:
-        A SHA-256 in hex, equal for all agents that play the same battery.
+    Returns: A SHA-256 in hex, equal for all agents that play the same battery.
     """
     suites = [
         msgspec.structs.replace(suite, source_digest="", source_rule=0, groups=())

@@ -1,8 +1,9 @@
 """The price card: what each meter costs, in whole micro-USD per million units.
 
-A card is a small TOML file, copied into the run beside the protocol; its digest is the
-SHA-256 of its bytes. Money stays an integer: an episode's meter is priced once and
-rounded half to even. A meter without a price is *unknown*, never free.
+A card is a small TOML file, copied into the run beside the protocol; its digest is the SHA-256 of
+its bytes. Money stays an integer: an episode's meter is priced once and rounded half to even. A
+meter without a price is *unknown*, never free.
+
 Source: `docs/traces.md#resources-and-prices`.
 """
 
@@ -47,8 +48,8 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def price(self, meter: str) -> int | None:
         """Return the price of 10^6 units of `meter`, None when the card has none.
 
-        Input that the provider had cached costs as other input does where the card has
-        no price of its own for it.
+        Input that the provider had cached costs as other input does where the card has no price of
+        its own for it.
         """
         prices = self.micro_usd_per_million
         return prices.get(meter, prices.get(INPUT) if meter == CACHED else None)
@@ -87,8 +88,8 @@ def load(data: bytes) -> PriceCard:
 def episode_cost(prices: PriceCard, events: Iterable[Event]) -> Mapping[Stream, int | None]:
     """Return the cost of one episode by stream.
 
-    Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced
-    once. What an agent declares is not priced: the gateway counts what it saw itself.
+    Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced once. What
+    an agent declares is not priced: the gateway counts what it saw itself.
 
     Args:
         prices: The run's card.
@@ -126,8 +127,8 @@ _UNLISTED = "a model was asked with, or did, what the gateway does not know: {}"
 def unwatched_channel(events: Iterable[Event]) -> str:
     """Return by what an episode may have kept or told something unseen, "" for nothing.
 
-    Axes M and S read what an agent keeps over a restart and what its seats tell each
-    other. A provider's store, a hosted tool and an allowed host would do both.
+    Axes M and S read what an agent keeps over a restart and what its seats tell each other. A
+    provider's store, a hosted tool and an allowed host would do both.
     """
     for event in events:
         if isinstance(event, ModelCall) and event.unlisted:

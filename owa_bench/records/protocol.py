@@ -1,7 +1,8 @@
 """The protocol: every published number that judging reads, in one TOML file.
 
-`load` validates and names the bad field, its value and the rule. The digest is the
-SHA-256 of the file's bytes; reports under different digests are not comparable.
+`load` validates and names the bad field, its value and the rule. The digest is the SHA-256 of the
+file's bytes; reports under different digests are not comparable.
+
 Source: `docs/scoring.md#protocol`.
 """
 
@@ -210,11 +211,11 @@ class Frontier(TomlRecord, frozen=True, kw_only=True):
 class Norms(TomlRecord, frozen=True, kw_only=True):
     """Provisional absolutes until human norms replace them.
 
-    A norms file replaces a threshold with figures of `persons_min` persons; nobody acts
-    faster than `step_s_min` seconds an action. `measured` names what was
-    replaced and `synthetic` says that programs played; no file holds these two.
-    `experts` maps "suite/family" to the mean quality of experts and its standard
-    error, clustered by expert; `expert_counts` says how many experts there were.
+    A norms file replaces a threshold with figures of `persons_min` persons; nobody acts faster than
+    `step_s_min` seconds an action. `measured` names what was replaced and `synthetic` says that
+    programs played; no file holds these two. `experts` maps "suite/family" to the mean quality of
+    experts and its standard error, clustered by expert; `expert_counts` says how many experts there
+    were.
     """
 
     span: Positive
@@ -263,8 +264,8 @@ class Stopping(TomlRecord, frozen=True, kw_only=True):
 class GateRule(TomlRecord, frozen=True, kw_only=True):
     """One line of the gate table; what the fields mean is the gate's business.
 
-    `gate` names the plug-in that reads it, `of` the axis, closure or closures meant,
-    `count` how many (tools, families), `days` for how long.
+    `gate` names the plug-in that reads it, `of` the axis, closure or closures meant, `count` how
+    many (tools, families), `days` for how long.
     """
 
     level: Annotated[int, msgspec.Meta(ge=1, le=4)]
@@ -300,8 +301,8 @@ class Robotics(TomlRecord, frozen=True, kw_only=True):
 class Protocol(TomlRecord, frozen=True, kw_only=True):
     """Every number of the score that a publisher may set, by section.
 
-    `references` names the shipped agents of each suite that bound S and E; protocols
-    before `default-4` name none.
+    `references` names the shipped agents of each suite that bound S and E; protocols before
+    `default-4` name none.
     """
 
     schema: Literal["owa-protocol-1"]

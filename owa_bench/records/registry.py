@@ -1,8 +1,8 @@
 """Registry of verifiers: whose signatures a reader takes as those of a second party.
 
-A signature proves who signed, not that the signer is somebody else than the submitter:
-anybody can make a second key. So a witness or a replay counts (V3, V4) only if its key,
-or the root of its time-stamping service, stands in a registry that the reader names.
+A signature proves who signed, not that the signer is somebody else than the submitter: anybody can
+make a second key. So a witness or a replay counts (V3, V4) only if its key, or the root of its
+time-stamping service, stands in a registry that the reader names.
 
     name = "lab registry"
 
@@ -87,9 +87,7 @@ class Registry(TomlRecord, frozen=True):
         Args:
             reply: An RFC 3161 reply, DER.
             digest: SHA-256 that it must stamp, in hex.
-
-        Returns:
-            The name, "" for none of these services.
+        Returns: The name, "" for none of these services.
         """
         for service in self.time_service:
             if _leads_to(service.certificate(), reply, digest):
@@ -103,12 +101,8 @@ def read_registry(data: bytes, name: str = "registry.toml") -> Registry:
     Args:
         data: TOML in UTF-8.
         name: Of the file, for messages.
-
-    Returns:
-        The registry; each of its certificates reads.
-
-    Raises:
-        FieldError: A field breaks a rule.
+    Returns: The registry; each of its certificates reads.
+    Raises: FieldError: A field breaks a rule.
     """
     try:
         registry = decode(data, Registry, FieldError)

@@ -24,9 +24,9 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
     """One axis of one agent: raw statistic, anchors, value and what it rests on.
 
-    `lower` is the one-sided bound over *tasks like these* that gates read. `gated`
-    names the statistic in details["beside"] that gates read in its place. `iqr` are
-    the quartiles of the law of *tasks like these*, whose median is the value.
+    `lower` is the one-sided bound over *tasks like these* that gates read. `gated` names the
+    statistic in details["beside"] that gates read in its place. `iqr` are the quartiles of the law
+    of *tasks like these*, whose median is the value.
     """
 
     name: str
@@ -89,9 +89,9 @@ class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
 class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
     """Self-improvement per resource of the agent (family None) or of one family.
 
-    `logit` is the slope on the logit link, `floor` the lower bound of the capability
-    at the last checkpoint, which gates read. `checkpoints` counts the days of the
-    window, `p` and `logit_p` are one-sided, `human` says which part humans had.
+    `logit` is the slope on the logit link, `floor` the lower bound of the capability at the last
+    checkpoint, which gates read. `checkpoints` counts the days of the window, `p` and `logit_p` are
+    one-sided, `human` says which part humans had.
     """
 
     family: str | None
@@ -112,9 +112,9 @@ class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
 class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
     """Delegability: share of successes against autonomy demand, non-increasing.
 
-    `observed`, `fitted`, `low` and `high` are shares of episodes with q_state >= q*,
-    `quality` the fitted mean q_state, of which `auf` is the area; `target` is s of
-    deleg(s). Bounds hold for every non-increasing frontier through the fitted points.
+    `observed`, `fitted`, `low` and `high` are shares of episodes with q_state >= q*, `quality` the
+    fitted mean q_state, of which `auf` is the area; `target` is s of deleg(s). Bounds hold for
+    every non-increasing frontier through the fitted points.
     """
 
     demand: tuple[float, ...] = ()
@@ -135,9 +135,9 @@ class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """A statistic over drift magnitude with its band; None where nothing was played.
 
-    `diagonal`: x and y are alike, and y = x is where the line ought to be. `panel`
-    names the figure that this curve is one panel of. `beside` is a second quantity at
-    each x, `beside_label` says which.
+    `diagonal`: x and y are alike, and y = x is where the line ought to be. `panel` names the figure
+    that this curve is one panel of. `beside` is a second quantity at each x, `beside_label` says
+    which.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Shards: the frames of one file of a trace, found, decoded and checked for damage.
 
-A shard is a row of independent zstd frames. The first one holds a `ShardHead` line, if
-the shard has one. Each other frame opens with a `Segment` line that names its attempt;
-the lines after it are events, and the last frame of a closed attempt ends with a
-`Closing` line. The acting and the judging half read shards through this module.
+A shard is a row of independent zstd frames. The first one holds a `ShardHead` line, if the shard
+has one. Each other frame opens with a `Segment` line that names its attempt; the lines after it are
+events, and the last frame of a closed attempt ends with a `Closing` line. The acting and the
+judging half read shards through this module.
 
 Source: docs/traces.md#hash-chain.
 """
@@ -33,9 +33,9 @@ _LONGEST_NAME = 20
 class ShardHead(msgspec.Struct, frozen=True, kw_only=True):
     """First line of a shard: the lease under which its writer was started.
 
-    The driver of a session draws a lease for each shard that it gives out. A shard
-    with another one was written by somebody whom the driver did not start, such as a
-    worker that outlived the driver before.
+    The driver of a session draws a lease for each shard that it gives out. A shard with another one
+    was written by somebody whom the driver did not start, such as a worker that outlived the driver
+    before.
     """
 
     lease: str
@@ -77,16 +77,11 @@ class ShardIndex(NamedTuple):
 def frames_of(path: Path, room: DecodingRoom | None = None) -> Iterator[RawFrame]:
     """Yield the frames of a shard in file order, its head left out.
 
-    Bytes that are no frame are one frame with a fault; the next magic number begins
-    another.
+    Bytes that are no frame are one frame with a fault; the next magic number begins another.
 
     Args:
         path: The shard.
         room: What all shards may unpack to; None: that of this one.
-
-    Yields:
-        The frames.
-
     Raises:
         TraceError: The file cannot be read.
         CheckFailure: It unpacks to more than there is room for.
@@ -107,8 +102,7 @@ def frames_of(path: Path, room: DecodingRoom | None = None) -> Iterator[RawFrame
 def read_lease(path: Path) -> str:
     """Return the lease in a shard's head, "" where it has no head.
 
-    Raises:
-        TraceError: The file cannot be read.
+    Raises: TraceError: The file cannot be read.
     """
     with open_regular(path) as file:
         frame = frame_at(file, 0, _HEAD_BYTES)
@@ -124,8 +118,7 @@ def read_lease(path: Path) -> str:
 def scan(path: Path) -> Iterator[ShardFrame]:
     """Yield the whole frames of a shard; torn and damaged ones are left out.
 
-    Raises:
-        TraceError: A frame that unpacks does not parse.
+    Raises: TraceError: A frame that unpacks does not parse.
     """
     for frame in frames_of(path):
         if frame.whole and not frame.fault:
@@ -139,12 +132,8 @@ def index_shards(
 
     Args:
         paths: The shards, in order.
-
-    Returns:
-        Both; a frame may name what is no attempt (`is_attempt_id`).
-
-    Raises:
-        CheckFailure: They hold more frames, or denser ones, than a run does.
+    Returns: Both; a frame may name what is no attempt (`is_attempt_id`).
+    Raises: CheckFailure: They hold more frames, or denser ones, than a run does.
     """
     paths = [*paths]
     room = DecodingRoom(sum(path.stat().st_size for path in paths if path.is_file()))
@@ -164,12 +153,7 @@ def index_shard(path: Path, room: DecodingRoom | None = None) -> ShardIndex:
     Args:
         path: The shard.
         room: What all shards may unpack to; None: that of this one.
-
-    Returns:
-        The index.
-
-    Raises:
-        CheckFailure: It holds more frames, or denser ones, than a run does.
+    Raises: CheckFailure: It holds more frames, or denser ones, than a run does.
     """
     frames: list[TraceFrame] = []
     faults: list[str] = []
@@ -208,12 +192,7 @@ def read_frame(path: Path, offset: int, length: int) -> ShardFrame:
         path: The shard.
         offset: Where the frame begins, in bytes.
         length: Its length, in bytes.
-
-    Returns:
-        The frame.
-
-    Raises:
-        TraceError: There is no whole frame at that place.
+    Raises: TraceError: There is no whole frame at that place.
     """
     return _parsed(path, _whole_frame(path, offset, length))
 
@@ -224,12 +203,8 @@ def frame_lines(folder: Path, frame: TraceFrame) -> list[bytes]:
     Args:
         folder: the folder of the shards.
         frame: the frame to read.
-
-    Returns:
-        One entry a line.
-
-    Raises:
-        TraceError: the frame ends inside a line, or does not decompress.
+    Returns: One entry a line.
+    Raises: TraceError: the frame ends inside a line, or does not decompress.
     """
     found = _whole_frame(folder / frame.shard, frame.offset, frame.length)
     rows = found.content.split(b"\n")
@@ -241,8 +216,8 @@ def frame_lines(folder: Path, frame: TraceFrame) -> list[bytes]:
 def is_attempt_id(name: str) -> bool:
     """Return whether a name is the recorder's "<plan index>.<attempt>".
 
-    Only the recorder's own spelling is accepted: `3.0` beside `000003.0` would be a
-    second attempt of the same number.
+    Only the recorder's own spelling is accepted: `3.0` beside `000003.0` would be a second attempt
+    of the same number.
     """
     index, dot, attempt = name.partition(".")
     numbers = bool(dot) and index.isdecimal() and attempt.isdecimal()
@@ -258,9 +233,6 @@ def broken(path: Path, offset: int, what: str) -> TraceError:
         path: The shard.
         offset: Where the frame begins, in bytes.
         what: What is wrong with it.
-
-    Returns:
-        The error.
     """
     return TraceError(f"The frame at byte {offset} of {path} {what}.")
 

@@ -15,11 +15,10 @@ from owa_bench.records.event_base import Event, Source
 class Message(Event, frozen=True, kw_only=True, tag="message"):
     """Text from one role to others: of source "env" where it passed the suite's fabric.
 
-    An agent may declare messages between parts of itself; no axis reads those. The
-    harness sets `sketch`, a SimHash by which near-duplicates are recognised. The fabric
-    says what it is: `asks` is the fact that it asks for, `reached` whether a receiver
-    has that fact, `gives` the facts that it states, `news` how many of them a receiver
-    needs and had not been shown.
+    An agent may declare messages between parts of itself; no axis reads those. The harness sets
+    `sketch`, a SimHash by which near-duplicates are recognised. The fabric says what it is: `asks`
+    is the fact that it asks for, `reached` whether a receiver has that fact, `gives` the facts that
+    it states, `news` how many of them a receiver needs and had not been shown.
     """
 
     step: int
@@ -90,15 +89,14 @@ class ColleagueLook(Event, frozen=True, kw_only=True, tag="colleague"):
 class Probe(Event, frozen=True, kw_only=True, tag="probe"):
     """A memory or retrieval check; the suite's world emits it when it is answered.
 
-    `item` names what is asked for: one name at every lag, and no other item of the
-    family has it. `mode` is "recall" (without tools), "assisted", "retrieve"
-    (`returned` in order, each with whether it is a verified answer, `relevant` how many
-    there are) or "span" (a list of `span` items). `contrary` counts the returned
-    entries whose source does not exist or says the contrary, None if unchecked.
-    `sitting` is the number of the sitting in which the item was shown, None where that
-    was in an earlier episode. That no tools were on offer, that nobody helped and that
-    the sitting is a new one is read from the `tools`, `intervention` and `sitting`
-    events before it.
+    `item` names what is asked for: one name at every lag, and no other item of the family has it.
+    `mode` is "recall" (without tools), "assisted", "retrieve" (`returned` in order, each with
+    whether it is a verified answer, `relevant` how many there are) or "span" (a list of `span`
+    items). `contrary` counts the returned entries whose source does not exist or says the contrary,
+    None if unchecked. `sitting` is the number of the sitting in which the item was shown, None
+    where that was in an earlier episode. That no tools were on offer, that nobody helped and that
+    the sitting is a new one is read from the `tools`, `intervention` and `sitting` events before
+    it.
     """
 
     step: int = 0
@@ -120,13 +118,12 @@ class Probe(Event, frozen=True, kw_only=True, tag="probe"):
 class ProjectDay(Event, frozen=True, kw_only=True, tag="project_day"):
     """A day of a project is over.
 
-    `acceptance` and `service` are the weight shares of what is due that the main branch
-    and the deployed product answer rightly, None where nothing is due. `held` features
-    worked on the evening before, `regressed` of them do not now. `minutes` of
-    integration were used, `green`: the last run of integration on what the day ends
-    with was. `release` is the mark of the week's release notes, on the last day of a
-    week alone. `stopped`: production had stopped in the morning; `postmortem` is the
-    mark of the one whose last day this is.
+    `acceptance` and `service` are the weight shares of what is due that the main branch and the
+    deployed product answer rightly, None where nothing is due. `held` features worked on the
+    evening before, `regressed` of them do not now. `minutes` of integration were used, `green`: the
+    last run of integration on what the day ends with was. `release` is the mark of the week's
+    release notes, on the last day of a week alone. `stopped`: production had stopped in the
+    morning; `postmortem` is the mark of the one whose last day this is.
     """
 
     step: int
@@ -148,8 +145,8 @@ class ProjectDay(Event, frozen=True, kw_only=True, tag="project_day"):
 class Revision(Event, frozen=True, kw_only=True, tag="revision", forbid_unknown_fields=True):
     """What an agent says of a change of itself: shown, and never measured.
 
-    Of it R reads that there was a proposal, and in which episode; what changed is a
-    `MemoryChange`, what it brought the attempt sets that the harness played.
+    Of it R reads that there was a proposal, and in which episode; what changed is a `MemoryChange`,
+    what it brought the attempt sets that the harness played.
     """
 
     step: int
@@ -175,9 +172,9 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryChange(Event, frozen=True, kw_only=True, tag="memory_change"):
     """What a lane's memory folder changed in between two mornings, as the harness saw.
 
-    The attempt plays on the later one with `reverted` put back to the earlier: the
-    tool families that the change installed (folders below `families/`), or everything.
-    `before` and `after` are the digests of both, `played` that of what is played on.
+    The attempt plays on the later one with `reverted` put back to the earlier: the tool families
+    that the change installed (folders below `families/`), or everything. `before` and `after` are
+    the digests of both, `played` that of what is played on.
     """
 
     step: int = 0

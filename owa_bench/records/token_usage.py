@@ -24,10 +24,10 @@ class TokenUsage(NamedTuple):
 def usage_in(reply: Any) -> TokenUsage | None:
     """Return the usage in a decoded reply, None where it holds none that can be read.
 
-    Chat completions and embeddings count `prompt_tokens` and `completion_tokens`,
-    responses and messages `input_tokens` and `output_tokens`; messages count what a
-    cache held or took beside the input. What a total says beyond both was written:
-    some servers count reasoning beside the completion.
+    Chat completions and embeddings count `prompt_tokens` and `completion_tokens`, responses and
+    messages `input_tokens` and `output_tokens`; messages count what a cache held or took beside the
+    input. What a total says beyond both was written: some servers count reasoning beside the
+    completion.
     """
     usage = reply.get("usage") if isinstance(reply, dict) else None
     if not isinstance(usage, dict):
@@ -79,15 +79,13 @@ def usage_of(body: bytes) -> TokenUsage | None:
 def add_usage(counts: dict[str, Any], event: Any) -> bool:
     """Add the counts in one event of a stream; later ones replace earlier ones.
 
-    The stream of messages counts what was read in its first event and what was written
-    in a later one, which may hold a zero for the first count.
+    The stream of messages counts what was read in its first event and what was written in a later
+    one, which may hold a zero for the first count.
 
     Args:
         counts: Of the stream so far.
         event: The event, decoded.
-
-    Returns:
-        Whether it holds counts.
+    Returns: Whether it holds counts.
     """
     if not isinstance(event, dict):
         return False

@@ -31,7 +31,6 @@ def decode(data: bytes, record: type[RecordT], error: type[FieldError] = Protoco
         data: TOML in UTF-8.
         record: A msgspec.Struct class.
         error: Raised for the first field that breaks a rule.
-    Returns: The validated record.
     Raises: `error`: with field, value and rule.
     """
     try:

@@ -69,8 +69,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 class Closing(msgspec.Struct, frozen=True, kw_only=True):
     """Last line of an attempt's last frame; beyond the chain, like `Segment`.
 
-    Its first key tells it from an event (`{"closing": ...`); without one the attempt
-    is unfinished. Holds what a leaf needs that the events alone do not say.
+    Its first key tells it from an event (`{"closing": ...`); without one the attempt is unfinished.
+    Holds what a leaf needs that the events alone do not say.
     """
 
     closing: str
@@ -85,8 +85,8 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
 class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `leaves.jsonl`: one attempt, whether it counts or not.
 
-    `head` is the last chain value, `replay` the replay digest (both hex). `frames` are
-    (offset, length) in the shard, in order. Rebuildable from the shards.
+    `head` is the last chain value, `replay` the replay digest (both hex). `frames` are (offset,
+    length) in the shard, in order. Rebuildable from the shards.
     """
 
     attempt_id: str
@@ -153,10 +153,9 @@ def leaf_bytes(leaf: Leaf) -> bytes:
 def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
-    Wall and CPU time, worker, attempt, hosting and an agent process's error text are
-    left out; None for an event that is nothing but such a measurement, a picture, or
-    something that the harness alone saw: a model's reply, a connection, earlier help,
-    what changed in a memory folder.
+    Wall and CPU time, worker, attempt, hosting and an agent process's error text are left out; None
+    for an event that is nothing but such a measurement, a picture, or something that the harness
+    alone saw: a model's reply, a connection, earlier help, what changed in a memory folder.
     """
     if isinstance(event, _OF_HARNESS) and event.source == "harness":
         return None
@@ -180,7 +179,6 @@ def plan_order(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
     Args:
         plan: The run's plan.
         leaves: In any order.
-    Returns: The same leaves.
     Raises: TraceError: an attempt belongs to no entry of the plan.
     """
     place = {entry.index: i for i, entry in enumerate(plan.entries)}
@@ -235,8 +233,8 @@ def replay_root(plan: Plan, leaves: Iterable[Leaf]) -> str:
 def sketch(text: str) -> str:
     """Return the SimHash of a text as 16 hexadecimal digits: close for close texts.
 
-    Each run of four characters votes on every bit with its own hash; case and white
-    space do not count. Source: M. Charikar, STOC 2002.
+    Each run of four characters votes on every bit with its own hash; case and white space do not
+    count. Source: M. Charikar, STOC 2002.
 
     >>> sketch_distance(sketch("table 3 is ready"), sketch("Table 3 is  ready"))
     0

@@ -1,7 +1,7 @@
 """Declared signs of a validation: knobs, doses, and what each is to do to each axis.
 
-The file stands beside the protocol (`owa_bench/protocols/validate_signs.toml`) and is
-written before anything is played. Source: `docs/validate.md`.
+The file stands beside the protocol (`owa_bench/protocols/validate_signs.toml`) and is written
+before anything is played. Source: `docs/validate.md`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -105,12 +105,7 @@ def load_signs(data: bytes, name: str = FILE) -> ValidationDesign:
     Args:
         data: TOML in UTF-8.
         name: Name of the file, for the messages.
-
-    Returns:
-        The design.
-
-    Raises:
-        ProtocolError: A cell has no sign, or another field breaks its rule.
+    Raises: ProtocolError: A cell has no sign, or another field breaks its rule.
     """
     with in_file(name):
         design = decode(data, ValidationDesign)
@@ -142,9 +137,7 @@ def arm_of(agent: str, turned: Sequence[tuple[str, str, str]]) -> ValidationArm:
     Args:
         agent: Name of the agent.
         turned: Knob, dose and the knob's first dose, which limits nothing.
-
-    Returns:
-        The arm; the agent itself where every dose is a first one.
+    Returns: The arm; the agent itself where every dose is a first one.
 
     >>> arm_of("agentic", [("depth", "4", "none"), ("asks", "0", "0")]).name
     'agentic-depth-4'

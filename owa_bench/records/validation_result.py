@@ -31,8 +31,8 @@ class DoseReading(msgspec.Struct, frozen=True, kw_only=True):
 class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
     """A knob's effect on an axis: its change from the first to the last dose.
 
-    `p` is Page's where the sign is "-", TOST's where it is "0"; `tasks_needed` how many
-    tasks a declared zero needs for the protocol's power, at the spread that was seen.
+    `p` is Page's where the sign is "-", TOST's where it is "0"; `tasks_needed` how many tasks a
+    declared zero needs for the protocol's power, at the spread that was seen.
     """
 
     axis: Symbol

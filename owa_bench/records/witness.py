@@ -1,8 +1,8 @@
 """Evidence of time for a plan, RFC 3161 time stamps, signed receipts and checkpoints.
 
-A witness shows that a plan existed when somebody else could see it, so that a plan
-cannot be rewritten after the run. Of a time stamp only the imprint, the nonce and the
-time are read here; `registry` holds its signature to a root that the reader names.
+A witness shows that a plan existed when somebody else could see it, so that a plan cannot be
+rewritten after the run. Of a time stamp only the imprint, the nonce and the time are read here;
+`registry` holds its signature to a root that the reader names.
 
     witness/*.json                 Witness
     receipts/*.dsse.json           DSSE envelope of RECEIPT_TYPE over a Receipt
@@ -32,13 +32,12 @@ WitnessKind = Literal["rfc3161", "nonce"]
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of evidence that the plan of `plan_digest` existed.
 
-    `attempts` were on record when it was made: 0 means before episode 0. `evidence`
-    is the base64 of the RFC 3161 reply, or a DSSE envelope over (plan digest, nonce,
-    time, and the submitter where one is registered). `submitter` is the name on the
-    verifier's own list of who signed the plan, "" for a key that is not on it, and
-    `number` says how many plans of theirs had been challenged then, with this one.
-    `place` is the service's address, or the public key that signed. `claimed` is
-    the time that was signed.
+    `attempts` were on record when it was made: 0 means before episode 0. `evidence` is the base64
+    of the RFC 3161 reply, or a DSSE envelope over (plan digest, nonce, time, and the submitter
+    where one is registered). `submitter` is the name on the verifier's own list of who signed the
+    plan, "" for a key that is not on it, and `number` says how many plans of theirs had been
+    challenged then, with this one. `place` is the service's address, or the public key that signed.
+    `claimed` is the time that was signed.
     """
 
     kind: WitnessKind
@@ -55,8 +54,8 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """A signed replay: which episodes were replayed, and which failed.
 
-    `submitter` and `plans` are what the verifier's own log said at that time: who
-    signed the plan, and how many plans of theirs had been challenged.
+    `submitter` and `plans` are what the verifier's own log said at that time: who signed the plan,
+    and how many plans of theirs had been challenged.
     """
 
     kind: Literal["replay"] = "replay"
@@ -75,8 +74,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 class DayCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence root over the attempts on record when a campaign's day was over.
 
-    `attempts` are the ids of those attempts, of this day and all before it, in plan
-    order; the root over their leaves must be `evidence_root`.
+    `attempts` are the ids of those attempts, of this day and all before it, in plan order; the root
+    over their leaves must be `evidence_root`.
     """
 
     kind: Literal["checkpoint"] = "checkpoint"
@@ -158,10 +157,8 @@ def nonce_document(witness: Witness) -> bytes:
 
     Args:
         witness: Of kind "nonce"; its evidence is not read.
-
-    Returns:
-        RFC 8785 JSON of plan digest, nonce, time and, where the verifier has registered
-        who signed the plan, their name and the number of their plan.
+    Returns: RFC 8785 JSON of plan digest, nonce, time and, where the verifier has registered who
+        signed the plan, their name and the number of their plan.
     """
     document: dict[str, Any] = {
         "nonce": witness.nonce,
@@ -209,12 +206,8 @@ def seed_nonce(layout: RunLayout, plan: Plan, plan_digest: str) -> str | None:
         layout: The run directory.
         plan: Its plan.
         plan_digest: Of the plan, in hex.
-
-    Returns:
-        The challenger's nonce, without one that of the plan, None: nothing.
-
-    Raises:
-        CheckFailure: The plan waits for a challenge, or holds two.
+    Returns: The challenger's nonce, without one that of the plan, None: nothing.
+    Raises: CheckFailure: The plan waits for a challenge, or holds two.
     """
     if not plan.challenger:
         return plan.verifier_nonce
@@ -241,10 +234,8 @@ def challenge_of(layout: RunLayout, plan: Plan, plan_digest: str) -> Witness | N
         layout: The run directory.
         plan: Its plan.
         plan_digest: Of the plan, in hex.
-
-    Returns:
-        Of several, one that names no submitter before one that does: whoever puts two
-        there gains nothing.
+    Returns: Of several, one that names no submitter before one that does: whoever puts two there
+        gains nothing.
     """
     found = _challenges(layout, plan, plan_digest)
     return max(found, key=lambda one: (not one.submitter, one.number), default=None)

@@ -2,9 +2,8 @@
 
 For a notebook, the same figures without signature or page:
 
-from owa_bench.reports.composition import score
-verdict = score("runs/a")["agentic"]
-{axis.symbol: axis.value for axis in verdict.axes}
+from owa_bench.reports.composition import score verdict = score("runs/a")["agentic"] {axis.symbol:
+axis.value for axis in verdict.axes}
 """
 
 from collections import Counter, defaultdict
@@ -88,8 +87,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is signed beside the roots.
 
-    `comparison` is of two arms. `page` is the SHA-256 of the HTML page. `renderer` is
-    the version of matplotlib: the same version draws the same bytes.
+    `comparison` is of two arms. `page` is the SHA-256 of the HTML page. `renderer` is the version
+    of matplotlib: the same version draws the same bytes.
     """
 
     schema: str = "owa-report-1"
@@ -114,12 +113,8 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Args:
         bundle: the run directory.
         assurance: the assurance levels that the run meets.
-
-    Returns:
-        The report without the digest of its page.
-
-    Raises:
-        TraceError: a counted attempt does not read.
+    Returns: The report without the digest of its page.
+    Raises: TraceError: a counted attempt does not read.
     """
     judgement = _judge(bundle, assurance.level)
     return Report(
@@ -141,8 +136,8 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
 def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
     """Return the verdict on every arm of a run, by its name.
 
-    Nothing is checked or signed: `owa-bench report` and `verify` do that. No assurance
-    level is granted, so the AAI levels that ask for one are not reached.
+    Nothing is checked or signed: `owa-bench report` and `verify` do that. No assurance level is
+    granted, so the AAI levels that ask for one are not reached.
 
     Raises:
         RunDirectoryError: there is no run.
@@ -155,9 +150,8 @@ def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
 def drift_counts(traces: Iterable[Trace]) -> CellTable:
     """Return drift operators with class, weight, and the number of their changes.
 
-    An operator has a row per class that its changes have in effect. `episodes` counts
-    episodes with at least one such change, `targets` the distinct targets over the
-    whole run.
+    An operator has a row per class that its changes have in effect. `episodes` counts episodes with
+    at least one such change, `targets` the distinct targets over the whole run.
     """
     met: dict[tuple[str, int, str, str, float], list[tuple[str, str]]]
     met = defaultdict(list)

@@ -1,8 +1,8 @@
 """The signed report: an in-toto Statement v1 in a DSSE envelope, Ed25519.
 
-Subjects are the evidence root, the replay root, the plan digest and every trace file;
-the predicate is the whole report. `report.json` is the predicate's RFC 8785 bytes,
-`report.html` the page whose digest the predicate holds.
+Subjects are the evidence root, the replay root, the plan digest and every trace file; the predicate
+is the whole report. `report.json` is the predicate's RFC 8785 bytes, `report.html` the page whose
+digest the predicate holds.
 """
 
 import contextlib
@@ -37,12 +37,9 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
 
     Args:
         run_dir: the run directory.
-        key: the plan's signing key; None writes an unsigned draft (V0), allowed of a
-            run that is not complete.
-
-    Returns:
-        The judgement.
-
+        key: the plan's signing key; None writes an unsigned draft (V0), allowed of a run that is
+            not complete.
+    Returns: The judgement.
     Raises:
         RunDirectoryError: there is no run or, with a key, it is not complete.
         CheckFailure: its evidence does not hold.
@@ -76,9 +73,7 @@ def add_norms(run_dir: Path, path: Path) -> None:
     Args:
         run_dir: the run directory.
         path: the norms file.
-
-    Raises:
-        UsageError: it is none, or persons played under other terms.
+    Raises: UsageError: it is none, or persons played under other terms.
     """
     bundle, envelope = read(run_dir), path.read_bytes()
     refuse_other_terms(read_norms(envelope, path.name), bundle.plan)
@@ -91,9 +86,7 @@ def add_registry(run_dir: Path, path: Path) -> None:
     Args:
         run_dir: the run directory.
         path: the registry, a TOML file.
-
-    Raises:
-        FieldError: it is none.
+    Raises: FieldError: it is none.
     """
     try:
         data = path.read_bytes()
@@ -124,9 +117,7 @@ def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
     Args:
         layout: paths of the run directory.
         report: the report, which becomes the predicate.
-
-    Returns:
-        An in-toto statement.
+    Returns: An in-toto statement.
     """
     judgement = report.judgement
     subjects = {

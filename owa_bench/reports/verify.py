@@ -1,7 +1,7 @@
 """Verification of a run directory and recomputation of its signed figures.
 
-`verify` checks the evidence, then the signed report over it. `recompute` judges again
-and compares every figure. Neither needs the acting half; replaying is `run.replay`.
+`verify` checks the evidence, then the signed report over it. `recompute` judges again and compares
+every figure. Neither needs the acting half; replaying is `run.replay`.
 """
 
 import json
@@ -50,14 +50,10 @@ def verify(
 
     Args:
         run_dir: the run directory.
-        public: the public key that the reader trusts; None takes the one that the
-            plan names.
+        public: the public key that the reader trusts; None takes the one that the plan names.
         verifier: the public key of a party that executed the run itself.
         registry: whose witnesses and replays the reader counts; None: nobody's.
-
-    Returns:
-        The checks of the evidence, then those of the report.
-
+    Returns: The checks of the evidence, then those of the report.
     Raises:
         RunDirectoryError: `run_dir` is no run.
         CheckFailure: it is one, and a file that every run has does not read.
@@ -82,8 +78,7 @@ def _checks(
 def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
     """Return whether judging the events again gives the signed figures exactly.
 
-    Raises:
-        RunDirectoryError: `run_dir` is no run, or holds no report.
+    Raises: RunDirectoryError: `run_dir` is no run, or holds no report.
     """
     bundle = read(run_dir)
     signed = read_signed_report(bundle)
@@ -110,8 +105,7 @@ def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
 def read_signed_report(bundle: Bundle) -> SignedReport | None:
     """Return the report in a run directory without checking who signed it.
 
-    Raises:
-        RunDirectoryError: there is a report, and it does not read.
+    Raises: RunDirectoryError: there is a report, and it does not read.
     """
     path = bundle.layout.report_envelope
     if not path.exists():
@@ -339,9 +333,7 @@ def first_difference(signed: Any, again: Any, path: str = "") -> str | None:
         signed: the signed document.
         again: the recomputed one.
         path: place of both in the documents that were compared first.
-
-    Returns:
-        The place and both values, None if they are equal.
+    Returns: The place and both values, None if they are equal.
     """
     if isinstance(signed, dict) and isinstance(again, dict):
         keys = sorted(signed.keys() | again.keys())

@@ -1,9 +1,9 @@
 """Job server: the program inside the sandbox that runs a project's code.
 
-It imports pip and pytest once and forks a child for each job, so a job starts warm.
-After each job every process but its own is killed and the writable places are emptied;
-no child can read its memory. One line of JSON a job in, one out. It runs alone: only
-the standard library, and pip and pytest where they are bound.
+It imports pip and pytest once and forks a child for each job, so a job starts warm. After each job
+every process but its own is killed and the writable places are emptied; no child can read its
+memory. One line of JSON a job in, one out. It runs alone: only the standard library, and pip and
+pytest where they are bound.
 
 Source: docs/projforge.md#the-sandbox
 """

@@ -1,8 +1,8 @@
 """Commits that an agent made in a clone of its own, as `git_push` carries them.
 
-A pack of git's own objects could unfold without end, hold links, or be read by a git
-with faults; these are texts by path, bounded before anything is made of them. The
-commits are made anew from them and must have the names that the agent's git gave them.
+A pack of git's own objects could unfold without end, hold links, or be read by a git with faults;
+these are texts by path, bounded before anything is made of them. The commits are made anew from
+them and must have the names that the agent's git gave them.
 
 Source: docs/projforge.md#existing-coding-agents
 """

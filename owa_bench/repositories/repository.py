@@ -1,7 +1,7 @@
 """A project's repository: a bare origin, a worktree, and the log of its pushes.
 
-The origin lies outside the worktree, so no code of an agent sees or configures git.
-Times and names are the project's, so equal work has equal hashes.
+The origin lies outside the worktree, so no code of an agent sees or configures git. Times and names
+are the project's, so equal work has equal hashes.
 
 Source: docs/projforge.md#the-repository
 """

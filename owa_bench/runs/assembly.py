@@ -27,9 +27,7 @@ def tool_names(suite: str, families: Iterable[str]) -> set[str]:
     Args:
         suite: Name of a suite with tools.
         families: Whose first instance of the lowest tier is asked.
-
-    Returns:
-        Names, the standard ones among them; none for a suite that needs a laboratory.
+    Returns: Names, the standard ones among them; none for a suite that needs a laboratory.
     """
     plugin: Suite = get("suites", suite)
     card, names = plugin.card, set[str]()
@@ -70,13 +68,8 @@ def make_env(
         site: Picks among the families that are called `site/...`.
         seat_policy: Who plays the seats of a crew; None where there is one seat.
         **options: For the suite's env.
-
-    Returns:
-        The env.
-
-    Raises:
-        UsageError: Both `delta` and `drift_step` are given, or nobody says who plays
-            the seats of a crew.
+    Raises: UsageError: Both `delta` and `drift_step` are given, or nobody says who plays the seats
+        of a crew.
     """
     if delta is not None and drift_step:
         raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
@@ -106,9 +99,6 @@ def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
     Args:
         suite: Name of the suite.
         **options: For its env; the suite says which schedule they name.
-
-    Returns:
-        The env.
     """
     plugin: Suite = get("suites", suite)
     return plugin.env(source(suite, plugin.schedule_for(options)), **options)
@@ -120,7 +110,6 @@ def make_suite_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
     Args:
         suite: Its name.
         options: As for `make_env` or `make_native_env`.
-    Returns: A Gymnasium env.
     """
     native = get("suites", suite).card.native
     return (make_native_env if native else make_env)(suite, **options)
@@ -132,9 +121,7 @@ def script(suite: str, instance: Instance) -> tuple[str, ...]:
     Args:
         suite: Name of the suite.
         instance: The instance.
-
-    Returns:
-        The actions, as text.
+    Returns: The actions, as text.
     """
     still = msgspec.structs.replace(instance, drift_step=0)
     return solution(suite, source(suite)(still)).actions
@@ -146,9 +133,7 @@ def solution(suite: str, timeline: Timeline) -> OracleSolution:
     Args:
         suite: Name of the suite.
         timeline: The episode's.
-
-    Returns:
-        The actions and their result.
+    Returns: The actions and their result.
     """
     plugin: Suite = get("suites", suite)
     process = laboratory_options(plugin).get("laboratories")
@@ -164,10 +149,8 @@ def procedure(suite: str, instance: Instance) -> tuple[str, ...]:
     Args:
         suite: Name of the suite.
         instance: The instance.
-
-    Returns:
-        The oracle's actions in the undrifted world; where the suite can tell, answers
-        are replaced by how they are derived.
+    Returns: The oracle's actions in the undrifted world; where the suite can tell, answers are
+        replaced by how they are derived.
     """
     plugin: Suite = get("suites", suite)
     return plugin.procedure(base_world(instance), script(suite, instance))

@@ -1,7 +1,7 @@
 """The connection to the process of a laboratory, and its messages.
 
-Keys and worlds of holdouts exist in that process alone; what comes back are attempts
-without instances, and the declared statistic.
+Keys and worlds of holdouts exist in that process alone; what comes back are attempts without
+instances, and the declared statistic.
 """
 
 import multiprocessing
@@ -141,9 +141,7 @@ class RemoteLaboratory:
         Args:
             subject: The version.
             ticket: No holdout.
-
-        Returns:
-            An attempt an instance, in order.
+        Returns: An attempt an instance, in order.
         """
         request = LaboratoryRequest(ticket=ticket, subjects=(subject,))
         return self._process.ask(request).attempts
@@ -155,9 +153,7 @@ class RemoteLaboratory:
             plan: Its digest.
             base: The version that it names.
             candidate: The other one.
-
-        Returns:
-            Attempts and answer.
+        Returns: Attempts and answer.
         """
         request = LaboratoryRequest(answer=plan, subjects=(base, candidate))
         reply = self._process.ask(request)

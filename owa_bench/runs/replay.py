@@ -1,14 +1,14 @@
 """Replay: after the reveal the recorded actions are played again, for equal lines.
 
-Instance and world come from the revealed master, never from the record; actions are
-the recorded ones with their secrets put back, and what the agent declared is written
-where it stood. Everything else is measured anew, and every line must be equal.
+Instance and world come from the revealed master, never from the record; actions are the recorded
+ones with their secrets put back, and what the agent declared is written where it stood. Everything
+else is measured anew, and every line must be equal.
 
-An attempt that a clock ended is played up to there, and ends with what the state is
-worth then. Where a clock of the suite's own decided something on the way (a job that
-took too long), the lines may differ, and the attempt is exempt if it was given no more
-than the replay reaches. An attempt that the harness failed is played to its last
-action: one whose actions end the episode was complete.
+An attempt that a clock ended is played up to there, and ends with what the state is worth then.
+Where a clock of the suite's own decided something on the way (a job that took too long), the lines
+may differ, and the attempt is exempt if it was given no more than the replay reaches. An attempt
+that the harness failed is played to its last action: one whose actions end the episode was
+complete.
 """
 
 import hashlib
@@ -135,12 +135,9 @@ def replay_run(
         layout: The run directory.
         episodes: How many attempts; None for all.
         progress: Called for every attempt.
-        inner: How many inner attempts of each campaign are played, drawn afresh; the
-            others are taken from the record. None: all are played.
-
-    Returns:
-        What came of each attempt, and the digests of the run.
-
+        inner: How many inner attempts of each campaign are played, drawn afresh; the others are
+            taken from the record. None: all are played.
+    Returns: What came of each attempt, and the digests of the run.
     Raises:
         UsageError: The run is not revealed, or `episodes` or `inner` is below 1.
         CheckFailure: The reveal is not what was committed to.
@@ -201,11 +198,9 @@ def sign(
         layout: The run directory.
         replays: What came of the replay.
         key: Signs the receipt.
-        log: The signer's log of challenged plans: the receipt then says how many plans
-            of the submitter there were by now.
-
-    Returns:
-        The receipt.
+        log: The signer's log of challenged plans: the receipt then says how many plans of the
+            submitter there were by now.
+    Returns: The receipt.
     """
 
     def ids(outcome: ReplayOutcome) -> tuple[str, ...]:
@@ -261,9 +256,7 @@ def replay_attempt(
         trace: The attempt's.
         root: The revealed secret of the run (`escrow.revealed_root`).
         playback: Plays the actions; None: `env.step` does.
-
-    Returns:
-        What came of it.
+    Returns: What came of it.
     """
     name, recorded = trace.leaf.attempt_id, trace.end
     sink = ReplaySink(redact_key(root))
@@ -331,8 +324,8 @@ def _end(env: PlayedEnv, trace: Trace, sink: ReplaySink) -> EpisodeEnd:
 def _own_clock(trace: Trace) -> bool:
     """Return whether a clock of the suite's own may have decided something.
 
-    Where a deadline or a ceiling of the plan ended an attempt in which no command ran,
-    a replay ends just there.
+    Where a deadline or a ceiling of the plan ended an attempt in which no command ran, a replay
+    ends just there.
     """
     end = trace.end
     by_plan = end.outcome == "agent_timeout" or end.reason.startswith("budget:")

@@ -76,14 +76,13 @@ class Resolver:
 def schedule_of(suite: Suite, calendar: str) -> EnumerableSchedule:
     """Return the drift of a suite under a calendar.
 
-    "nested" is the suite's own schedule where it has one; any other calendar selects
-    among its events, at their own times. A native suite's own has no times to keep: any
-    other calendar replaces it.
+    "nested" is the suite's own schedule where it has one; any other calendar selects among its
+    events, at their own times. A native suite's own has no times to keep: any other calendar
+    replaces it.
 
     Args:
         suite: The suite.
         calendar: As a plan names it.
-    Returns: The schedule.
     """
     parsed = calendars.parse(calendar, suite.card.domain)
     own: Any = own_schedule(suite)

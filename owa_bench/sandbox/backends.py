@@ -1,11 +1,11 @@
 """Sandbox backends by name: child processes, bubblewrap, Docker.
 
-`ProcessSandbox` is for trusted code: it bounds time, memory, processes, output and disk
-and passes on no environment, but the job sees the machine's files and network.
+`ProcessSandbox` is for trusted code: it bounds time, memory, processes, output and disk and passes
+on no environment, but the job sees the machine's files and network.
 
-Under the other two the job sees an empty root with its binds read-only, its own /proc,
-a bare /dev, an empty /tmp and its work directory at /work. It runs as nobody, without
-capabilities and without the right to make further user namespaces.
+Under the other two the job sees an empty root with its binds read-only, its own /proc, a bare /dev,
+an empty /tmp and its work directory at /work. It runs as nobody, without capabilities and without
+the right to make further user namespaces.
 """
 
 import abc
@@ -208,8 +208,8 @@ class _State(msgspec.Struct, rename="pascal"):
 class DockerSandbox(_Backend):
     """Runs jobs in containers of an image of empty folders, on this machine.
 
-    Started by root, a job runs as nobody, and its work directory is nobody's for that
-    time; otherwise it runs as this user.
+    Started by root, a job runs as nobody, and its work directory is nobody's for that time;
+    otherwise it runs as this user.
     """
 
     name = "docker"

@@ -1,8 +1,8 @@
 """The first process of a sandbox: starts the program, watches it, reaps orphans.
 
-It sets limits and a system call filter on the program, ends it when it breaks a limit,
-and forwards ports of the sandbox's loopback to Unix sockets. When it exits, the kernel
-kills whatever is left in the PID namespace.
+It sets limits and a system call filter on the program, ends it when it breaks a limit, and forwards
+ports of the sandbox's loopback to Unix sockets. When it exits, the kernel kills whatever is left in
+the PID namespace.
 
 Standard library only: bubblewrap and Docker run it as a script, with one JSON argument
 (`ProcessTerms`) and the program's command line behind it.
@@ -36,8 +36,8 @@ _CHUNK = 1 << 16
 class ProgramLimits(NamedTuple):
     """Limits of a sandboxed program over all of its processes together.
 
-    Bytes of memory, processes, CPU seconds of any one process, bytes of any one file;
-    bytes, entries and depth of `folder`, the one folder that outlives it.
+    Bytes of memory, processes, CPU seconds of any one process, bytes of any one file; bytes,
+    entries and depth of `folder`, the one folder that outlives it.
     """
 
     memory: int = 4 << 30
@@ -53,8 +53,8 @@ class ProgramLimits(NamedTuple):
 class ProcessTerms(NamedTuple):
     """The script's argument: limits, and the loopback's (port, Unix socket).
 
-    When the other end of `lifeline`, a pipe, is closed, nobody needs the program.
-    `private`: it also gets the filter of a private root (`_PRIVATE`).
+    When the other end of `lifeline`, a pipe, is closed, nobody needs the program. `private`: it
+    also gets the filter of a private root (`_PRIVATE`).
     """
 
     limits: ProgramLimits = ProgramLimits()
@@ -70,9 +70,7 @@ def supervise(program: Callable[[], int], terms: ProcessTerms, close: Iterable[i
         program: Returns the exit code; runs in a session of its own.
         terms: Limits and services.
         close: Descriptors that are the program's alone.
-
-    Returns:
-        Its exit code, 128 + signal if it was killed, or a key of REASONS.
+    Returns: Its exit code, 128 + signal if it was killed, or a key of REASONS.
     """
     set_dumpable(False)  # the program's user is the same
     listeners = [(_listen(port), path) for port, path in terms.services]
@@ -152,9 +150,7 @@ def folder_fault(folder: str, limits: ProgramLimits) -> str:
     Args:
         folder: The folder; no link in it is followed.
         limits: Its quota.
-
-    Returns:
-        The reason, "" if it does not.
+    Returns: The reason, "" if it does not.
     """
     size = count = 0
     waiting = [(folder, 1)]
@@ -235,10 +231,10 @@ _ANY_ARCHITECTURE = (
 class _PrivateCalls(NamedTuple):
     """Numbers of the calls that a private root refuses or answers without effect.
 
-    `refused` read what the page cache, the file systems or the memory of the whole
-    machine hold, or take from a number that the kernel counts for the user: mincore,
-    statfs, fstatfs, ustat, sysinfo, syslog, inotify, fanotify. `ignored` are advice on
-    the page cache. `madvise`, `fcntl` and the two last are refused by an argument.
+    `refused` read what the page cache, the file systems or the memory of the whole machine hold, or
+    take from a number that the kernel counts for the user: mincore, statfs, fstatfs, ustat,
+    sysinfo, syslog, inotify, fanotify. `ignored` are advice on the page cache. `madvise`, `fcntl`
+    and the two last are refused by an argument.
     """
 
     refused: tuple[int, ...]
@@ -329,9 +325,6 @@ def filter_program(architecture: _Architecture, *, private: bool = False) -> byt
     Args:
         architecture: Numbers of the calls.
         private: Whether the filter of a private root is added.
-
-    Returns:
-        The instructions.
     """
     lines: list[tuple[int, int, int, int]] = [
         (_LOAD, 0, 0, 4),  # seccomp_data.arch

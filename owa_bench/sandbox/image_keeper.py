@@ -3,11 +3,11 @@
     keep FOLDER BYTES
     join PID COMMAND..
 
-The keeper mounts a file system in memory on the folder, in namespaces of its own, and
-copies into it what it is asked to. No other process sees it but those that join, and
-the kernel frees it when the keeper and they have ended, however they ended: nothing can
-be left behind. The keeper ends when its input does. Standard library only: `root_image`
-runs `main` in a process that imports nothing else, since threads may not do this.
+The keeper mounts a file system in memory on the folder, in namespaces of its own, and copies into
+it what it is asked to. No other process sees it but those that join, and the kernel frees it when
+the keeper and they have ended, however they ended: nothing can be left behind. The keeper ends when
+its input does. Standard library only: `root_image` runs `main` in a process that imports nothing
+else, since threads may not do this.
 """
 
 import contextlib
@@ -48,9 +48,7 @@ def keep(folder: str, size: int) -> int:
     Args:
         folder: An empty folder.
         size: Most bytes of the image.
-
-    Returns:
-        The exit code.
+    Returns: The exit code.
     """
     try:
         namespaces.separate_mounts()
@@ -86,9 +84,9 @@ def _tell(fault: str) -> None:
 def _lock_device(path: str) -> int:
     """Hold every lock of a device in common with whoever else keeps an image.
 
-    Sandboxes have the inodes of devices in common. While these locks are held, each
-    exclusive lock there fails, each shared one is given, and whoever asks is told of
-    this lock: none says what another sandbox holds.
+    Sandboxes have the inodes of devices in common. While these locks are held, each exclusive lock
+    there fails, each shared one is given, and whoever asks is told of this lock: none says what
+    another sandbox holds.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -210,9 +208,7 @@ def join(pid: int, command: list[str]) -> int:
     Args:
         pid: The keeper.
         command: The program and its arguments.
-
-    Returns:
-        The exit code.
+    Returns: The exit code.
     """
     folder = os.getcwd()
     namespaces.join_mounts(pid)

@@ -18,10 +18,9 @@ MEBIBYTE = 1 << 20
 class Limits:
     """Limits of a job over all of its processes together.
 
-    Seconds of wall time (of a job that is open: since its last use), seconds of CPU
-    time of any one process, bytes of resident memory, processes alive at once, bytes of
-    output, bytes of any one file, and of the work directory with what the caller put
-    there: bytes, files and folders.
+    Seconds of wall time (of a job that is open: since its last use), seconds of CPU time of any one
+    process, bytes of resident memory, processes alive at once, bytes of output, bytes of any one
+    file, and of the work directory with what the caller put there: bytes, files and folders.
     """
 
     wall_s: float = 10.0
@@ -53,9 +52,9 @@ class Bind:
 class SandboxJob:
     """A command with its limits and everything it may see.
 
-    `binds` are all the files it gets besides `work`, its writable directory; `hidden`
-    are directories inside the binds that it sees empty. `env` is its whole
-    environment: nothing is inherited.
+    `binds` are all the files it gets besides `work`, its writable directory; `hidden` are
+    directories inside the binds that it sees empty. `env` is its whole environment: nothing is
+    inherited.
     """
 
     argv: tuple[str, ...]
@@ -148,8 +147,8 @@ def python() -> tuple[Bind, ...]:
 def python_commands() -> tuple[Bind, ...]:
     """Return binds that make `python()` answer to `python` and `python3`.
 
-    They lie beside the interpreter, where it finds its library: PATH must hold that
-    folder, `interpreter().parent`. No machine needs programs of these names.
+    They lie beside the interpreter, where it finds its library: PATH must hold that folder,
+    `interpreter().parent`. No machine needs programs of these names.
     """
     program = interpreter()
     names = {"python", "python3"} - {program.name}

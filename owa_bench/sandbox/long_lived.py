@@ -25,9 +25,9 @@ class PreparedJob(NamedTuple):
 class SandboxProcess:
     """A job that lives until it ends, breaks a limit, goes unused or is closed.
 
-    `limits.wall_s` counts from its last use: an access of `stdin` or `stdout`, or a
-    connection. Standard error becomes `Result.output`; `job.stdin` is not used. The
-    job dies with the thread that opens it.
+    `limits.wall_s` counts from its last use: an access of `stdin` or `stdout`, or a connection.
+    Standard error becomes `Result.output`; `job.stdin` is not used. The job dies with the thread
+    that opens it.
     """
 
     def __init__(self, prepared: AbstractContextManager[PreparedJob], job: SandboxJob) -> None:
@@ -68,14 +68,10 @@ class SandboxProcess:
         Args:
             port: The port.
             deadline_s: Seconds to wait for it.
-
-        Returns:
-            The connection.
-
         Raises:
             ConnectionRefusedError: Nothing listens there by then.
-            PermissionError: This process may not enter the job's network namespace;
-                let the job listen on a Unix socket in its work directory.
+            PermissionError: This process may not enter the job's network namespace; let the job
+                listen on a Unix socket in its work directory.
         """
         until = time.perf_counter() + deadline_s
         while True:
@@ -94,8 +90,7 @@ class SandboxProcess:
 
         Its `limit` is the one that ended it before, None if none did.
 
-        Raises:
-            InfrastructureFailure: No sandbox could be built.
+        Raises: InfrastructureFailure: No sandbox could be built.
         """
         if self._result is None:
             self._watcher.stopping = True

@@ -1,8 +1,8 @@
 """Connections to the loopback of a sandbox: opened inside, handed to the harness.
 
-A process of its own enters the sandbox's network namespace, because a process that
-enters a user namespace may have one thread alone. Run as a script it serves requests
-from a Unix socket; standard library only.
+A process of its own enters the sandbox's network namespace, because a process that enters a user
+namespace may have one thread alone. Run as a script it serves requests from a Unix socket; standard
+library only.
 """
 
 import contextlib
@@ -45,14 +45,10 @@ class SandboxLoopback:
 
         Args:
             port: The port.
-
-        Returns:
-            The connection.
-
         Raises:
             ConnectionRefusedError: Nothing listens there.
-            PermissionError: The namespace cannot be entered, as where Docker runs as
-                root and this process does not.
+            PermissionError: The namespace cannot be entered, as where Docker runs as root and this
+                process does not.
         """
         self._socket.sendall(_REQUEST.pack(port))
         data, descriptors, _, _ = socket.recv_fds(self._socket, _REPLY.size, 1)
@@ -74,9 +70,7 @@ def enter_network(pid: int) -> None:
 
     Args:
         pid: The process.
-
-    Raises:
-        OSError: The kernel forbids it.
+    Raises: OSError: The kernel forbids it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)

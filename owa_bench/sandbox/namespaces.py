@@ -1,8 +1,8 @@
 """Linux namespaces entered by a forked process itself: own root, processes, network.
 
-`separate` unshares the namespaces, `enter` builds the root of a process forked after
-that and gives up every capability. Needs Linux 5.12 and user namespaces, no privilege.
-Standard library only; run as a script it tries both and prints why they fail.
+`separate` unshares the namespaces, `enter` builds the root of a process forked after that and gives
+up every capability. Needs Linux 5.12 and user namespaces, no privilege. Standard library only; run
+as a script it tries both and prints why they fail.
 """
 
 import ctypes
@@ -38,11 +38,11 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 class SandboxView(NamedTuple):
     """Everything a sandboxed process sees besides its own /tmp, /proc and /dev.
 
-    `read_only` and `writable` are (path of this machine, path inside); `hidden` are
-    folders inside that are empty; `services` are (port of the sandbox's loopback,
-    Unix socket of this machine); `environment` is the whole of it. `layers` are folders
-    of a root image (`root_image`), the uppermost first: with them every read-only path
-    comes from an overlay of the sandbox's own over them, and nowhere else.
+    `read_only` and `writable` are (path of this machine, path inside); `hidden` are folders inside
+    that are empty; `services` are (port of the sandbox's loopback, Unix socket of this machine);
+    `environment` is the whole of it. `layers` are folders of a root image (`root_image`), the
+    uppermost first: with them every read-only path comes from an overlay of the sandbox's own over
+    them, and nowhere else.
     """
 
     read_only: tuple[tuple[str, str], ...] = ()
@@ -62,8 +62,7 @@ def service_socket(port: int) -> str:
 def separate() -> None:
     """Unshare every namespace; the next process forked is the first of the new ones.
 
-    Raises:
-        OSError: The machine forbids it.
+    Raises: OSError: The machine forbids it.
     """
     _unshare(_NEW_NAMESPACES, NOBODY, NOBODY)
 
@@ -71,8 +70,7 @@ def separate() -> None:
 def separate_mounts() -> None:
     """Unshare user and mounts alone; user and group keep their numbers.
 
-    Raises:
-        OSError: The machine forbids it.
+    Raises: OSError: The machine forbids it.
     """
     _unshare(_USER | _MOUNTS, os.geteuid(), os.getegid())
     _mount("none", "/", "", _REC | _PRIVATE)
@@ -83,9 +81,7 @@ def join_mounts(pid: int) -> None:
 
     Args:
         pid: The process.
-
-    Raises:
-        OSError: It has ended.
+    Raises: OSError: It has ended.
     """
     opened = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in ("user", "mnt")]
     for descriptor in opened:
@@ -109,8 +105,7 @@ def _unshare(flags: int, user_inside: int, group_inside: int) -> None:
 def enter(view: SandboxView) -> None:
     """Take the view as root, without any capability; for the first process.
 
-    Raises:
-        OSError: Naming the path that cannot be mounted.
+    Raises: OSError: Naming the path that cannot be mounted.
     """
     socket.sethostname("sandbox")
     _raise_loopback()
@@ -217,9 +212,7 @@ def mount_overlay(layers: Sequence[str], place: str) -> None:
     Args:
         layers: Folders, the uppermost first.
         place: The mount point.
-
-    Raises:
-        OSError: The kernel cannot, or forbids it.
+    Raises: OSError: The kernel cannot, or forbids it.
     """
     options = f"lowerdir={':'.join(layers)},userxattr"
     _mount("overlay", place, "overlay", _READ_ONLY | _NOSUID | _NODEV, options)

@@ -76,9 +76,7 @@ def deleted_bytes(pids: Iterable[int], device: int) -> int:
     Args:
         pids: The processes.
         device: `st_dev` of the file system.
-
-    Returns:
-        The bytes; a file that several hold counts once.
+    Returns: The bytes; a file that several hold counts once.
     """
     sizes: dict[int, int] = {}
     for pid in pids:
@@ -140,9 +138,7 @@ def leave(member: int) -> float:
 
     Args:
         member: Number of the process, which had named this one as reader.
-
-    Returns:
-        Seconds; 0 where there was no group.
+    Returns: Seconds; 0 where there was no group.
     """
     folder = groups_folder()
     if folder is None:

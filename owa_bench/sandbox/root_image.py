@@ -1,9 +1,9 @@
 """Root images: a copy in memory of what sandboxed agents share of this machine.
 
-Two sandboxes that see the same files of a disk can pass bits through the kernel: which
-pages of them lie in the page cache, who holds a lock on one. A file system in memory is
-always resident, and each sandbox sees it through an overlay of its own, with inodes and
-locks of its own: a private root. `image_keeper` holds the copy.
+Two sandboxes that see the same files of a disk can pass bits through the kernel: which pages of
+them lie in the page cache, who holds a lock on one. A file system in memory is always resident, and
+each sandbox sees it through an overlay of its own, with inodes and locks of its own: a private
+root. `image_keeper` holds the copy.
 """
 
 import atexit
@@ -70,8 +70,8 @@ class ImageContent(NamedTuple):
 def system_content() -> ImageContent:
     """Return what a private root holds of this machine: programs, libraries, Python.
 
-    Of /usr without headers, sources, manuals, and without what else is large there and
-    stands in no usual place; of Python without its own tests.
+    Of /usr without headers, sources, manuals, and without what else is large there and stands in no
+    usual place; of Python without its own tests.
     """
     sources = {source for source, _ in views.system_view().read_only}
     paths = tuple(path for path in sorted(sources) if not _is_inside(path, sources))
@@ -176,9 +176,7 @@ class _Keeper:
 
         Args:
             order: What to copy.
-
-        Raises:
-            InfrastructureFailure: It does not fit, or the keeper has died.
+        Raises: InfrastructureFailure: It does not fit, or the keeper has died.
         """
         with self._lock:
             if self._process.stdin is not None:
@@ -220,12 +218,7 @@ def make_image(code: Iterable[str], hidden: Iterable[str]) -> ImageReference:
     Args:
         code: Files and folders of agents, copied anew each time.
         hidden: Folders that are no code, wherever they lie.
-
-    Returns:
-        The image.
-
-    Raises:
-        InfrastructureFailure: It does not fit into memory, or cannot be made.
+    Raises: InfrastructureFailure: It does not fit into memory, or cannot be made.
     """
     keeper, system = _system_layer()
     content = system_content()

@@ -1,14 +1,14 @@
 """Commands under limits: started, fed, watched with their process trees, ended.
 
-Limits of one process are set by `prlimit` before the command starts, so no code of
-ours runs between fork and exec and threads of the harness are safe. Memory and process
-count are those of the whole tree, read from /proc every few milliseconds; the work
-directory is measured in a tenth of the time at most, and once more at the end.
+Limits of one process are set by `prlimit` before the command starts, so no code of ours runs
+between fork and exec and threads of the harness are safe. Memory and process count are those of the
+whole tree, read from /proc every few milliseconds; the work directory is measured in a tenth of the
+time at most, and once more at the end.
 
-Between two readings a fork bomb can fill the machine's process table, so there is a
-ceiling above the limit: the watcher names the breach, the kernel bounds it. Root gets a
-control group with `pids.max`, anybody else `RLIMIT_NPROC`, from which root is exempt.
-Where root may not make control groups (most containers) there is only the watcher.
+Between two readings a fork bomb can fill the machine's process table, so there is a ceiling above
+the limit: the watcher names the breach, the kernel bounds it. Root gets a control group with
+`pids.max`, anybody else `RLIMIT_NPROC`, from which root is exempt. Where root may not make control
+groups (most containers) there is only the watcher.
 """
 
 import contextlib
@@ -54,7 +54,6 @@ def with_limits(argv: Sequence[str], limits: Limits) -> list[str]:
     Args:
         argv: The command.
         limits: Of the job.
-    Returns: The longer command.
     Raises: MissingPartError: the machine has no setpriv or prlimit.
     """
     setpriv, prlimit = shutil.which("setpriv"), shutil.which("prlimit")
@@ -74,9 +73,9 @@ def with_limits(argv: Sequence[str], limits: Limits) -> list[str]:
 class Command(NamedTuple):
     """A job as a backend starts it.
 
-    `spare` processes of its tree belong to the backend and are not counted. `inside`
-    returns the first process of the sandbox, None until there is one; without it the
-    command itself is the job. `contained`: it runs elsewhere, under limits set there.
+    `spare` processes of its tree belong to the backend and are not counted. `inside` returns the
+    first process of the sandbox, None until there is one; without it the command itself is the job.
+    `contained`: it runs elsewhere, under limits set there.
     """
 
     argv: Sequence[str]
@@ -94,9 +93,7 @@ def run_limited(command: Command, job: SandboxJob) -> Result:
     Args:
         command: The job's command as its backend starts it.
         job: Its limits, input and work directory.
-
-    Returns:
-        How it ended.
+    Returns: How it ended.
     """
     with started(command, job, stderr=subprocess.STDOUT) as watcher:
         watcher.follow(watcher.process.stdout, job.stdin)
@@ -111,9 +108,7 @@ def started(command: Command, job: SandboxJob, *, stderr: int) -> Iterator["Watc
         command: The command.
         job: The job.
         stderr: Where its errors go, as for `subprocess.Popen`.
-
-    Yields:
-        Its watcher.
+    Yields: Its watcher.
     """
     with contextlib.ExitStack() as stack:
         argv = list(command.argv)

@@ -1,7 +1,7 @@
 """Views of a sandboxed program: this machine's system and interpreter, read-only.
 
-The same view is entered by a forked process (`namespaces`), or given to bubblewrap or
-Docker on their command lines, with `first_process` as the first process of each.
+The same view is entered by a forked process (`namespaces`), or given to bubblewrap or Docker on
+their command lines, with `first_process` as the first process of each.
 """
 
 import csv
@@ -139,9 +139,6 @@ def joined(first: SandboxView, second: SandboxView) -> SandboxView:
     Args:
         first: A view.
         second: Another, whose environment and folder count.
-
-    Returns:
-        The view.
     """
     return SandboxView(
         read_only=_outermost((*first.read_only, *second.read_only)),
@@ -163,9 +160,6 @@ def supervised(command: list[str], view: SandboxView, limits: ProgramLimits) -> 
         command: The program and its arguments, as inside.
         view: What it sees.
         limits: What it may use.
-
-    Returns:
-        The command line.
     """
     services = tuple((port, namespaces.service_socket(port)) for port, _ in view.services)
     terms = json.dumps(ProcessTerms(limits, services)[:2])
@@ -200,12 +194,7 @@ def bubblewrap_command(command: list[str], view: SandboxView, limits: ProgramLim
         command: The program and its arguments, as inside.
         view: What it sees.
         limits: What it may use.
-
-    Returns:
-        The command line.
-
-    Raises:
-        MissingPartError: bubblewrap is not installed.
+    Raises: MissingPartError: bubblewrap is not installed.
     """
     program = shutil.which("bwrap")
     if program is None:
@@ -221,9 +210,7 @@ def docker_options(view: SandboxView, *, memory: int, tasks: int) -> list[str]:
         view: What the program sees.
         memory: Most bytes of all its processes together.
         tasks: Most processes and threads.
-
-    Returns:
-        The options of `docker run` or `docker create`.
+    Returns: The options of `docker run` or `docker create`.
     """
     options = ["--interactive", "--network", "none", "--read-only"]
     options += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
@@ -264,12 +251,7 @@ def docker_command(command: list[str], view: SandboxView, limits: ProgramLimits)
         command: The program and its arguments, as inside.
         view: What it sees.
         limits: What it may use.
-
-    Returns:
-        The command line.
-
-    Raises:
-        MissingPartError: Docker is not installed.
+    Raises: MissingPartError: Docker is not installed.
     """
     program = shutil.which("docker")
     if program is None:
@@ -282,8 +264,7 @@ def docker_command(command: list[str], view: SandboxView, limits: ProgramLimits)
 def make_image() -> None:
     """Make the image of containers, if it is not there: folders and links alone.
 
-    Raises:
-        MissingPartError: Docker is missing, or does not answer.
+    Raises: MissingPartError: Docker is missing, or does not answer.
     """
     if fault := docker_fault():
         raise MissingPartError(f"docker ({fault})", "apt-get install docker.io")

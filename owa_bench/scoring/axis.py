@@ -1,9 +1,9 @@
 """Axes: the declaration around a formula, anchors and the calibration map.
 
-An axis names a formula and the columns that it reads. What all axes do in the same way
-has its default in `Axis`: means over the counted episodes, missing evidence, anchors
-of the protocol and calibration. Weights, resamples and intervals are the same for all
-axes and are no business of an axis: see `estimates`.
+An axis names a formula and the columns that it reads. What all axes do in the same way has its
+default in `Axis`: means over the counted episodes, missing evidence, anchors of the protocol and
+calibration. Weights, resamples and intervals are the same for all axes and are no business of an
+axis: see `estimates`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -105,9 +105,7 @@ class Axis:
         Args:
             sample: Counted episodes and published numbers.
             statistics: Table that all axes share.
-
-        Returns:
-            The cells used; with a reason where there is no evidence.
+        Returns: The cells used; with a reason where there is no evidence.
         """
         if self.collect is not None:
             return self.collect(sample, statistics)
@@ -125,9 +123,7 @@ class Axis:
         Args:
             totals: Weighted sums of the columns.
             sample: Counted episodes and published numbers.
-
-        Returns:
-            (resamples,).
+        Returns: (resamples,).
         """
         if self.raw is not None:
             return self.raw(totals, sample)
@@ -140,10 +136,8 @@ class Axis:
         Args:
             totals: Weighted sums of the columns.
             sample: Counted episodes and published numbers.
-
-        Returns:
-            Two arrays (resamples,). The lower bound is 0 and the upper one the
-            oracle's raw statistic where the protocol does not know the axis.
+        Returns: Two arrays (resamples,). The lower bound is 0 and the upper one the oracle's raw
+            statistic where the protocol does not know the axis.
         """
         if self.anchors is not None:
             return self.anchors(totals, sample)
@@ -157,12 +151,8 @@ class Axis:
         Args:
             raw: (resamples,) raw statistic.
             anchors: Bounds per resample.
-
-        Returns:
-            (resamples,) in [0, 1].
-
-        Raises:
-            ScoringError: An upper anchor does not lie above its lower one.
+        Returns: (resamples,) in [0, 1].
+        Raises: ScoringError: An upper anchor does not lie above its lower one.
         """
         return (log_position if self.log_scale else calibrate)(raw, anchors)
 
@@ -170,8 +160,7 @@ class Axis:
 def all_axes() -> tuple[Axis, ...]:
     """Return the axes of this package and of installed plug-ins, by name.
 
-    Raises:
-        UsageError: A plug-in is no `Axis`, or its symbol is taken.
+    Raises: UsageError: A plug-in is no `Axis`, or its symbol is taken.
     """
     entries = find("axes").values()
     return checked_axes((entry.plugin, entry.package) for entry in entries)
@@ -182,12 +171,8 @@ def checked_axes(entries: Iterable[tuple[Any, str]]) -> tuple[Axis, ...]:
 
     Args:
         entries: Pairs of an axis and its package, "" for our own.
-
-    Returns:
-        The axes, in order.
-
-    Raises:
-        UsageError: A plug-in is no `Axis`, or its symbol is taken.
+    Returns: The axes, in order.
+    Raises: UsageError: A plug-in is no `Axis`, or its symbol is taken.
     """
     axes, symbols = [], dict.fromkeys(AXIS_NAMES, "owa_bench")
     names = dict.fromkeys(AXIS_NAMES.values(), "owa_bench")
@@ -214,13 +199,8 @@ def calibrate(raw: Floats, anchors: Anchors) -> Floats:
     Args:
         raw: (resamples,).
         anchors: Bounds per resample.
-
-    Returns:
-        (resamples,) in [0, 1].
-
-    Raises:
-        ScoringError: An upper anchor does not lie above its lower one.
-
+    Returns: (resamples,) in [0, 1].
+    Raises: ScoringError: An upper anchor does not lie above its lower one.
     Source: [S] calibration map; docs/scoring.md#axes.
 
     >>> calibrate(np.array([0.2, 0.9]), Anchors(np.zeros(2), np.full(2, 0.8)))
@@ -242,9 +222,7 @@ def log_position(raw: Floats, anchors: Anchors) -> Floats:
     Args:
         raw: (resamples,), at least 0.
         anchors: Bounds per resample, above 0.
-
-    Returns:
-        (resamples,) in [0, 1].
+    Returns: (resamples,) in [0, 1].
 
     >>> log_position(np.array([1.0]), Anchors(np.array([0.1]), np.array([10.0])))
     array([0.5])
@@ -260,9 +238,7 @@ def protocol_anchors(sample: Sample, symbol: str, oracle: Floats) -> Anchors:
         sample: Counted episodes and published numbers.
         symbol: Symbol of the axis.
         oracle: (resamples,) the oracle's raw statistic on the same instances.
-
-    Returns:
-        Two arrays (resamples,).
+    Returns: Two arrays (resamples,).
     """
     anchor = sample.protocol.anchors.get(symbol)  # type: ignore[call-overload]
     if anchor is None:
@@ -277,9 +253,7 @@ def check_shapes(name: str, *arrays: Array) -> None:
     Args:
         name: Name of the formula, for the message.
         arrays: Arguments of the formula.
-
-    Raises:
-        ScoringError: Shapes differ, or an array is empty.
+    Raises: ScoringError: Shapes differ, or an array is empty.
     """
     shapes = {array.shape for array in arrays}
     if len(shapes) != 1:
@@ -294,9 +268,7 @@ def check_values(name: str, *arrays: Array) -> None:
     Args:
         name: Name of the formula, for the message.
         arrays: Arguments of the formula.
-
-    Raises:
-        ScoringError: Shapes differ, an array is empty or holds NaN.
+    Raises: ScoringError: Shapes differ, an array is empty or holds NaN.
     """
     check_shapes(name, *arrays)
     for array in arrays:

@@ -68,9 +68,6 @@ def reaches(value: float, required: float, decimals: int) -> bool:
         required: Threshold.
         decimals: Decimals that both are rounded to.
 
-    Returns:
-        Whether value >= required.
-
     >>> reaches(0.1 + 0.2, 0.3, 6), reaches(0.2999994, 0.3, 6)
     (True, False)
     """
@@ -107,9 +104,7 @@ def gated_statistic(axis: AxisScore, lower: float | None) -> GateReading:
     Args:
         axis: Score of the axis.
         lower: Lower bound of its value.
-
-    Returns:
-        The value, or the secondary statistic that the axis declares in its place.
+    Returns: The value, or the secondary statistic that the axis declares in its place.
     """
     if axis.gated is None or axis.value is None:
         return GateReading(axis.value, lower)
@@ -139,9 +134,6 @@ def gate_result(
         reason: Why there is no evidence, or what else to know.
         interval: Interval of the statistic.
         evidence: Attempts that the line rests on.
-
-    Returns:
-        The line.
     """
     return GateResult(
         level=rule.level,
@@ -208,9 +200,7 @@ def is_fixed_automation(axes: Mapping[str, AxisScore], protocol: Protocol) -> bo
     Args:
         axes: Scores of the axes by symbol.
         protocol: Published numbers.
-
-    Returns:
-        False where one of the three has no evidence.
+    Returns: False where one of the three has no evidence.
     """
     most, mild = protocol.levels.automation_max, protocol.drift.mild
     asked = (r.required for r in protocol.gates if (r.level, r.gate) == (1, "tools"))
@@ -230,16 +220,14 @@ def place(
 ) -> LevelPlacement:
     """Return the highest level all of whose gates, and those below it, pass.
 
-    NO EVIDENCE is never a pass. AAI-0 is given only where a gate of AAI-1 FAILs;
-    otherwise the agent is not placed.
+    NO EVIDENCE is never a pass. AAI-0 is given only where a gate of AAI-1 FAILs; otherwise the
+    agent is not placed.
 
     Args:
         gates: Judged lines of the gate table.
         protocol: Published numbers.
         automation: Whether AAI-0 is called fixed automation, not "below AAI-1".
-
-    Returns:
-        The level and its words.
+    Returns: The level and its words.
     """
     for level in range(HIGHEST, 0, -1):
         below = all(g.status == "PASS" for g in gates if g.level <= level)
@@ -259,14 +247,12 @@ def place(
 def marked_underpowered(placement: LevelPlacement) -> LevelPlacement:
     """Return a placement of a battery that is too small to place an agent.
 
-    Its gates stand as they were judged; where AAI-1 failed or has no evidence, the
-    words name the gates.
+    Its gates stand as they were judged; where AAI-1 failed or has no evidence, the words name the
+    gates.
 
     Args:
         placement: The placement by the rules of a whole battery.
-
-    Returns:
-        The placement without a level.
+    Returns: The placement without a level.
     """
     text = f"{placement.text} ({UNDERPOWERED})"
     return placement._replace(level=None, text=text)
@@ -278,10 +264,8 @@ def norms_mark(level: int, protocol: Protocol) -> str:
     Args:
         level: Number of the level.
         protocol: Published numbers with the norms that were given.
-
-    Returns:
-        "provisional" where no person set a threshold that the level rests on,
-        "synthetic" where programs set one, "" otherwise.
+    Returns: "provisional" where no person set a threshold that the level rests on, "synthetic"
+        where programs set one, "" otherwise.
     """
     norms = protocol.norms
     read = {
@@ -303,9 +287,7 @@ def no_level(reason: str, gates: tuple[GateResult, ...] = ()) -> LevelPlacement:
     Args:
         reason: Why not.
         gates: Judged lines of the gate table.
-
-    Returns:
-        A placement without a level.
+    Returns: A placement without a level.
     """
     return LevelPlacement(None, f"{NOT_PLACED} ({reason})", False, gates)
 
@@ -328,9 +310,7 @@ def superhuman_gates(
         evidence: Statistics that are no axis.
         axes: Scores of the axes by symbol.
         protocol: Published numbers; without norms of experts no line has evidence.
-
-    Returns:
-        A line per gate, G1 to G6.
+    Returns: A line per gate, G1 to G6.
     """
     rules, experts = protocol.superhuman, protocol.norms.experts
     decimals = protocol.statistics.gate_decimals

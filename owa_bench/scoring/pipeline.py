@@ -79,20 +79,15 @@ def judge(
         prices: Price card.
         evidence_root: Root of the evidence, for the record.
         replay_root: Root of what a replay yields; it seeds the bootstrap.
-        plan_digest: Digest of the plan's file; a record read by a later version may
-            not have it, because fields added since are there by default.
+        plan_digest: Digest of the plan's file; a record read by a later version may not have it,
+            because fields added since are there by default.
         assurance: Rung of the assurance ladder (3: plan witnessed before episode 0).
         lost: Micro-USD that agents used in attempts that do not count, by plan index.
         norms: Figures of persons under the run's terms; they replace thresholds.
-        unattended: Persons of the norms whom nobody watched; with one of them the
-            norms replace nothing.
+        unattended: Persons of the norms whom nobody watched; with one of them the norms replace
+            nothing.
         own_terms: What of the terms is the submitter's own: then no level is given.
-
-    Returns:
-        The judgement.
-
-    Raises:
-        ScoringError: A trace has a number out of its range.
+    Raises: ScoringError: A trace has a number out of its range.
     """
     counted = None if unattended else norms
     protocol = _with_dynamics(with_norms(protocol, counted), plan)

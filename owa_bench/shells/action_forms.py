@@ -80,8 +80,8 @@ def lane_actions(
         actions: One for each lane, as an array, a list or a tuple.
         lanes: Their number.
         space: The action space of one lane.
-    Returns: (lanes,) numbers, the space's first for a malformed action; (lanes,) True
-        where the action is malformed.
+    Returns: (lanes,) numbers, the space's first for a malformed action; (lanes,) True where the
+        action is malformed.
     """
     first, end = int(space.start), int(space.start) + int(space.n)
     if (

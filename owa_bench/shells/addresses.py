@@ -34,15 +34,12 @@ _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
 def endpoint_of(url: str, path: str) -> str:
     """Return the address of an endpoint below a base address.
 
-    A query stays. A base that is the whole address of an endpoint, as people paste it,
-    stands for the base before it. A version that both name stands once.
+    A query stays. A base that is the whole address of an endpoint, as people paste it, stands for
+    the base before it. A version that both name stands once.
 
     Args:
         url: The base address.
         path: Of the endpoint, below it.
-
-    Returns:
-        The address.
 
     >>> endpoint_of("http://h/v1/", "/chat/completions")
     'http://h/v1/chat/completions'
@@ -69,12 +66,8 @@ def certificates(environment: Mapping[str, str]) -> ssl.SSLContext | bool:
 
     Args:
         environment: Variables.
-
-    Returns:
-        The context of a client; True is the usual one.
-
-    Raises:
-        UsageError: What a variable names cannot be read.
+    Returns: The context of a client; True is the usual one.
+    Raises: UsageError: What a variable names cannot be read.
     """
     for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         place = environment.get(variable, "").strip()
@@ -128,9 +121,7 @@ def proxy_fault(url: str, environment: Mapping[str, str]) -> str:
     Args:
         url: Where requests go.
         environment: Variables, such as `https_proxy`.
-
-    Returns:
-        The variable and what is wrong with it, without a password in it.
+    Returns: The variable and what is wrong with it, without a password in it.
     """
     if not url or is_loopback(url) or _bypasses(url, environment):
         return ""
@@ -179,8 +170,7 @@ def socket_folder(prefix: str) -> str:
 
     The usual folder of temporary files is taken where it is short enough.
 
-    Raises:
-        InfrastructureFailure: No folder is short enough and can be written.
+    Raises: InfrastructureFailure: No folder is short enough and can be written.
     """
     for place in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/run"):  # noqa: S108  short by nature
         if len(place) + len(prefix) > _LONGEST_SOCKET - 30:
@@ -205,9 +195,7 @@ def why_no_reply(error: BaseException, url: str) -> str:
     Args:
         error: What the library raised.
         url: Where the request went.
-
-    Returns:
-        One line: what failed, at which host, and the exception's class.
+    Returns: One line: what failed, at which host, and the exception's class.
     """
     causes, parts = tuple(_chain(error)), httpx.URL(url)
     place = f"{parts.host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"

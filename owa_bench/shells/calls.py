@@ -1,7 +1,7 @@
 """Tool calls as text: the charset, the spaces, and the parser.
 
-An action is JSON text, `{"tool": NAME, "arguments": {...}}`. All suites share one
-charset: printable ASCII, newline and tab; any other character is JSON-escaped.
+An action is JSON text, `{"tool": NAME, "arguments": {...}}`. All suites share one charset:
+printable ASCII, newline and tab; any other character is JSON-escaped.
 """
 
 import json

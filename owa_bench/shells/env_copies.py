@@ -1,8 +1,8 @@
 """Copies of an env: what an episode was begun with and what was done in it since.
 
-An env is deterministic, so a pickle or a deep copy of it holds the actions of the
-running episode, and plays them again where it is unpacked. An env that holds a process
-outside of Python refuses. What records an env stays with the original.
+An env is deterministic, so a pickle or a deep copy of it holds the actions of the running episode,
+and plays them again where it is unpacked. An env that holds a process outside of Python refuses.
+What records an env stays with the original.
 
 Source: docs/suites.md#copies
 """
@@ -21,8 +21,8 @@ from owa_bench.shells.episode import Episode, EpisodeTerms
 class EpisodeHistory:
     """The beginning of an episode and everything that was done in it, in order.
 
-    `entries` are the texts of actions, the (outcome, reason) of an ending from outside
-    and the events that an agent declared.
+    `entries` are the texts of actions, the (outcome, reason) of an ending from outside and the
+    events that an agent declared.
     """
 
     instance: Instance

@@ -2,11 +2,10 @@
 
     action text -> parsed call -> session or standard tool -> clock -> oracle -> events
 
-No gymnasium here. A step's events go out in this order: Action, those of the call
-itself, Subgoal, Belief, Drift, Sitting, Tools, Observation, and at the end Violation
-and Resolution. Steps count from 1; step 0 is the reset. An action is that of the
-session's present seat; the text that a step returns is for the seat that acts next.
-`seating` says whose turn it is.
+No gymnasium here. A step's events go out in this order: Action, those of the call itself, Subgoal,
+Belief, Drift, Sitting, Tools, Observation, and at the end Violation and Resolution. Steps count
+from 1; step 0 is the reset. An action is that of the session's present seat; the text that a step
+returns is for the seat that acts next. `seating` says whose turn it is.
 """
 
 import logging
@@ -58,9 +57,9 @@ StartFactory = Callable[[EpisodeFacts], events.EpisodeStart]
 class EpisodeTerms:
     """The limits of an episode. `interventions` None: not limited.
 
-    `step_limit` None: the suite's own. `shaping` pays the share of subgoals that a step
-    solves, of a task without subgoals the rise of q_state; the last reward takes the
-    sum back, so that an episode's rewards sum to Q (potential-based, discount 1).
+    `step_limit` None: the suite's own. `shaping` pays the share of subgoals that a step solves, of
+    a task without subgoals the rise of q_state; the last reward takes the sum back, so that an
+    episode's rewards sum to Q (potential-based, discount 1).
     """
 
     step_limit: int | None = None

@@ -63,9 +63,7 @@ def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
     Args:
         timeline: The episode's.
         index: Of the world.
-
-    Returns:
-        One Drift per change, in order.
+    Returns: One Drift per change, in order.
     """
     return [
         events.Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
@@ -149,8 +147,8 @@ class NodeProgress:
     def _flows_into(self, node: str, step: int) -> Callable[[str], bool]:
         """Return whether a product was there before the act that solves a node now.
 
-        And not later than the first part of the node's own: what is fetched once the
-        work is under way was not needed for it.
+        And not later than the first part of the node's own: what is fetched once the work is under
+        way was not needed for it.
         """
         begun, served = self._served_at[node], self._served_at
         return lambda name: name in served and served[name] < step and served[name] <= begun

@@ -1,8 +1,8 @@
 """The channel of a crew: all messages pass here, capped, muted and rated, untold.
 
-A suite with seats sends through a `Fabric` and shows each seat what `take` returns. A
-message to a seat that does not play, or of a muted crew, is dropped; its sender is told
-what it would be told otherwise. Messages arrive in the tick after they were sent.
+A suite with seats sends through a `Fabric` and shows each seat what `take` returns. A message to a
+seat that does not play, or of a muted crew, is dropped; its sender is told what it would be told
+otherwise. Messages arrive in the tick after they were sent.
 
 Source: docs/multicrew.md#channel
 """

@@ -65,7 +65,6 @@ def _with_seed(plain: Instance, families: tuple[str, ...], seed: int) -> Instanc
         plain: The instance.
         families: Those that the seed draws from; (): the instance's own.
         seed: Of a reset.
-    Returns: The instance.
     """
     family = plain.family
     if families:

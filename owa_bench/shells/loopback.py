@@ -23,12 +23,8 @@ def serve_in_thread(server: uvicorn.Server, sockets: list[socket.socket]) -> thr
     Args:
         server: What to run.
         sockets: Bound sockets that it listens at.
-
-    Returns:
-        The thread; it ends some time after `server.should_exit` is set.
-
-    Raises:
-        InfrastructureFailure: The server does not start.
+    Returns: The thread; it ends some time after `server.should_exit` is set.
+    Raises: InfrastructureFailure: The server does not start.
     """
     causes: list[BaseException] = []
 
@@ -54,8 +50,8 @@ def serve_in_thread(server: uvicorn.Server, sockets: list[socket.socket]) -> thr
 class LoopbackServer:
     """Serves `app`, which may be replaced at any time.
 
-    Where it is `guarded` it answers those alone who send its key: an agent on this
-    machine could find the port, and nobody would record what it did there.
+    Where it is `guarded` it answers those alone who send its key: an agent on this machine could
+    find the port, and nobody would record what it did there.
     """
 
     def __init__(self, app: ASGIApp, port: int = 0, *, guarded: bool = False) -> None:

@@ -1,9 +1,9 @@
 """The recorded env of a native suite: numbers in, numbers out, no tools, no finish.
 
-The suite's own env plays; this shell gives it instances, reads an agent's action text,
-and writes the events. A step leaves one Action whose `observation` is the SHA-256 of
-the float32 bytes it showed; the episode leaves one Artifact `observations`, an `.npy`
-array (steps + 1, size), so that a trace holds what was seen without a file a step.
+The suite's own env plays; this shell gives it instances, reads an agent's action text, and writes
+the events. A step leaves one Action whose `observation` is the SHA-256 of the float32 bytes it
+showed; the episode leaves one Artifact `observations`, an `.npy` array (steps + 1, size), so that a
+trace holds what was seen without a file a step.
 """
 
 import io

@@ -1,7 +1,7 @@
 """The part of JSON Schema that tool arguments need: compiled checks, random values.
 
-A schema is compiled once into closures, so that a check costs microseconds. A keyword
-outside the part is refused when compiled, never ignored.
+A schema is compiled once into closures, so that a check costs microseconds. A keyword outside the
+part is refused when compiled, never ignored.
 """
 
 import difflib
@@ -240,7 +240,6 @@ def draw(schema: Schema, *, rng: np.random.Generator) -> Any:
     Args:
         schema: Of the part that `compile_schema` takes.
         rng: Source of the draws.
-    Returns: A JSON value.
     """
     for keyword in ("enum", "examples"):
         if schema.get(keyword):

@@ -1,7 +1,7 @@
 """Players of the seats of a crew in a Gymnasium env, which has one player.
 
-A seat must not use what another seat alone was shown. One player who reads the texts of
-all seats cannot help it, so the env asks who plays, and every text says for whom it is.
+A seat must not use what another seat alone was shown. One player who reads the texts of all seats
+cannot help it, so the env asks who plays, and every text says for whom it is.
 
 Source: docs/multicrew.md#one-env-many-seats
 """

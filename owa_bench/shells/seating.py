@@ -174,7 +174,6 @@ def by_seat(event: EventT, seat: str) -> EventT:
     Args:
         event: Stays as it is where it names a seat already, and a drift always.
         seat: The seat, "" where there is one.
-    Returns: The event.
     """
     if not seat or event.role or isinstance(event, events.Drift):
         return event

@@ -50,7 +50,6 @@ def tool_spec(name: str, about: str, /, *required: str, **properties: Any) -> in
         about: What it does.
         *required: Names of the arguments that must be given.
         **properties: JSON schema of each argument.
-    Returns: The tool.
     """
     parameters = {
         "type": "object",
@@ -69,7 +68,6 @@ def tool_of(name: str, about: str, /, *optional: str, **properties: Any) -> inte
         about: What it does.
         *optional: Names of the arguments that may be left out.
         **properties: JSON schema of each argument.
-    Returns: The tool.
     """
     required = [argument for argument in properties if argument not in optional]
     return tool_spec(name, about, *required, **properties)
@@ -106,9 +104,8 @@ def tools_of(own: Sequence[interfaces.ToolSpec]) -> tuple[interfaces.ToolSpec, .
 class ToolReply(NamedTuple):
     """A tool's answer: `events` are the call's own, `later` those after it.
 
-    `error` says why an action was malformed or refused; `changed` whether the state is
-    another object; `outcome` ends the episode, for `reason`; `waiting` as in
-    `ToolResult`.
+    `error` says why an action was malformed or refused; `changed` whether the state is another
+    object; `outcome` ends the episode, for `reason`; `waiting` as in `ToolResult`.
     """
 
     text: str
@@ -137,7 +134,6 @@ def wrong_result(session: interfaces.Session, tool: str, result: object) -> Fiel
         session: Whose class is named.
         tool: The tool that was called.
         result: What `call` returned.
-    Returns: The error.
     """
     rule = f"must return a `ToolResult`, for the tool `{tool}` too"
     return FieldError(f"{type(session).__name__}.call", result, rule)
@@ -289,7 +285,6 @@ def _violation(rule: interfaces.Rule, tries: int, evidence: str, step: int) -> V
         tries: How often it was broken before.
         evidence: By what it was seen.
         step: Of the episode's last action.
-    Returns: The event.
     """
     severity = "flag" if tries < rule.free_tries else rule.severity
     return Violation(step=step, rule=rule.name, severity=severity, evidence=evidence)

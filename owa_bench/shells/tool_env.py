@@ -168,10 +168,9 @@ class ToolEnv(gym.Env[Any, Any]):
 
         Args:
             seed: Chooses the instance; None: one is drawn.
-            options: "instance" instead of a seed, "interventions" (or a function of
-                H_t that returns them) and "setting" (but for its `wire`) instead of
-                the env's, "start" makes the EpisodeStart of
-                a recorded episode.
+            options: "instance" instead of a seed, "interventions" (or a function of H_t that
+                returns them) and "setting" (but for its `wire`) instead of the env's, "start" makes
+                the EpisodeStart of a recorded episode.
         Returns: The first observation and the info.
         Raises: UsageError: an option has another name.
         """
@@ -382,6 +381,5 @@ class ToolSuite(interfaces.Suite):
             source: Gives an instance's timeline.
             view: Language, vector or python.
             **options: Options of `ToolEnv`.
-        Returns: The env.
         """
         return ToolEnv(self, source, view, **options)

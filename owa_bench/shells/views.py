@@ -1,7 +1,7 @@
 """Views of one transition function: language, vector and python.
 
-A view turns an agent's action into action text and a step's text into what the agent
-observes. All three leave the same trace.
+A view turns an agent's action into action text and a step's text into what the agent observes. All
+three leave the same trace.
 """
 
 import textwrap
@@ -37,7 +37,6 @@ class EnvView(Protocol):
         """Return the text of an action.
 
         Args: action: of the view's action space; episode: the running one.
-        Returns: Action text.
         """
 
     def observe(self, text: str, episode: Episode) -> Any:
@@ -118,8 +117,8 @@ class LanguageView(PythonView):
 class VectorView:
     """A macro's number in, features out.
 
-    The suite's macros come first, then finish at each p, declare_infeasible,
-    ask_supervisor and, where the suite has the tool, waits.
+    The suite's macros come first, then finish at each p, declare_infeasible, ask_supervisor and,
+    where the suite has the tool, waits.
     """
 
     def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
@@ -222,9 +221,7 @@ def text_picture(text: str) -> npt.NDArray[np.uint8]:
 
     Args:
         text: any text; what the font lacks is a question mark.
-
-    Returns:
-        (480, 640, 3) pixels.
+    Returns: (480, 640, 3) pixels.
 
     >>> bool((text_picture("moved") != text_picture("")).any())
     True

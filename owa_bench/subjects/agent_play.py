@@ -1,7 +1,7 @@
 """Performances of agents on CartPole3D's levels, played in this process.
 
-Any agent that `run --in-process` takes: a registered one, `module:Name`, `FILE.py` or
-a trained `sb3:FILE.zip`.
+Any agent that `run --in-process` takes: a registered one, `module:Name`, `FILE.py` or a trained
+`sb3:FILE.zip`.
 """
 
 import tempfile
@@ -41,10 +41,7 @@ def measured_agents(
     Args:
         specs: as `--agent` takes them.
         taken: names that no agent may have.
-
-    Returns:
-        The agents, in order.
-
+    Returns: The agents, in order.
     Raises:
         AgentSpecError: a spec names no agent, or one that needs its own process.
         UsageError: a name comes twice.
@@ -87,9 +84,7 @@ def performance(
         magnitude: of the level, in [0, 1].
         episodes: how many are played.
         seed: of the starts.
-
-    Returns:
-        Share of the 200 ticks, in [0, 1].
+    Returns: Share of the 200 ticks, in [0, 1].
     """
     handle = load_agent(spec)
     agent = agent_factory(handle.origin)(AgentConfig(options=handle.options))

@@ -1,7 +1,7 @@
 """Classic cart and pole in batches, with a force and a gravity of each lane's own.
 
-Equations and limits are those of Barto, Sutton and Anderson 1983 as Gymnasium's
-CartPole-v1 states them: 0.02 s, explicit Euler, 12 degrees, 2.4 m, 500 ticks.
+Equations and limits are those of Barto, Sutton and Anderson 1983 as Gymnasium's CartPole-v1 states
+them: 0.02 s, explicit Euler, 12 degrees, 2.4 m, 500 ticks.
 """
 
 import math
@@ -65,9 +65,7 @@ class CartPoleBatch:
 
         Args:
             actions: (lanes,), 0 for left and 1 for right.
-
-        Returns:
-            Where episodes failed and where time is up, (lanes,) each.
+        Returns: Where episodes failed and where time is up, (lanes,) each.
         """
         x, v, angle, rate = self.state
         sine, cosine = angle.sin(), angle.cos()
@@ -96,18 +94,15 @@ class CartPoleBatch:
 def measure_parameter(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, Any]]:
     """Return sizes and performances of one pool on every value of a parameter.
 
-    Each network is halted at its best; the best of each value then plays the episodes
-    whose observations are counted for the entropy.
+    Each network is halted at its best; the best of each value then plays the episodes whose
+    observations are counted for the entropy.
 
     Args:
         what: "force" (1 to 20 N) or "gravity" (180 to 360 m/s2).
         pool: networks of the pool.
         updates: rounds of training.
         seed: of everything.
-
-    Returns:
-        Rows of the tables `what` and "entropy".
-
+    Returns: Rows of the tables `what` and "entropy".
     Source: AIQ paper, section 3.1.4 [S]; the budget [D].
     """
     values = FORCES if what == "force" else GRAVITIES
@@ -153,10 +148,7 @@ def measure_gravity_mixtures(
         retrained: networks of each mixture.
         updates: rounds of training.
         seed: of everything.
-
-    Returns:
-        Rows of the table "gravities".
-
+    Returns: Rows of the table "gravities".
     Source: AIQ paper, section 3.2.4 and figure 14 [S].
     """
     cells = [

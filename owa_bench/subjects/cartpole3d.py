@@ -11,9 +11,10 @@ A unit of work trains one population on a mixture of levels for each of its netw
     force, gravity   the classic cart and pole with another number (`cartpole`)
     gravities/K      its K-th gravity mixed with itself and the later ones
 
-Networks of the pool are halted at their best on the levels as they are; all are scored
-on other episodes of these (`cartpole3d_lanes`). A finished unit is a file, so an
-interrupted measurement goes on where it was stopped.
+Networks of the pool are halted at their best on the levels as they are; all are scored on other
+episodes of these (`cartpole3d_lanes`). A finished unit is a file, so an interrupted measurement
+goes on where it was stopped.
+
 Source: AIQ paper, sections 2.4.3, 2.5.3, 3.4 [S]; sizes of pool and budget [D].
 """
 
@@ -48,13 +49,12 @@ _PLAN, _UNITS = "plan.json", "units"
 class MeasurementPlan(NamedTuple):
     """Size of a measurement; the defaults are the command's.
 
-    among: levels that are mixed with each other too (a suite of their own in the
-    paper's figure 29). pool: random networks. retrained: calibration networks a share.
-    lanes: episodes at once that a network learns from. scored: episodes that a
-    performance is the mean of. updates: rounds of training on mixtures; the pool's
-    networks get twice, the classic ones three times as many. agents play `episodes`
-    each on every level. classic: networks of the classic checks, left out at 0.
-    repeats: pools are drawn and trained anew with the seeds after `seed`.
+    among: levels that are mixed with each other too (a suite of their own in the paper's figure
+    29). pool: random networks. retrained: calibration networks a share. lanes: episodes at once
+    that a network learns from. scored: episodes that a performance is the mean of. updates: rounds
+    of training on mixtures; the pool's networks get twice, the classic ones three times as many.
+    agents play `episodes` each on every level. classic: networks of the classic checks, left out at
+    0. repeats: pools are drawn and trained anew with the seeds after `seed`.
     """
 
     spec: Spec = "table1"
@@ -126,12 +126,8 @@ def run(
         folder: holds the plan and a file for each finished unit.
         workers: processes that work side by side.
         on_done: takes finished and all units, at the start and after each unit.
-
-    Returns:
-        The rows of all units.
-
-    Raises:
-        UsageError: the folder holds another plan.
+    Returns: The rows of all units.
+    Raises: UsageError: the folder holds another plan.
     """
     _write_plan(plan, folder)
     work = units(plan)
@@ -189,9 +185,7 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     Args:
         unit: the piece of work.
         plan: sizes and seed.
-
-    Returns:
-        Rows; `table` names the table that each belongs to.
+    Returns: Rows; `table` names the table that each belongs to.
     """
     torch.set_num_threads(1)  # units run side by side, one a core
     if unit.kind == "controls":

@@ -1,8 +1,8 @@
 """Batches of CartPole3D episodes in which networks learn mixtures of levels.
 
-Policies observe ten numbers and no balls [S]. They are trained from tilts and rates
-wider than the episode's own, where doing nothing soon fails, and scored from those of
-the levels. Source: AIQ paper, sections 2.4.3 and 3.4; the training starts [D].
+Policies observe ten numbers and no balls [S]. They are trained from tilts and rates wider than the
+episode's own, where doing nothing soon fails, and scored from those of the levels. Source: AIQ
+paper, sections 2.4.3 and 3.4; the training starts [D].
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,9 +52,7 @@ class LevelsBatch:
 
         Args:
             actions: (lanes,) of int64, 0 to 4.
-
-        Returns:
-            Where episodes failed and where time is up, (lanes,) each.
+        Returns: Where episodes failed and where time is up, (lanes,) each.
         """
         failed = torch.empty(self.lanes, dtype=torch.bool)
         late = torch.empty_like(failed)
@@ -88,9 +86,6 @@ def level_world(spec: Spec, level: int, magnitude: float, *, learning: bool) -> 
         level: 0 to 16.
         magnitude: of levels above 0, in [0, 1].
         learning: whether episodes start from the wider tilts and rates.
-
-    Returns:
-        The world.
     """
     world = levels.level(spec, level, magnitude if level else 1.0)
     if not learning:
@@ -116,9 +111,7 @@ def mixture_batch(
         magnitude: of levels above 0.
         seed: of the first world; the others follow.
         learning: whether episodes start from the wider tilts and rates.
-
-    Returns:
-        The batch of all lanes.
+    Returns: The batch of all lanes.
     """
     places: dict[int, list[int]] = {}
     for k, mixture in enumerate(mixtures):

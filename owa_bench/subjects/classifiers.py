@@ -1,9 +1,8 @@
 """Classifiers of digits and irises, whose scores the companion measures read.
 
-Digits (Intelligence Test): subjects from linear to convolutional; the ten classes are
-the candidates, the true class is the reference. Irises (generality analysis): a few
-dozen classifiers. Needs the extras `measures` (scikit-learn) and, but for the irises,
-`rl` (torch).
+Digits (Intelligence Test): subjects from linear to convolutional; the ten classes are the
+candidates, the true class is the reference. Irises (generality analysis): a few dozen classifiers.
+Needs the extras `measures` (scikit-learn) and, but for the irises, `rl` (torch).
 """
 
 import importlib
@@ -43,8 +42,7 @@ def _sklearn(module: str) -> Any:
 def load_torch() -> Any:
     """Return the module torch.
 
-    Raises:
-        MissingPartError: it is not installed.
+    Raises: MissingPartError: it is not installed.
     """
     try:
         import torch
@@ -88,10 +86,7 @@ def digit_scores(subject: str, *, seed: int, train: int = 898) -> DigitScores:
         subject: one of `SUBJECTS`.
         seed: of the split and of the training.
         train: how many of the 1,797 digits train; the rest is scored.
-
-    Returns:
-        Scores and true classes of the rest.
-
+    Returns: Scores and true classes of the rest.
     Raises:
         UnknownNameError: there is no such subject.
         MissingPartError: scikit-learn or torch is not installed.
@@ -158,8 +153,8 @@ def _digit_network(torch: Any, subject: str) -> Any:
 class IrisResponses(NamedTuple):
     """Responses of classifiers to irises.
 
-    names: classifiers; responses (classifiers, flowers): 1 where the held-out flower
-    was classified right; features (flowers, 4) and classes (flowers,).
+    names: classifiers; responses (classifiers, flowers): 1 where the held-out flower was classified
+    right; features (flowers, 4) and classes (flowers,).
     """
 
     names: tuple[str, ...]
@@ -175,13 +170,8 @@ def iris_responses(*, seed: int = 0) -> IrisResponses:
 
     Args:
         seed: of the folds and of the classifiers.
-
-    Returns:
-        Answers, features and classes.
-
-    Raises:
-        MissingPartError: scikit-learn is not installed.
-
+    Returns: Answers, features and classes.
+    Raises: MissingPartError: scikit-learn is not installed.
     Source: Generality paper, section on feature-based classification.
     """
     bunch = _sklearn("datasets").load_iris()
@@ -204,8 +194,7 @@ def iris_responses(*, seed: int = 0) -> IrisResponses:
 def _iris_classifiers(seed: int) -> dict[str, Any]:
     """Return classifiers of many kinds by name, as a practitioner would set them.
 
-    The mean generality is that of this population: stumps and fits of few iterations
-    lower it.
+    The mean generality is that of this population: stumps and fits of few iterations lower it.
     """
     from sklearn import (
         discriminant_analysis,

@@ -1,7 +1,7 @@
 """Image domains made of digits, and pools of convolutional networks trained on them.
 
-The same random networks are trained on every domain, each for a fixed budget (MCCP
-complexity). Needs the extras `measures` (scikit-learn) and `rl` (torch).
+The same random networks are trained on every domain, each for a fixed budget (MCCP complexity).
+Needs the extras `measures` (scikit-learn) and `rl` (torch).
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,15 +51,12 @@ class ImageDomain(NamedTuple):
 def convolutional_pool(count: int, *, seed: int) -> tuple[Network, ...]:
     """Return random architectures of one to three layers of 1 to 32 channels.
 
-    Layers and the logarithm of channels are uniform: small networks are as frequent
-    as large ones, as the curve of least sizes needs.
+    Layers and the logarithm of channels are uniform: small networks are as frequent as large ones,
+    as the curve of least sizes needs.
 
     Args:
         count: of networks.
         seed: of architectures and of their training.
-
-    Returns:
-        The architectures.
     """
     rng = seeding.stream(seed, "pool")
     networks = []
@@ -82,9 +79,7 @@ def image_domain(
         copies: how often each image to learn from is there, one noise for all.
         shuffled: whether the pixels of every image change places by one permutation.
         seed: of noise, permutation and split.
-
-    Returns:
-        The domain; at most 899 images are scored, the rest is learnt from.
+    Returns: The domain; at most 899 images are scored, the rest is learnt from.
     """
     images, truth = load_images()
     rng = seeding.stream(seed, "images")
@@ -110,9 +105,7 @@ def mixed_domain(
         second: the domain of the others.
         share: 0 to 1.
         seed: of the draws.
-
-    Returns:
-        As many images as the smaller domain has, without repetition from each.
+    Returns: As many images as the smaller domain has, without repetition from each.
     """
     rng = seeding.stream(seed, "images", "mixture")
 
@@ -139,9 +132,7 @@ def train_pool(
         pool: architectures.
         domain: images to train and to test on.
         steps: gradient steps in complete passes: as many on few images as on many.
-
-    Yields:
-        Size and accuracy of each network.
+    Yields: Size and accuracy of each network.
     """
     epochs = max(1, round(steps * BATCH / len(domain.train_images)))
     classes = int(domain.train_classes.max()) + 1

@@ -1,8 +1,8 @@
 """Adapters for language models: torch, Hugging Face and llama.cpp behind one method.
 
-The method is `next_token_logits(contexts)`: contexts are integer arrays (windows, k) of
-the model's own tokens, logits double precision (windows, vocabulary). Each adapter
-loads its library when it is made.
+The method is `next_token_logits(contexts)`: contexts are integer arrays (windows, k) of the model's
+own tokens, logits double precision (windows, vocabulary). Each adapter loads its library when it is
+made.
 """
 
 from collections.abc import Callable
@@ -93,8 +93,8 @@ def reference_ranks(
 ) -> npt.NDArray[np.float64]:
     """Return how many tokens the model ranks before the true next one, per window.
 
-    The failure count of the Intelligence Test: rank of the reference minus one, ties at
-    the mean rank.
+    The failure count of the Intelligence Test: rank of the reference minus one, ties at the mean
+    rank.
 
     Args:
         model: has `next_token_logits`.
@@ -102,9 +102,7 @@ def reference_ranks(
         context: tokens of a window.
         windows: how many windows are read, from the first token on.
         batch: windows of one call.
-
-    Returns:
-        (windows,) counts.
+    Returns: (windows,) counts.
     """
     counts = []
     views = np.lib.stride_tricks.sliding_window_view(tokens, context)

@@ -1,8 +1,9 @@
 """Populations of small dense networks, trained by proximal policy optimisation.
 
-A population is one padded block of numbers per layer: one product a layer computes all
-networks. Every network has lanes of its own, its own critic and its own advantages;
-losses are summed, and as no parameter is shared, each network learns as if alone.
+A population is one padded block of numbers per layer: one product a layer computes all networks.
+Every network has lanes of its own, its own critic and its own advantages; losses are summed, and as
+no parameter is shared, each network learns as if alone.
+
 Source: the algorithm is Schulman et al. 2017; the settings are ours [D].
 """
 
@@ -26,10 +27,6 @@ def architectures(count: int, *, rng: np.random.Generator) -> list[Architecture]
     Args:
         count: of architectures.
         rng: draws depths and widths.
-
-    Returns:
-        The architectures.
-
     Source: AIQ paper, section 3.1.4 [S].
     """
     return [
@@ -48,9 +45,7 @@ def parameter_count(architecture: Architecture, inputs: int, outputs: int) -> in
         architecture: widths of the hidden layers.
         inputs: of the network.
         outputs: of the network.
-
-    Returns:
-        Weights and biases.
+    Returns: Weights and biases.
     """
     widths = (inputs, *architecture, outputs)
     return sum((a + 1) * b for a, b in itertools.pairwise(widths))
@@ -59,10 +54,10 @@ def parameter_count(architecture: Architecture, inputs: int, outputs: int) -> in
 class Population:
     """Dense networks as tensors (networks, inputs + 1, outputs), one per layer.
 
-    The networks have hidden layers of rectified units, each of its own number and
-    width. They are padded to the deepest and the widest; a network with fewer layers
-    passes through the identity, which changes nothing behind a rectifier. What a padded
-    place holds never changes, so each network learns and counts as if it were alone.
+    The networks have hidden layers of rectified units, each of its own number and width. They are
+    padded to the deepest and the widest; a network with fewer layers passes through the identity,
+    which changes nothing behind a rectifier. What a padded place holds never changes, so each
+    network learns and counts as if it were alone.
 
     `weights` are what is learnt; the last row of a layer is its bias.
     """
@@ -95,9 +90,7 @@ class Population:
         Args:
             rows: (networks, rows, inputs).
             weights: others than the population's own, of the same shapes.
-
-        Returns:
-            (networks, rows, outputs).
+        Returns: (networks, rows, outputs).
         """
         last = len(self.weights) - 1
         for place, mask in enumerate(self.masks):
@@ -251,9 +244,9 @@ def train(
         episodes: lanes that they learn from, as many for each.
         settings: of the training.
         generator: draws actions and the critics' first weights.
-        trial: episodes to evaluate the networks on; with them each network ends as it
-            was at its best: training halted upon convergence [S section 3.1.4], not at
-            a round that may fall into a collapse.
+        trial: episodes to evaluate the networks on; with them each network ends as it was at its
+            best: training halted upon convergence [S section 3.1.4], not at a round that may fall
+            into a collapse.
     """
     count = len(population.networks)
     best = None if trial is None else BestWeights(population, trial)
@@ -281,9 +274,7 @@ def performances(population: Population, episodes: EpisodeBatch) -> Tensor:
     Args:
         population: the networks.
         episodes: lanes that they act in, as many for each.
-
-    Returns:
-        (networks, lanes each) in [0, 1].
+    Returns: (networks, lanes each) in [0, 1].
     """
     count = len(population.networks)
     episodes.restart()

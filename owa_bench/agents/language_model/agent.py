@@ -120,12 +120,7 @@ class LanguageModelAgent:
         Args:
             observation: its "text" is shown to the model.
             info: its "picture" too, a data address, where there is one.
-
-        Returns:
-            The move.
-
-        Raises:
-            AgentRaised: it names what went wrong and the way out.
+        Raises: AgentRaised: it names what went wrong and the way out.
         """
         if self._chat is None:
             raise AgentRaised("act before reset")
@@ -258,9 +253,7 @@ class LanguageModelAgent:
         Args:
             refusal: The server's.
             last: Whether only the last turn is left at once.
-
-        Raises:
-            AgentRaised: It cannot be made shorter.
+        Raises: AgentRaised: It cannot be made shorter.
         """
         if _CAP_NAMED.search(str(refusal)) and self._drops_cap():
             return
@@ -274,8 +267,7 @@ class LanguageModelAgent:
     def _drops_cap(self) -> bool:
         """Send no cap, where nobody chose it: servers count it as part of the context.
 
-        Returns:
-            Whether one was sent.
+        Returns: Whether one was sent.
         """
         names = {_CAP, _OTHER_CAP} if _CAP in self._defaults else set()
         sent = names & self._parameters.keys()

@@ -1,8 +1,8 @@
 """Conversation with a language model: prompts, replies, and trimming to the context.
 
-The brief is never touched. When a request would be too long the oldest tool results are
-cut to their beginnings, then the oldest turns are left out; the last turn stays
-complete. Of pictures of the window only the newest is sent.
+The brief is never touched. When a request would be too long the oldest tool results are cut to
+their beginnings, then the oldest turns are left out; the last turn stays complete. Of pictures of
+the window only the newest is sent.
 """
 
 import json
@@ -64,9 +64,6 @@ def correction(fault: str, reply: ModelReply) -> str:
     Args:
         fault: what is wrong with it.
         reply: the model's.
-
-    Returns:
-        The text.
     """
     cut = " It was cut off at the limit of its length." if reply.cut else ""
     end = " To end, call finish." if fault == NO_CALL else ""
@@ -109,14 +106,12 @@ class Conversation:
     def add_reply(self, reply: ModelReply) -> list[str]:
         """Add a reply whose tool calls will all be answered.
 
-        The message is sent back as it came, fields of reasoning and signatures too:
-        some servers refuse a turn without them. What a server left out is filled in.
+        The message is sent back as it came, fields of reasoning and signatures too: some servers
+        refuse a turn without them. What a server left out is filled in.
 
         Args:
             reply: The model's.
-
-        Returns:
-            The id of each call, in order; no two of a conversation are equal.
+        Returns: The id of each call, in order; no two of a conversation are equal.
         """
         ids = [self._new_id(call) for call in reply.calls]
         calls = [

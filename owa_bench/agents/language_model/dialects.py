@@ -1,8 +1,8 @@
 """Dialects of chat servers: the forms that one request can be written in.
 
-The first form says everything: replies come back with every field that they had, tools
-have their whole schemas, and the defaults of the agent are sent. A server that refuses
-it is asked in a plainer form; what the user chose is never taken back.
+The first form says everything: replies come back with every field that they had, tools have their
+whole schemas, and the defaults of the agent are sent. A server that refuses it is asked in a
+plainer form; what the user chose is never taken back.
 """
 
 import json
@@ -36,8 +36,8 @@ _PLAIN = ("plain schemas", "plain roles", "plain echo")
 class Dialect:
     """One form of a request; `dropped` are parameters that are not sent.
 
-    `forms` are names of `_FORMS`. "nulls": a reply's fields that were null come back as
-    nulls. "no blanks": no content where it is empty. "names": a result names its tool.
+    `forms` are names of `_FORMS`. "nulls": a reply's fields that were null come back as nulls. "no
+    blanks": no content where it is empty. "names": a result names its tool.
     """
 
     forms: frozenset[str] = frozenset()
@@ -82,9 +82,7 @@ class Dialect:
         Args:
             words: The server's.
             defaults: Parameters that the user did not choose.
-
-        Yields:
-            Each is plainer than the one before, or lacks one more default.
+        Yields: Each is plainer than the one before, or lacks one more default.
         """
         left = sorted(defaults - self.dropped)
         named = [name for name in left if re.search(rf"\b{name}\b", words)]

@@ -48,8 +48,7 @@ _Positive = Annotated[int, msgspec.Meta(gt=0)]
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the agent. `seed` -1: drawn from the instance; None: not sent.
 
-    `max_tokens` 0: the default, which is taken back where a server refuses it; None:
-    not sent.
+    `max_tokens` 0: the default, which is taken back where a server refuses it; None: not sent.
     """
 
     model: str
@@ -70,8 +69,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 def parse_options(given: Mapping[str, str]) -> ModelOptions:
     """Return the options from their texts.
 
-    Raises:
-        AgentRaised: it names the option, its rule and what the options are.
+    Raises: AgentRaised: it names the option, its rule and what the options are.
     """
     plain: dict[str, Any] = {
         name: None if value == _NONE else value for name, value in given.items()
@@ -102,8 +100,7 @@ def server_of(environment: Mapping[str, str]) -> tuple[str, str]:
 
     In a run they lead to the model gateway.
 
-    Raises:
-        AgentRaised: There is no address.
+    Raises: AgentRaised: There is no address.
     """
     if not environment.get(_URL):
         raise AgentRaised(
@@ -168,10 +165,6 @@ class ChatEndpoint:
         Args:
             body: of the request.
             deadline_s: for all attempts together, s.
-
-        Returns:
-            The reply.
-
         Raises:
             ContextOverflow: the server finds the request too long.
             ModelMistake: the server could not read the model's call.

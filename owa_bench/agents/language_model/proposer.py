@@ -1,8 +1,8 @@
 """Proposer of SelfRev: a chat model says what to test, a scripted rule adopts.
 
-The model is asked once, before anything is played, which components are worth a test.
-What it says chooses the tests and their order; it adopts nothing, so the error rates of
-the rule hold whatever it says.
+The model is asked once, before anything is played, which components are worth a test. What it says
+chooses the tests and their order; it adopts nothing, so the error rates of the rule hold whatever
+it says.
 """
 
 import json
@@ -59,12 +59,7 @@ class ModelProposer:
 
         Args:
             brief: Of the campaign.
-
-        Returns:
-            Names of components.
-
-        Raises:
-            AgentRaised: The server fails, or the model calls no tool.
+        Raises: AgentRaised: The server fails, or the model calls no tool.
         """
         given = parse_options(_model_options(self._config.options))
         names = names_of(brief.goal)

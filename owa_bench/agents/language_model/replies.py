@@ -1,8 +1,8 @@
 """Replies of a chat model: tool calls and their arguments, as actions.
 
-Arguments are read as the tool's schema can mean them: null for an optional one is
-absent, and a number, a truth value, a list or an object written as text is that value
-where the schema allows no text.
+Arguments are read as the tool's schema can mean them: null for an optional one is absent, and a
+number, a truth value, a list or an object written as text is that value where the schema allows no
+text.
 """
 
 import json
@@ -43,8 +43,8 @@ class ModelToolCall(NamedTuple):
 class ModelReply(NamedTuple):
     """One reply; `tokens_in` is 0 where the server reported no usage.
 
-    `message` holds every field as it came, `more_calls` counts the calls that were left
-    out as too many.
+    `message` holds every field as it came, `more_calls` counts the calls that were left out as too
+    many.
     """
 
     content: str
@@ -58,8 +58,7 @@ class ModelReply(NamedTuple):
 def parse_reply(data: bytes) -> ModelReply:
     """Return the reply in a response body.
 
-    Raises:
-        AgentRaised: the body is no chat completion.
+    Raises: AgentRaised: the body is no chat completion.
     """
     body = decoded(data)
     if body is None and (chunks := [*sse_events(data)]):
@@ -155,8 +154,8 @@ def _lacks_function(part: Any) -> bool:
 def _add_part(calls: list[dict[str, Any]], part: Mapping[str, Any]) -> None:
     """Add one part of a tool call to the calls so far.
 
-    A part begins a call where its index is a new one, or its id is another than that of
-    the call before: some servers give each call the index 0, or no index.
+    A part begins a call where its index is a new one, or its id is another than that of the call
+    before: some servers give each call the index 0, or no index.
     """
     id_, index = part.get("id"), part.get("index")
     same = [call for call in calls if index is None or call.get("index") == index]
@@ -190,12 +189,8 @@ def actions(
     Args:
         reply: the model's.
         tools: the tools there are by name, with their schemas; or their names alone.
-
-    Returns:
-        One action a tool call, in order.
-
-    Raises:
-        ValueError: it says what is wrong with the reply.
+    Returns: One action a tool call, in order.
+    Raises: ValueError: it says what is wrong with the reply.
     """
     schemas = tools if isinstance(tools, Mapping) else {name: {} for name in tools}
     if not reply.calls:

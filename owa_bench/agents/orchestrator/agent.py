@@ -1,8 +1,8 @@
 """Planner of the orchestrator: assigns work, has it checked, asks when unsure, answers.
 
-In a crew each seat is one program, and messages go over the crew's channel. On web
-pages there is one window: one role works in it and another checks the outcome. Of what
-may revise a program it halves the proposals and tests the last two.
+In a crew each seat is one program, and messages go over the crew's channel. On web pages there is
+one window: one role works in it and another checks the outcome. Of what may revise a program it
+halves the proposals and tests the last two.
 """
 
 import math
@@ -194,8 +194,7 @@ def _redo(team: Team, changed: list[str], rows: list[list[Any]]) -> ToolPlan[lis
 def _web_plan(brief: Brief, board: MessageBoard, skills: SkillConfig) -> ToolPlan[PlanCall]:
     """Work on a goal on web pages; return the call that ends the episode.
 
-    A site that did not accept the work and named no rule is tried once more from its
-    first page.
+    A site that did not accept the work and named no rule is tried once more from its first page.
     """
     board.post(PLANNER, SURFER, "reach the goal on the site")
     solver = WebSolver(brief, skills)

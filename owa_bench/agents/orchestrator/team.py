@@ -1,8 +1,7 @@
 """Roles of the orchestrator and the message board between them.
 
-A scout finds providers' documents, a fetcher per provider fetches tables, a reconciler
-names their fields and adds them up, a verifier checks them. The planner, in `agent.py`,
-leads them.
+A scout finds providers' documents, a fetcher per provider fetches tables, a reconciler names their
+fields and adds them up, a verifier checks them. The planner, in `agent.py`, leads them.
 """
 
 from collections.abc import Sequence
@@ -45,9 +44,9 @@ class BoardMessage(NamedTuple):
 class MessageBoard:
     """Carries messages between roles.
 
-    `holders` is how many hold roles at most (None: every role has its own): the first
-    roles get a holder each, the last holder has all that remain. Only a message between
-    two holders is recorded.
+    `holders` is how many hold roles at most (None: every role has its own): the first roles get a
+    holder each, the last holder has all that remain. Only a message between two holders is
+    recorded.
     """
 
     def __init__(self, roles: Sequence[str], holders: int | None = None) -> None:
@@ -94,9 +93,9 @@ def _message_event(sender: str, receiver: str, text: str) -> Message:
 class DocumentLocator:
     """Finds a provider's documents and remembers where they are.
 
-    It asks in this order: models that another role has sent (`received`, by title),
-    memory, the entry, customary places. A provider without documents is a model without
-    operations, of its page for people.
+    It asks in this order: models that another role has sent (`received`, by title), memory, the
+    entry, customary places. A provider without documents is a model without operations, of its page
+    for people.
     """
 
     def __init__(self, session: HttpSession, memory: FactMemory) -> None:
@@ -111,9 +110,7 @@ class DocumentLocator:
         Args:
             title: of the provider.
             address: its entry.
-
-        Returns:
-            The model of its API; None where nothing is found.
+        Returns: The model of its API; None where nothing is found.
         """
         if title in self.received:
             return self.received[title]
@@ -188,8 +185,8 @@ class Fetcher:
 class Team:
     """Every role but the planner, working on one task.
 
-    Tables are shared (`TaskState.tables`); everything else that one role knows of
-    another's work comes over the board.
+    Tables are shared (`TaskState.tables`); everything else that one role knows of another's work
+    comes over the board.
     """
 
     def __init__(

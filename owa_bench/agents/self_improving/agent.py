@@ -1,14 +1,14 @@
 """Self-improving agent: works with its adopted skills and tests one change beside them.
 
-A goal over HTTP is worked on twice if it shows a sign that an open trial is to remove.
-A goal on web pages cannot be reached twice: either the adopted configuration or the one
-under trial goes first, by the episode's seed, and the other one only where the site did
-not accept the work. All that the agent can see of its work there is whether the site
-accepted it: it does not learn from work that is wrong and accepted.
+A goal over HTTP is worked on twice if it shows a sign that an open trial is to remove. A goal on
+web pages cannot be reached twice: either the adopted configuration or the one under trial goes
+first, by the episode's seed, and the other one only where the site did not accept the work. All
+that the agent can see of its work there is whether the site accepted it: it does not learn from
+work that is wrong and accepted.
 
-`discovering` begins with every skill but OAuth2. How a vendor family that asks for
-tokens is opened it works out from refusals once it is done with a goal, tests that as
-any change, and keeps it below `families/`.
+`discovering` begins with every skill but OAuth2. How a vendor family that asks for tokens is opened
+it works out from refusals once it is done with a goal, tests that as any change, and keeps it below
+`families/`.
 
 Of what may revise a program it adopts what a registered test shows to be better.
 """
@@ -66,8 +66,8 @@ WEIGHT = 8.0  # pairs that the agent's own odds count for in the calibration tab
 class _SelfImproving:
     """Works with the skills it has adopted; tests a proposed one on the same goal.
 
-    The answer is always that of the adopted skills: a trial changes nothing but the
-    number of requests.
+    The answer is always that of the adopted skills: a trial changes nothing but the number of
+    requests.
     """
 
     start = revisions.BEGINNER
@@ -231,8 +231,8 @@ class _SelfImproving:
     def _calibrated(self, closing: PlanCall, task: TaskState) -> PlanCall:
         """Return the closing call with a calibrated probability.
 
-        An answer that the supervisor gave in the end tells whether the agent's own
-        would have been right: the calibration table counts these.
+        An answer that the supervisor gave in the end tells whether the agent's own would have been
+        right: the calibration table counts these.
         """
         own = task.odds()
         row = f"{int(own * 10)}"

@@ -1,13 +1,13 @@
 """Self-revision: one skill at a time for a sign, decided by a sequential paired test.
 
-A proposal answers the sign that showed up most. From then on a new goal that shows the
-sign is worked on twice, as before and with the change, and both runs are held to the
-same checks (`skills.api_solver.self_checks`): a pair is won, lost or tied. The goals
-come after the proposal, so none of them led to it; which trial a goal serves is settled
-before its second run. The test is a bet against "the change wins no more than half of
-the pairs that differ", valid whenever it is stopped, so trials of other signs may stay
-open beside it. Neither the checks nor this rule can be revised, and the supervisor's
-answers stay out of it. A connector that was worked out is tried in the same way.
+A proposal answers the sign that showed up most. From then on a new goal that shows the sign is
+worked on twice, as before and with the change, and both runs are held to the same checks
+(`skills.api_solver.self_checks`): a pair is won, lost or tied. The goals come after the proposal,
+so none of them led to it; which trial a goal serves is settled before its second run. The test is a
+bet against "the change wins no more than half of the pairs that differ", valid whenever it is
+stopped, so trials of other signs may stay open beside it. Neither the checks nor this rule can be
+revised, and the supervisor's answers stay out of it. A connector that was worked out is tried in
+the same way.
 """
 
 import dataclasses
@@ -58,9 +58,9 @@ MOST_TIES = 16  # pairs that do not: other skills may have to come first
 class RevisionTrial(msgspec.Struct, frozen=True, kw_only=True):
     """A proposed change under test: one more skill, on goals after the proposal.
 
-    `habit` names the skill, or the vendor family of `connector`. `wealth` is the
-    e-value so far; `wins` and `losses` are pairs in which the changed configuration
-    passed more or fewer checks, `ties` those without a difference.
+    `habit` names the skill, or the vendor family of `connector`. `wealth` is the e-value so far;
+    `wins` and `losses` are pairs in which the changed configuration passed more or fewer checks,
+    `ties` those without a difference.
     """
 
     habit: str
@@ -77,11 +77,11 @@ class RevisionTrial(msgspec.Struct, frozen=True, kw_only=True):
 class Notebook(msgspec.Struct, frozen=True, kw_only=True):
     """Memory between episodes, but for facts about providers.
 
-    `habits` are the adopted skills. `signs` counts the episodes since the last adoption
-    that showed a sign, `trials` are the open ones, the one longest unused first,
-    `tried` is how often each skill was proposed, `resting` those rejected since the
-    last adoption. `table` is the calibration table: own odds in
-    tenths -> (answers that the supervisor confirmed, answers it was asked about).
+    `habits` are the adopted skills. `signs` counts the episodes since the last adoption that showed
+    a sign, `trials` are the open ones, the one longest unused first, `tried` is how often each
+    skill was proposed, `resting` those rejected since the last adoption. `table` is the calibration
+    table: own odds in tenths -> (answers that the supervisor confirmed, answers it was asked
+    about).
     """
 
     habits: SkillConfig = BEGINNER
@@ -98,9 +98,6 @@ def load_notebook(folder: Path, start: SkillConfig = BEGINNER) -> Notebook:
     Args:
         folder: Where it was saved.
         start: The skills of a new one.
-
-    Returns:
-        The notebook.
     """
     try:
         return msgspec.json.decode((folder / FILE).read_bytes(), type=Notebook)
@@ -127,9 +124,7 @@ def count_signs(notebook: Notebook, signs: Iterable[str]) -> Notebook:
     Args:
         notebook: before the episode.
         signs: that it showed.
-
-    Returns:
-        The notebook after it.
+    Returns: The notebook after it.
     """
     counts = dict(notebook.signs)
     for sign in signs:
@@ -151,9 +146,7 @@ def propose_connector(notebook: Notebook, connector: Connector) -> tuple[Noteboo
     Args:
         notebook: has no open trial of a connector of that name.
         connector: was worked out.
-
-    Returns:
-        The notebook, and the proposal.
+    Returns: The notebook, and the proposal.
     """
     built = msgspec.to_builtins(connector)
     return _with_trial(notebook, connector.name, {"connector": built}, connector)
@@ -192,9 +185,6 @@ def adopted_count(notebook: Notebook, start: SkillConfig = BEGINNER) -> int:
     Args:
         notebook: The notebook.
         start: The skills that the agent began with.
-
-    Returns:
-        Their number.
     """
     before, now = dataclasses.asdict(start), dataclasses.asdict(notebook.habits)
     return sum(before[name] != now[name] for name in before)
@@ -205,11 +195,9 @@ def relevant_trial(notebook: Notebook, signs: Iterable[str]) -> RevisionTrial | 
 
     Args:
         notebook: has the trials.
-        signs: of an episode; `closed_sign(TEXT)` for a vendor that refused it, by
-            the description of one of its collections.
-
-    Returns:
-        The trial, None without one.
+        signs: of an episode; `closed_sign(TEXT)` for a vendor that refused it, by the description
+            of one of its collections.
+    Returns: The trial, None without one.
     """
     shown = frozenset(signs)
     return next((t for t in notebook.trials if _may_remove(t, shown)), None)
@@ -226,9 +214,6 @@ def changed_config(notebook: Notebook, trial: RevisionTrial) -> SkillConfig:
     Args:
         notebook: The notebook.
         trial: One of its open trials.
-
-    Returns:
-        The skills.
     """
     if trial.connector is not None:
         return notebook.habits
@@ -245,9 +230,7 @@ def record_pair(
         trial: one of its open trials.
         old: share of checks that the adopted configuration passed.
         new: share that the changed one passed.
-
-    Returns:
-        The notebook after it, and the decision if it was the last.
+    Returns: The notebook after it, and the decision if it was the last.
     """
     others = tuple(other for other in notebook.trials if other.habit != trial.habit)
     trial = msgspec.structs.replace(

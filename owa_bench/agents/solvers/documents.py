@@ -34,9 +34,7 @@ def overlap(a: str, b: str) -> float:
     Args:
         a: A text.
         b: Another text.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
 
     >>> overlap("Amount of the booking.", "amount booking")
     1.0
@@ -52,9 +50,7 @@ def ranked(phrase: str, texts: Mapping[str, str]) -> tuple[Match, ...]:
     Args:
         phrase: What is looked for.
         texts: Text by name.
-
-    Returns:
-        Names and scores.
+    Returns: Names and scores.
     """
     scored = [Match(name, overlap(phrase, text)) for name, text in texts.items()]
     return tuple(sorted(scored, key=lambda match: (-match.score, match.name)))
@@ -67,9 +63,6 @@ def best(phrase: str, texts: Mapping[str, str], *, least: float = 0.0) -> str | 
         phrase: What is looked for.
         texts: Text by name.
         least: Score that must be exceeded.
-
-    Returns:
-        The name.
     """
     order = ranked(phrase, texts)
     return order[0].name if order and order[0].score > least else None
@@ -81,9 +74,7 @@ def assign(scores: Mapping[tuple[str, str], float], wanted: Iterable[str]) -> di
     Args:
         scores: Score by (wanted name, option).
         wanted: Names that need an option.
-
-    Returns:
-        Option by wanted name; those without a positive score are left out.
+    Returns: Option by wanted name; those without a positive score are left out.
     """
     left = set(wanted)
     chosen: dict[str, str] = {}
@@ -128,9 +119,6 @@ def parse(html: str, base: str) -> HtmlPage:
     Args:
         html: Text of the page.
         base: Its address.
-
-    Returns:
-        The page.
     """
     reader = _Reader(base)
     reader.feed(html)
@@ -145,9 +133,7 @@ def nearest(page: HtmlPage, phrase: str) -> tuple[str, ...]:
     Args:
         page: The page.
         phrase: What is looked for.
-
-    Returns:
-        Addresses, nearest first.
+    Returns: Addresses, nearest first.
     """
     texts = {link.address: f"{link.text} {link.address}" for link in page.links}
     return tuple(match.name for match in ranked(phrase, texts))

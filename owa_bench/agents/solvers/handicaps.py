@@ -1,8 +1,7 @@
 """Handicaps of the reference agents: one vocabulary of options, one knob an axis.
 
-An agent lists the knobs that it can use among its options; any other is refused by
-name, as every unknown option is. `owa-bench validate` plays them. Without a knob an
-agent plays as it always does.
+An agent lists the knobs that it can use among its options; any other is refused by name, as every
+unknown option is. `owa-bench validate` plays them. Without a knob an agent plays as it always does.
 """
 
 import math
@@ -73,8 +72,7 @@ def knob_options(*names: str) -> dict[str, str]:
 def read_handicaps(options: Mapping[str, str]) -> Handicaps:
     """Return the handicaps among an agent's options; the others are left alone.
 
-    Raises:
-        FieldError: A value breaks its rule; names knob, value and rule.
+    Raises: FieldError: A value breaks its rule; names knob, value and rule.
 
     >>> read_handicaps({"asks": "2", "crew": "none"}).asks
     2
@@ -147,9 +145,7 @@ def solver_skills(handicaps: Handicaps, brief: Brief) -> SkillConfig:
     Args:
         handicaps: `tools` and `families_off` are read.
         brief: The task.
-
-    Returns:
-        The skills, and the share of the answer that is given.
+    Returns: The skills, and the share of the answer that is given.
     """
     off: dict[str, Any] = dict.fromkeys(TOOL_ORDER[handicaps.tools :], False)
     off |= {"carries": CARRIED} if skips(handicaps, brief) else {}
@@ -162,9 +158,7 @@ def skips(handicaps: Handicaps, brief: Brief) -> bool:
     Args:
         handicaps: `families_off` is read.
         brief: The task.
-
-    Returns:
-        Whether it is off.
+    Returns: Whether it is off.
     """
     return str(brief.goal.get("family", "")) in handicaps.families_off
 
@@ -172,8 +166,8 @@ def skips(handicaps: Handicaps, brief: Brief) -> bool:
 def planned_depth(goal: Mapping[str, Any]) -> int:
     """Return how many dependent steps a goal takes, as far as the goal itself tells.
 
-    Over HTTP: the registry, a vendor's page, its documents, the rows, the answer. On
-    pages: the sign-in, a step for each value, the sending.
+    Over HTTP: the registry, a vendor's page, its documents, the rows, the answer. On pages: the
+    sign-in, a step for each value, the sending.
 
     >>> planned_depth({"arguments": {"amount": "3"}, "credentials": {"Password": "x"}})
     3
@@ -190,16 +184,14 @@ def planned_depth(goal: Mapping[str, Any]) -> int:
 def handicapped(plan: ToolPlan[PlanCall], handicaps: Handicaps, brief: Brief) -> ToolPlan[PlanCall]:
     """Return a plan under the handicaps that hold for any plan.
 
-    Questions come first, as many as there is help for; idle requests last, as far as
-    the step limit goes, so that neither disturbs the work.
+    Questions come first, as many as there is help for; idle requests last, as far as the step limit
+    goes, so that neither disturbs the work.
 
     Args:
         plan: The agent's own, which returns its closing call.
         handicaps: `asks`, `calls` and `calibration` are read.
         brief: The task and its budgets.
-
-    Returns:
-        The plan to walk instead.
+    Returns: The plan to walk instead.
     """
     left = brief.interventions_left
     asked = handicaps.asks if left is None else min(handicaps.asks, left)

@@ -24,9 +24,6 @@ class FactMemory:
         Args:
             subject: A vendor's title or the like.
             name: Name of the fact.
-
-        Returns:
-            The JSON value.
         """
         return self._facts.get(subject, {}).get(name)
 
@@ -60,8 +57,8 @@ class FactMemory:
 class FadingMemory(FactMemory):
     """A memory that loses facts: half of them within `half_life` episodes.
 
-    A fact learned in episode n is lost from the first later episode m with
-    u >= 2^(-(m - n) / half_life), u drawn once from the fact and n.
+    A fact learned in episode n is lost from the first later episode m with u >= 2^(-(m - n) /
+    half_life), u drawn once from the fact and n.
     """
 
     def __init__(self, folder: Path, half_life: float) -> None:
@@ -104,9 +101,6 @@ def open_memory(folder: Path, half_life: float) -> FactMemory:
     Args:
         folder: Where its files are.
         half_life: Episodes within which half of it is lost; infinite: nothing is.
-
-    Returns:
-        The memory.
     """
     if half_life == math.inf:
         return FactMemory(folder)

@@ -37,8 +37,7 @@ class PagingScheme(NamedTuple):
 class Property(NamedTuple):
     """A field by its wire name: JSON type and format, meaning, unit, how it is written.
 
-    `type` is "" where nothing documents it; `choices` are all its values, if they are
-    listed.
+    `type` is "" where nothing documents it; `choices` are all its values, if they are listed.
     """
 
     name: str
@@ -90,9 +89,6 @@ def parse(document: Mapping[str, Any], address: str) -> ApiModel:
     Args:
         document: The OpenAPI document.
         address: Where it was found; relative servers are resolved against it.
-
-    Returns:
-        The model.
     """
     reader = _Reader(document, address)
     return ApiModel(

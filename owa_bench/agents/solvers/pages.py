@@ -1,7 +1,6 @@
 """Page text as data (controls of a browser suite), and words that mean the same.
 
-[3] textbox "Guests" = "2" (required)
-[4] combobox "Room" = "Blue" options: Blue | Red
+[3] textbox "Guests" = "2" (required) [4] combobox "Room" = "Blue" options: Blue | Red
 """
 
 import re
@@ -96,9 +95,7 @@ def alike(first: str, second: str) -> float:
     Args:
         first: A name.
         second: Another name.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
 
     >>> alike("Arrival date", "Check-in date")
     1.0
@@ -116,9 +113,6 @@ def nearest(wanted: str, names: Iterable[str]) -> list[str]:
     Args:
         wanted: A name.
         names: Names to choose from.
-
-    Returns:
-        The names, best first.
     """
     return sorted(names, key=lambda name: -alike(wanted, name))
 

@@ -1,8 +1,8 @@
 """Turns a plan written as one generator into an agent's turn-by-turn acts.
 
-A plan yields a `Call` and is sent the `Reply`; sub-plans are called with `yield from`.
-Its state is where it stands in its own code. How likely it is right, a plan states by
-odds that each observation multiplies.
+A plan yields a `Call` and is sent the `Reply`; sub-plans are called with `yield from`. Its state is
+where it stands in its own code. How likely it is right, a plan states by odds that each observation
+multiplies.
 """
 
 import json
@@ -48,9 +48,7 @@ def limited(plan: ToolPlan[T], most: int) -> ToolPlan[T | None]:
     Args:
         plan: The plan.
         most: How many calls it may make.
-
-    Returns:
-        Its result, None when it would need more calls.
+    Returns: Its result, None when it would need more calls.
     """
     try:
         call = next(plan)
@@ -142,15 +140,13 @@ DECIMALS = 2
 def posterior(prior: float, ratios: Iterable[float] = ()) -> float:
     """Return the probability that `prior` becomes under likelihood `ratios`.
 
-    A ratio above 1 speaks for the proposition, one below 1 against it. The result
-    stays in [0.02, 0.98]: nothing seen on a wire is certain.
+    A ratio above 1 speaks for the proposition, one below 1 against it. The result stays in [0.02,
+    0.98]: nothing seen on a wire is certain.
 
     Args:
         prior: Probability before the evidence, in (0, 1).
         ratios: Likelihood ratios.
-
-    Returns:
-        A probability with two decimals.
+    Returns: A probability with two decimals.
 
     >>> posterior(0.5, [3.0])
     0.75

@@ -20,8 +20,8 @@ _RELATION = re.compile(r'rel="?([\w-]+)"?')
 class HttpReply(NamedTuple):
     """A response as read: status, headers in lower case, body (JSON value or text).
 
-    Status 0: the tool itself refused the call and `body` says why. `address` is where
-    the answer came from, after redirects; "" for where the request went.
+    Status 0: the tool itself refused the call and `body` says why. `address` is where the answer
+    came from, after redirects; "" for where the request went.
     """
 
     status: int
@@ -49,9 +49,7 @@ def find_list(body: Any, path: tuple[str, ...] = ()) -> RowList | None:
     Args:
         body: A JSON value.
         path: Path down to the value.
-
-    Returns:
-        The list and its path.
+    Returns: The list and its path.
 
     >>> find_list({"total": 1, "data": {"items": [{"id": 7}]}})
     RowList(path=('data', 'items'), rows=({'id': 7},))
@@ -101,9 +99,7 @@ def link(reply: HttpReply, relation: str) -> str | None:
     Args:
         reply: The reply.
         relation: Relation such as "next".
-
-    Returns:
-        The address, None without one.
+    Returns: The address, None without one.
     """
     for address, words in _LINK.findall(reply.headers.get("link", "")):
         if relation in _RELATION.findall(words):

@@ -56,9 +56,7 @@ def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Sc
     Args:
         documented: the fields of the documents.
         rows: the rows as served.
-
-    Returns:
-        Which fields are present, missing and unmatched, with scores.
+    Returns: Which fields are present, missing and unmatched, with scores.
     """
     served = list(dict.fromkeys(name for row in rows[:SAMPLE] for name in row))
     known = {prop.name for prop in documented}
@@ -77,15 +75,13 @@ def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Sc
 def resolve(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Naming:
     """Return what each documented field is called in `rows`.
 
-    A present field keeps its name. A missing one gets the undocumented name of its
-    type that is most similar to its name and description.
+    A present field keeps its name. A missing one gets the undocumented name of its type that is
+    most similar to its name and description.
 
     Args:
         documented: the fields of the documents.
         rows: the rows as served.
-
-    Returns:
-        Names by documented name, and which were guessed; absent fields have none.
+    Returns: Names by documented name, and which were guessed; absent fields have none.
     """
     found = fit(documented, rows)
     chosen = documents.assign(found.scores, found.missing)
@@ -122,9 +118,7 @@ def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
     Args:
         rows: the rows as served.
         name: the field.
-
-    Returns:
-        Its values; absent and null ones are left out.
+    Returns: Its values; absent and null ones are left out.
     """
     return [row[name] for row in rows if row.get(name) is not None]
 
@@ -136,9 +130,7 @@ def fitness(prop: Property, name: str, values: Sequence[Any]) -> float | None:
         prop: the documented field.
         name: the served name.
         values: its values.
-
-    Returns:
-        A score of at least 0, None if the type rules it out.
+    Returns: A score of at least 0, None if the type rules it out.
     """
     sample = values[:SAMPLE]
     if not all(_is_type(value, prop.type) for value in sample):

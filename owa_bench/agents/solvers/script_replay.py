@@ -1,8 +1,8 @@
 """Script replay for web pages: re-locates each recorded control by role and name.
 
-A recorded call says in `element` what it acted on: `textbox "Guests" in "Stay"`. The
-exact search needs the same role and name. The similarity search also accepts synonyms,
-other kinds of control for the same choice, moved steps and unknown pages in between.
+A recorded call says in `element` what it acted on: `textbox "Guests" in "Stay"`. The exact search
+needs the same role and name. The similarity search also accepts synonyms, other kinds of control
+for the same choice, moved steps and unknown pages in between.
 """
 
 import json
@@ -62,9 +62,7 @@ def find_exact(step: RecordedCall, page: Sequence[PageControl]) -> PageControl |
     Args:
         step: the recorded call.
         page: the controls of the open page.
-
-    Returns:
-        The control, None if there is none or no single one.
+    Returns: The control, None if there is none or no single one.
     """
     same = [i for i in page if (i.role, i.name) == (step.role, step.name)]
     grouped = [i for i in same if i.group == step.group]
@@ -79,9 +77,7 @@ def find_similar(step: RecordedCall, page: Sequence[PageControl]) -> PageControl
     Args:
         step: the recorded call.
         page: the controls of the open page.
-
-    Returns:
-        The control, None if none is similar enough.
+    Returns: The control, None if none is similar enough.
     """
     if (found := find_exact(step, page)) is not None:
         return found
@@ -203,9 +199,7 @@ class ScriptReplayer:
         Args:
             observation: holds the page's text.
             info: not used.
-
-        Returns:
-            The call as JSON text; `finish` at the end or when lost.
+        Returns: The call as JSON text; `finish` at the end or when lost.
         """
         call = self._cursor.advance(str(observation["text"]))
         if call is None:

@@ -1,7 +1,7 @@
 """Policy archives: a Stable-Baselines3 zip file with metadata of its training.
 
-SB3 ignores members it does not know, so one file is a complete policy: weights, the
-algorithm that loads them, what it was trained on, and the normalisation of its input.
+SB3 ignores members it does not know, so one file is a complete policy: weights, the algorithm that
+loads them, what it was trained on, and the normalisation of its input.
 """
 
 import importlib
@@ -37,8 +37,7 @@ FeatureMap = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 def features_of(name: str) -> FeatureMap:
     """Return a function of observations (n, size) to features (n, size of its own).
 
-    Raises:
-        UnknownNameError: no features have this name.
+    Raises: UnknownNameError: no features have this name.
     """
     if name not in _FEATURES:
         raise UnknownNameError("features", name, _FEATURES)
@@ -53,9 +52,7 @@ def trial_inputs(actions: npt.NDArray[Any], count: int) -> npt.NDArray[np.float3
     Args:
         actions: (n,) the last ones, -1 where an episode begins.
         count: of actions.
-
-    Returns:
-        (n, 1 + count): whether an episode begins, then the last action one-hot.
+    Returns: (n, 1 + count): whether an episode begins, then the last action one-hot.
     """
     rows = np.zeros((len(actions), 1 + count), np.float32)
     rows[np.arange(len(actions)), np.asarray(actions) + 1] = 1.0
@@ -76,9 +73,7 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             observation: (n,).
-
-        Returns:
-            (n,) scaled and clipped.
+        Returns: (n,) scaled and clipped.
         """
         spread = np.sqrt(np.asarray(self.variance) + self.epsilon)
         scaled = (observation - np.asarray(self.mean)) / spread
@@ -88,10 +83,10 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
 class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Training of a policy. `size` is the length of the observation it reads.
 
-    An observation that is longer is cut: a suite lists first what all its views share.
-    `features` are computed before and name what it reads; with `actions` "leans" it
-    chooses a lean of CartPole3D's PD rule every few ticks (`balancing.leaning`). With
-    `trial` a recurrent network keeps its state over the episodes of a memory folder.
+    An observation that is longer is cut: a suite lists first what all its views share. `features`
+    are computed before and name what it reads; with `actions` "leans" it chooses a lean of
+    CartPole3D's PD rule every few ticks (`balancing.leaning`). With `trial` a recurrent network
+    keeps its state over the episodes of a memory folder.
     """
 
     algorithm: str
@@ -120,8 +115,7 @@ def write_metadata(path: Path, metadata: PolicyMetadata) -> None:
 def read_metadata(path: Path) -> PolicyMetadata:
     """Return a policy's metadata.
 
-    Raises:
-        AgentSpecError: the file is no policy of `owa-bench train`.
+    Raises: AgentSpecError: the file is no policy of `owa-bench train`.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -136,8 +130,8 @@ def read_metadata(path: Path) -> PolicyMetadata:
 class _TrainedPolicy:
     """Plays the action with the highest value of its network; masked ones never.
 
-    A recurrent network keeps its state within an episode; one that was trained on
-    trials keeps it in its memory folder from one episode to the next.
+    A recurrent network keeps its state within an episode; one that was trained on trials keeps it
+    in its memory folder from one episode to the next.
     """
 
     def __init__(self, model: Any, metadata: PolicyMetadata) -> None:

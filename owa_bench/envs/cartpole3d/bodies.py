@@ -1,9 +1,8 @@
 """Bodies of the scene, built from shapes: no file is read, none is our model's.
 
-Only `build_arena`, `build_cart_pole` and `build_ball` make bodies; an episode's reset
-moves those there are. The cart slides on two joints along x and y and turns on a
-third, the first two links massless: joint states of such joints can be set exactly,
-those of one planar joint cannot.
+Only `build_arena`, `build_cart_pole` and `build_ball` make bodies; an episode's reset moves those
+there are. The cart slides on two joints along x and y and turns on a third, the first two links
+massless: joint states of such joints can be set exactly, those of one planar joint cannot.
 """
 
 import importlib
@@ -52,8 +51,7 @@ _COLOURS = {
 def load_engine() -> Any:
     """Return the module pybullet.
 
-    Raises:
-        MissingPartError: it is not installed.
+    Raises: MissingPartError: it is not installed.
     """
     known = sys.modules.get("pybullet")
     if known is not None:
@@ -85,14 +83,12 @@ def _silenced_stderr() -> Iterator[None]:
 class Client:
     """A connection to the engine: its functions with the client's id filled in.
 
-    Each call costs an attribute lookup more than the engine's own, so a tick calls the
-    functions of `bullet` with `id` in its place.
+    Each call costs an attribute lookup more than the engine's own, so a tick calls the functions of
+    `bullet` with `id` in its place.
 
     Args:
         window: whether the scene is shown on a screen.
-
-    Raises:
-        MissingPartError: the engine is not installed, or there is no screen.
+    Raises: MissingPartError: the engine is not installed, or there is no screen.
     """
 
     def __init__(self, *, window: bool) -> None:
@@ -119,8 +115,8 @@ def kinds_of(world: physics.PhysicsWorld) -> set[Literal["fixed", "rail"]]:
 def shape_of(world: physics.PhysicsWorld) -> physics.PhysicsWorld:
     """Return what bodies are built from, the rest of a world put back to level 0.
 
-    A world of another shape needs a scene built anew; the cart's mass, forces, starts
-    and restitution do not.
+    A world of another shape needs a scene built anew; the cart's mass, forces, starts and
+    restitution do not.
     """
     return physics.PhysicsWorld(
         tick=world.tick,
@@ -141,9 +137,7 @@ def build_arena(client: Client, arena: physics.Arena) -> int:
     Args:
         client: connection to the engine.
         arena: sizes of the box.
-
-    Returns:
-        The engine's number of the body.
+    Returns: The engine's number of the body.
     """
     half, thick = arena.half, 0.5 * arena.thickness
     tall = 0.5 * (arena.ceiling - arena.floor)
@@ -176,9 +170,7 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
         client: connection to the engine.
         cart: sizes and mass of the cart.
         pole: sizes and mass of the pole.
-
-    Returns:
-        The engine's number of the body.
+    Returns: The engine's number of the body.
     """
     bullet = client.bullet
     shapes, visuals = [-1] * 4, [-1] * 4
@@ -244,9 +236,7 @@ def prism(radius: float, height: float) -> list[tuple[float, float, float]]:
     Args:
         radius: from the axis to an edge, m.
         height: from face to face, m.
-
-    Returns:
-        Corners in m, those of each edge one after the other.
+    Returns: Corners in m, those of each edge one after the other.
     """
     corners = []
     for side in range(SIDES):
@@ -266,9 +256,7 @@ def build_ball(
         ball: radius and mass.
         kind: FREE, FIXED or RAIL.
         at: the place, m.
-
-    Returns:
-        The engine's number of the body.
+    Returns: The engine's number of the body.
     """
     sphere = client.bullet.GEOM_SPHERE
     shape = client.createCollisionShape(sphere, radius=ball.radius)
@@ -297,9 +285,7 @@ def render_image(client: Client, size: int = IMAGE_SIZE) -> npt.NDArray[np.uint8
     Args:
         client: connection to the engine.
         size: pixels of each side.
-
-    Returns:
-        (size, size, 3) red, green and blue.
+    Returns: (size, size, 3) red, green and blue.
     """
     bullet = client.bullet
     view = bullet.computeViewMatrix(_EYE, _AIM, (0.0, 0.0, 1.0))

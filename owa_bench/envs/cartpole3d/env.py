@@ -124,14 +124,10 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
         Args:
             seed: names the instance; without one it is drawn from `np_random`.
-            options: "instance" plays exactly that one, "state" starts from that state,
-                "start" from that one with the hidden tick that drawn starts have.
-
-        Returns:
-            The first observation and an empty info.
-
-        Raises:
-            FieldError: another option.
+            options: "instance" plays exactly that one, "state" starts from that state, "start" from
+                that one with the hidden tick that drawn starts have.
+        Returns: The first observation and an empty info.
+        Raises: FieldError: another option.
         """
         super().reset(seed=seed)
         given = options or {}
@@ -151,14 +147,9 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """Push the cart for one tick.
 
         Args:
-            action: 0 to 4, in any form of `shells.action_forms`; a malformed one
-                plays 0.
-
-        Returns:
-            Gymnasium's five; the info holds "error" for a malformed action alone.
-
-        Raises:
-            UsageError: no episode has begun.
+            action: 0 to 4, in any form of `shells.action_forms`; a malformed one plays 0.
+        Returns: Gymnasium's five; the info holds "error" for a malformed action alone.
+        Raises: UsageError: no episode has begun.
         """
         scene = self._scene or self._playing
         info: dict[str, Any] = {}
@@ -194,8 +185,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: it plays the actions of the episode again.
 
-        Raises:
-            UsageError: a window shows the scene.
+        Raises: UsageError: a window shows the scene.
         """
         if self._scene is not None and self.render_mode == "human":
             refuse_copy("a window")
@@ -231,8 +221,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     def timeline(self) -> Timeline:
         """The worlds of this episode.
 
-        Raises:
-            UsageError: no source was given.
+        Raises: UsageError: no source was given.
         """
         if self._timeline is None:
             if self._source is None:

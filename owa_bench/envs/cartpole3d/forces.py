@@ -25,9 +25,7 @@ def tick_effects(
         first: position of the cart at the start, m.
         heading: unit vector of the wind.
         rng: the noise stream of the episode.
-
-    Returns:
-        Functions of the number of the tick to come.
+    Returns: Functions of the number of the tick to come.
     """
     effects: list[TickEffect] = [
         _Arrivals(world, spawn, scene, first, rng) for spawn in world.spawns

@@ -1,9 +1,9 @@
 """Levels 0 to 16: a level, a variant and a magnitude name a world.
 
-Level 0 is the base; levels 1 to 16 are one drift operator each, in the order of the
-paper's table of novelties. An instance's family is "<spec>/<level>", its tier 1 to 3
-stands for easy, medium, hard, tiers 4 and 5 for magnitudes half way between them, which
-no shipped recipe trains on; drift step 0 is the world before the novelty.
+Level 0 is the base; levels 1 to 16 are one drift operator each, in the order of the paper's table
+of novelties. An instance's family is "<spec>/<level>", its tier 1 to 3 stands for easy, medium,
+hard, tiers 4 and 5 for magnitudes half way between them, which no shipped recipe trains on; drift
+step 0 is the world before the novelty.
 """
 
 from dataclasses import dataclass
@@ -70,8 +70,7 @@ class LevelFamily(NamedTuple):
 def parse_family(name: str) -> LevelFamily:
     """Return the parts of a family's name.
 
-    Raises:
-        InstanceError: there is no such family.
+    Raises: InstanceError: there is no such family.
     """
     if name not in FAMILIES:
         raise InstanceError("family", name, one_of(name, FAMILIES))
@@ -82,8 +81,7 @@ def parse_family(name: str) -> LevelFamily:
 def magnitude_of(difficulty: str | float) -> float:
     """Return a magnitude from a preset's name or a number in [0, 1].
 
-    Raises:
-        FieldError: there is no such preset, or the number is outside [0, 1].
+    Raises: FieldError: there is no such preset, or the number is outside [0, 1].
     """
     if isinstance(difficulty, str):
         if difficulty not in PRESETS:
@@ -97,8 +95,7 @@ def magnitude_of(difficulty: str | float) -> float:
 def tier_magnitude(tier: int) -> float:
     """Return the magnitude of a tier: 1/3, 2/3, 1; held out, 1/2 and 5/6.
 
-    Raises:
-        InstanceError: there is no such tier.
+    Raises: InstanceError: there is no such tier.
     """
     if tier not in TIERS:
         raise InstanceError("tier", tier, one_of(tier, TIERS))
@@ -108,8 +105,7 @@ def tier_magnitude(tier: int) -> float:
 def level_list(text: int | str) -> tuple[int, ...]:
     """Return the levels of a number, or of a text: "all", or numbers with commas.
 
-    Raises:
-        FieldError: it names no levels.
+    Raises: FieldError: it names no levels.
     """
     if text == "all":
         return LEVELS
@@ -127,12 +123,8 @@ def level(spec: Spec, level: int, magnitude: float = 1.0) -> PhysicsWorld:
         spec: the variant, "table1" or "released".
         level: 0 to 16; level 0 has no magnitude.
         magnitude: in [0, 1].
-
-    Returns:
-        The world after the level's operator.
-
-    Raises:
-        FieldError: there is no such variant, level or magnitude.
+    Returns: The world after the level's operator.
+    Raises: FieldError: there is no such variant, level or magnitude.
     """
     world = base(spec)
     if level not in LEVELS:
@@ -155,8 +147,8 @@ def _operator(level: int) -> Operator:
 class LevelSequence:
     """Levels that are played when a reset names no instance.
 
-    `levels` are (episodes, level) in order, the last one for ever; `magnitude` is that
-    of every level above 0.
+    `levels` are (episodes, level) in order, the last one for ever; `magnitude` is that of every
+    level above 0.
     """
 
     spec: Spec = "table1"
@@ -193,8 +185,8 @@ class LevelSequence:
 class LevelSchedule:
     """The schedule that turns family and tier into one operator at one magnitude.
 
-    Drift step 0 is the world before the novelty, any other the novelty itself.
-    `magnitude` replaces the tier's; `onset_ms` is the simulated time of the drift.
+    Drift step 0 is the world before the novelty, any other the novelty itself. `magnitude` replaces
+    the tier's; `onset_ms` is the simulated time of the drift.
     """
 
     magnitude: float | None = None
@@ -217,9 +209,7 @@ class LevelSchedule:
         Args:
             instance: its family and tier are read.
             world: the instance's base world.
-
-        Returns:
-            One event; none for level 0.
+        Returns: One event; none for level 0.
         """
         number = parse_family(instance.family).level
         if number == 0:
@@ -240,12 +230,8 @@ class LevelSchedule:
             instance: plays no part.
             world: plays no part.
             delta: nominal magnitude in [0, 1].
-
-        Returns:
-            1, the novelty, for a magnitude above 0, else 0.
-
-        Raises:
-            FieldError: the magnitude is outside [0, 1].
+        Returns: 1, the novelty, for a magnitude above 0, else 0.
+        Raises: FieldError: the magnitude is outside [0, 1].
         """
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
@@ -258,12 +244,7 @@ def one_magnitude(difficulty: str | None, magnitude: float | None) -> float:
     Args:
         difficulty: A preset's name.
         magnitude: In [0, 1].
-
-    Returns:
-        The magnitude.
-
-    Raises:
-        UsageError: Both are given.
+    Raises: UsageError: Both are given.
     """
     if difficulty is not None and magnitude is not None:
         raise UsageError(f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}.")

@@ -35,9 +35,7 @@ def visible_balls(scene: Scene, slots: int, *, blind: bool) -> tuple[list[Vector
         scene: The bodies.
         slots: The most balls that are shown; of more, those nearest to the pole.
         blind: Whether balls on rails seem to rest, as released.
-
-    Returns:
-        The corners now, and those one tick earlier.
+    Returns: The corners now, and those one tick earlier.
     """
     lows, before = scene.lows, scene.before
     if blind:

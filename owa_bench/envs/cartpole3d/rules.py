@@ -47,16 +47,14 @@ def fall_bounds(degrees: float) -> Vector2:
 def has_fallen(pole: Quaternion, sine: float, tangent: float) -> bool:
     """Return whether roll or pitch of the pole exceeds the limit.
 
-    Roll is atan2(s, c) with s = 2 (w x + y z) and c = 1 - 2 (x^2 + y^2), pitch is
-    asin(2 (w y - z x)): no angle need be taken to compare them.
+    Roll is atan2(s, c) with s = 2 (w x + y z) and c = 1 - 2 (x^2 + y^2), pitch is asin(2 (w y - z
+    x)): no angle need be taken to compare them.
 
     Args:
         pole: orientation of the pole in the world.
         sine: sine of the limit, of `fall_bounds`.
         tangent: tangent of the limit, of `fall_bounds`.
-
-    Returns:
-        True beyond the limit.
+    Returns: True beyond the limit.
     """
     x, y, z, w = pole
     level = 1.0 - 2.0 * (x * x + y * y)
@@ -73,9 +71,7 @@ def point_on_pole(pole: Quaternion, cart: Sequence[float], joint: float, reach: 
         cart: position of the cart; x and y are read.
         joint: height of the joint, m.
         reach: distance of the point from the joint, m.
-
-    Returns:
-        The point in the world, m.
+    Returns: The point in the world, m.
     """
     x, y, z, w = pole
     return (
@@ -95,9 +91,7 @@ def pull_forces(
         radius: of every ball, m.
         goal: the point that pulls, m.
         sizes: of each ball's force, N; a negative one pushes away.
-
-    Returns:
-        Forces in the world, N.
+    Returns: Forces in the world, N.
     """
     a, b, c = goal
     forces = []
@@ -115,9 +109,7 @@ def centroid(lows: Sequence[Vector3], radius: float) -> Vector3:
     Args:
         lows: low corners of the balls' bounding boxes, m.
         radius: of every ball, m.
-
-    Returns:
-        The mean of their centres, m.
+    Returns: The mean of their centres, m.
     """
     # one after the other: `sum` of floats rounds otherwise from Python 3.12 on
     a = b = c = 0.0
@@ -160,9 +152,7 @@ class WindDrag:
 
         Args:
             velocity: of the cart, m/s.
-
-        Returns:
-            The force, N.
+        Returns: The force, N.
         """
         if self._bent:
             x = self._heading[0]
@@ -179,9 +169,7 @@ class WindDrag:
         Args:
             velocity: of the cart, m/s.
             height: of the pole's middle above the floor, m.
-
-        Returns:
-            The force, N.
+        Returns: The force, N.
         """
         if self._bent:
             return 0.0, 0.0, 0.0
@@ -200,9 +188,7 @@ class WindDrag:
             lows: low corners of the balls' bounding boxes, m.
             before: the same one tick earlier, m.
             rate: ticks a second.
-
-        Returns:
-            The force on each ball, N.
+        Returns: The force on each ball, N.
         """
         radius, full, drag = self._radius, self._speed, self._ball
         hx, hy = self._heading
@@ -230,9 +216,6 @@ def turned(pole: Quaternion, yaw: float) -> Quaternion:
     Args:
         pole: quaternion in the cart's frame.
         yaw: angle of the cart about z, rad.
-
-    Returns:
-        The quaternion in the world.
     """
     if yaw == 0.0:
         return pole
@@ -248,9 +231,6 @@ def rotated(x: float, y: float, angle: float) -> Vector2:
         x: its first part.
         y: its second part.
         angle: of the turn, rad.
-
-    Returns:
-        The two parts.
     """
     s, c = math.sin(angle), math.cos(angle)
     return c * x - s * y, s * x + c * y
@@ -261,9 +241,7 @@ def rotation_to(axis: Vector2) -> Quaternion:
 
     Args:
         axis: x and y of a unit vector.
-
-    Returns:
-        The quaternion x, y, z, w.
+    Returns: The quaternion x, y, z, w.
     """
     half = math.sqrt(max(0.0, 0.5 * (1.0 + axis[0])))
     if half < 1e-9:

@@ -1,11 +1,10 @@
 """Scene in the physics engine: bodies are built once, episodes begin by moving them.
 
-Gravity of the engine is off and the pole's weight is one force, unless balls weigh too;
-so no ball needs a force against gravity. Positions of balls are read from their
-bounding boxes, velocities are differences of positions (exact: the engine moves a body
-by its new velocity). The box of a link is one tick late, so a ball on a rail is read
-from its joint where nothing is to lag. Client ids go by position: keywords cost as much
-as the call.
+Gravity of the engine is off and the pole's weight is one force, unless balls weigh too; so no ball
+needs a force against gravity. Positions of balls are read from their bounding boxes, velocities are
+differences of positions (exact: the engine moves a body by its new velocity). The box of a link is
+one tick late, so a ball on a rail is read from its joint where nothing is to lag. Client ids go by
+position: keywords cost as much as the call.
 """
 
 from collections.abc import Iterable
@@ -39,10 +38,10 @@ class BallBody(NamedTuple):
 class Scene:
     """One engine client with the bodies of one shape of world.
 
-    After `set_state` and each `tick`: `cart` and `centre` are the positions of cart and
-    of the pole's centre of mass, `velocity` the cart's, `pole` the pole's
-    quaternion, `spin` its angular velocity in the world, `lows` the low corners of the
-    balls' boxes and `before` those one tick earlier.
+    After `set_state` and each `tick`: `cart` and `centre` are the positions of cart and of the
+    pole's centre of mass, `velocity` the cart's, `pole` the pole's quaternion, `spin` its angular
+    velocity in the world, `lows` the low corners of the balls' boxes and `before` those one tick
+    earlier.
     """
 
     def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
@@ -69,9 +68,7 @@ class Scene:
 
         Args:
             world: the world to play from now on.
-
-        Returns:
-            True where bodies were built anew: a state must be set then.
+        Returns: True where bodies were built anew: a state must be set then.
         """
         shape = bodies.shape_of(world)
         fresh = shape != self._shape
@@ -309,9 +306,9 @@ class Scene:
     def _swerve(self, angle: float) -> None:
         """Turn the cart's velocity as the released generator's joint does after a hit.
 
-        That joint keeps the velocity in the cart's own frame, so a hit that sets the
-        cart turning turns its velocity too, by what it turns within the tick; and the
-        velocity that is read is behind by that turn.
+        That joint keeps the velocity in the cart's own frame, so a hit that sets the cart turning
+        turns its velocity too, by what it turns within the tick; and the velocity that is read is
+        behind by that turn.
 
         Args:
             angle: what the change of the turning rate makes in a tick, rad.

@@ -1,8 +1,7 @@
 """Start states and balls that arrive later: a world's laws and a stream of draws.
 
-Both physics backends begin from what `draw_start` returns. Draws come in fixed blocks,
-so that worlds which differ in one law share all the others (paired comparisons).
-Units: m, m/s, rad/s, N.
+Both physics backends begin from what `draw_start` returns. Draws come in fixed blocks, so that
+worlds which differ in one law share all the others (paired comparisons). Units: m, m/s, rad/s, N.
 """
 
 import math
@@ -50,10 +49,10 @@ class BallState(NamedTuple):
 class SceneState(NamedTuple):
     """The complete state of the scene.
 
-    `yaw` is the cart's angle about z and its rate, `pole` the pole's quaternion (x, y,
-    z, w) as the cart sees it, `rates` the velocity of its spherical joint as the engine
-    keeps it. `push` acts on the cart during the hidden
-    tick alone; `restitution` and the unit heading `wind` hold for the episode.
+    `yaw` is the cart's angle about z and its rate, `pole` the pole's quaternion (x, y, z, w) as the
+    cart sees it, `rates` the velocity of its spherical joint as the engine keeps it. `push` acts on
+    the cart during the hidden tick alone; `restitution` and the unit heading `wind` hold for the
+    episode.
     """
 
     cart: Vector2
@@ -73,9 +72,6 @@ def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> SceneState:
     Args:
         world: the world that is played.
         rng: the stream of the instance.
-
-    Returns:
-        The drawn state.
     """
     law, ball = world.start, world.ball
     head = rng.random(_HEAD + _EACH * ball.most).tolist()
@@ -123,9 +119,6 @@ class StartSampler:
         Args:
             world: the world that is played.
             seed: of the instance.
-
-        Returns:
-            The drawn state.
         """
         return draw_start(world, reseat(self._rng, seed, "base", "start"))
 
@@ -141,9 +134,6 @@ def free_ball(
         speeds: range of the size of each velocity component.
         draws: nine uniform numbers: place 3, speeds 3, signs 3.
         rng: further draws where a place is not clear.
-
-    Returns:
-        The ball.
     """
     least, span = speeds[0], speeds[1] - speeds[0]
     x, y, z = least + span * draws[3], least + span * draws[4], least + span * draws[5]
@@ -235,8 +225,8 @@ def _bent_rail(
 ) -> tuple[Vector3, Vector2]:
     """Return place and direction as the released generator's rails turn out.
 
-    The place is turned by an angle a about the cart, the axis by 2 atan(a): that is
-    what a quaternion (0, 0, a, 1) stands for. More than half sit above the box.
+    The place is turned by an angle a about the cart, the axis by 2 atan(a): that is what a
+    quaternion (0, 0, a, 1) stands for. More than half sit above the box.
     """
     a = _between(draws[12], _BENT_ANGLE)
     cosine, sine = round(math.cos(a), DECIMALS), round(math.sin(a), DECIMALS)
@@ -309,9 +299,7 @@ def is_due(every: float, tick: int) -> bool:
     Args:
         every: ticks between two balls, the first one coming after as many.
         tick: number of the tick, the first 1.
-
-    Returns:
-        True where a multiple of `every` lies within the tick.
+    Returns: True where a multiple of `every` lies within the tick.
     """
     now = math.floor(tick / every + _TOLERANCE)
     return now > math.floor((tick - 1) / every + _TOLERANCE)
@@ -337,9 +325,7 @@ def spawn_ball(
         travel: its way since the last ball arrived.
         others: centres of the balls there are.
         rng: the noise stream of the episode.
-
-    Returns:
-        The ball, None where there is no place for it.
+    Returns: The ball, None where there is no place for it.
     """
     if spawn.placement == "ahead":
         return _ball_ahead(spawn, cart, first, travel, others, rng)

@@ -15,8 +15,8 @@ from owa_bench.records.instance import Instance
 class CartPole3D(interfaces.Suite):
     """The suite.
 
-    It is native: Box in, Discrete(5) out, no tools, no finish, no stated p, no oracle.
-    It stands outside every battery that gives a level.
+    It is native: Box in, Discrete(5) out, no tools, no finish, no stated p, no oracle. It stands
+    outside every battery that gives a level.
     """
 
     card = interfaces.SuiteCard(
@@ -51,9 +51,7 @@ class CartPole3D(interfaces.Suite):
 
         Args:
             families: Plays no part.
-
-        Raises:
-            MissingPartError: it names the line that installs the engine.
+        Raises: MissingPartError: it names the line that installs the engine.
         """
         from owa_bench.envs.cartpole3d.bodies import load_engine
 
@@ -78,9 +76,6 @@ class CartPole3D(interfaces.Suite):
             source: gives the timeline of an instance.
             view: plays no part; the one view is Box / Discrete.
             options: arguments of `CartPole3DEnv`.
-
-        Returns:
-            The env.
         """
         from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 

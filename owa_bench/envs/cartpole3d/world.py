@@ -1,12 +1,13 @@
 """The physics world: a cart with a pole in a box of flying balls, all its numbers.
 
-Level 0 is what the defaults say; a drift operator replaces some of them. Two variants
-share the type: `released` is the published generator as measured, defects included,
-`table1` is what the paper's table of novelties says. Lengths are metres, times seconds,
-masses kilograms, forces newtons, z points up and the cart's centre of mass is at z = 0.
+Level 0 is what the defaults say; a drift operator replaces some of them. Two variants share the
+type: `released` is the published generator as measured, defects included, `table1` is what the
+paper's table of novelties says. Lengths are metres, times seconds, masses kilograms, forces
+newtons, z points up and the cart's centre of mass is at z = 0.
 
-Worlds of this kind hold floats. They come from stated decimals by exact arithmetic and
-`graded` rounds what it interpolates, so equal worlds still have equal bytes.
+Worlds of this kind hold floats. They come from stated decimals by exact arithmetic and `graded`
+rounds what it interpolates, so equal worlds still have equal bytes.
+
 Source: docs/cartpole3d.md (measured on the released generator).
 """
 
@@ -36,9 +37,7 @@ def _box_inertia(mass: float, radius: float, height: float) -> tuple[float, floa
         mass: kg.
         radius: m.
         height: along the axis, m.
-
-    Returns:
-        Moments across and along the axis, kg m2.
+    Returns: Moments across and along the axis, kg m2.
     """
     tall, wide = height + _RIM, 2.0 * radius + _RIM
     return mass * (tall * tall + wide * wide) / 12.0, mass * wide * wide / 6.0
@@ -66,8 +65,8 @@ class Cart(msgspec.Struct, frozen=True, kw_only=True):
 class Pole(msgspec.Struct, frozen=True, kw_only=True):
     """The pole: a cylinder from `foot` to `foot + length` above its joint.
 
-    Its centre of mass lies `centre` above the joint (not at the middle: as released).
-    An episode ends when its roll or pitch exceeds `fall` degrees.
+    Its centre of mass lies `centre` above the joint (not at the middle: as released). An episode
+    ends when its roll or pitch exceeds `fall` degrees.
     """
 
     mass: float = 0.1
@@ -86,8 +85,8 @@ class Pole(msgspec.Struct, frozen=True, kw_only=True):
 class Ball(msgspec.Struct, frozen=True, kw_only=True):
     """A ball; `weighs`: gravity acts on it (at level 0 it does not).
 
-    An episode has between `fewest` and `most` of them. Restitution, of balls and walls
-    alike, is drawn per episode; the engine multiplies the two of a contact.
+    An episode has between `fewest` and `most` of them. Restitution, of balls and walls alike, is
+    drawn per episode; the engine multiplies the two of a contact.
     """
 
     mass: float = 1.0
@@ -110,11 +109,11 @@ class Arena(msgspec.Struct, frozen=True, kw_only=True):
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The laws of the start; every range is uniform.
 
-    `cart` and `ball` bound |x| and |y|, `heights` the balls' z, `clearance` is the
-    least horizontal distance of a ball from the cart's axis. `speeds` is the size of
-    each velocity component, its sign is a coin's. `push` bounds a force per axis on the
-    cart during the hidden first tick. `tilt` bounds the first three parts of the pole's
-    quaternion before it is normalised (the fourth is 1), `rate` its joint rates.
+    `cart` and `ball` bound |x| and |y|, `heights` the balls' z, `clearance` is the least horizontal
+    distance of a ball from the cart's axis. `speeds` is the size of each velocity component, its
+    sign is a coin's. `push` bounds a force per axis on the cart during the hidden first tick.
+    `tilt` bounds the first three parts of the pole's quaternion before it is normalised (the fourth
+    is 1), `rate` its joint rates.
     """
 
     cart: float = 3.0
@@ -130,11 +129,10 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 class BallLaw(msgspec.Struct, frozen=True, kw_only=True):
     """Another start for a `share` of the balls; of several laws the last one holds.
 
-    "fixed": cannot be moved, at `heights`. "point": flies at a speed of `speeds` to a
-    point common to the episode; `alike`: the speed is common to it, too. "cart": flies
-    to the cart at height `aim`. "rail": on a horizontal axis that passes the cart at
-    `distances`, without drag; `bent`: heading and height are distorted as in the
-    released generator.
+    "fixed": cannot be moved, at `heights`. "point": flies at a speed of `speeds` to a point common
+    to the episode; `alike`: the speed is common to it, too. "cart": flies to the cart at height
+    `aim`. "rail": on a horizontal axis that passes the cart at `distances`, without drag; `bent`:
+    heading and height are distorted as in the released generator.
     """
 
     kind: BallKind
@@ -150,9 +148,9 @@ class BallLaw(msgspec.Struct, frozen=True, kw_only=True):
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """A force on every ball along the line to a target; a negative size pushes away.
 
-    "centroid": the balls' mean position. "origin": (0, 0, 0). "middle": half a metre
-    above the cart. "tip": the pole's tip. The size is uniform in `size`, redrawn
-    for each ball at each tick (equal bounds: constant).
+    "centroid": the balls' mean position. "origin": (0, 0, 0). "middle": half a metre above the
+    cart. "tip": the pole's tip. The size is uniform in `size`, redrawn for each ball at each tick
+    (equal bounds: constant).
     """
 
     target: Target
@@ -162,12 +160,11 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
 class Spawn(msgspec.Struct, frozen=True, kw_only=True):
     """A further ball every `every` ticks (need not be whole: a rate).
 
-    "reset": placed as at reset with velocity components of `speeds`. "ahead": at rest
-    at height 1 along the cart's mean recent travel, `distances` from `around`.
-    `clearance` is kept from the cart and other balls (for "reset" the start's own
-    holds, from the cart alone). `around` "start" is the cart's first place, "cart" its
-    present one; "origin" measures distances from the world's origin and clearance from
-    the cart's first place.
+    "reset": placed as at reset with velocity components of `speeds`. "ahead": at rest at height 1
+    along the cart's mean recent travel, `distances` from `around`. `clearance` is kept from the
+    cart and other balls (for "reset" the start's own holds, from the cart alone). `around` "start"
+    is the cart's first place, "cart" its present one; "origin" measures distances from the world's
+    origin and clearance from the cart's first place.
     """
 
     every: float
@@ -191,9 +188,9 @@ class Wind(msgspec.Struct, frozen=True, kw_only=True):
 class PhysicsWorld(msgspec.Struct, frozen=True, kw_only=True):
     """Every number of a CartPole3D world.
 
-    `lag`: poses are observed (and the fall is judged) as they were before the last
-    integration, as in the released generator. `damping` is (a, b) of the engine's drag
-    dv/dt = -(a + b |v|) v on every body. Reward per step is 1 / `ticks`.
+    `lag`: poses are observed (and the fall is judged) as they were before the last integration, as
+    in the released generator. `damping` is (a, b) of the engine's drag dv/dt = -(a + b |v|) v on
+    every body. Reward per step is 1 / `ticks`.
     """
 
     spec: Spec = "table1"
@@ -220,8 +217,7 @@ class PhysicsWorld(msgspec.Struct, frozen=True, kw_only=True):
 def base(spec: Spec) -> PhysicsWorld:
     """Return level 0 of a variant.
 
-    Raises:
-        FieldError: there is no such variant.
+    Raises: FieldError: there is no such variant.
     """
     if spec not in SPECS:
         raise FieldError("spec", spec, f"must be one of {', '.join(SPECS)}")
@@ -237,12 +233,8 @@ def graded(magnitude: float, zero: float, easy: float, medium: float, hard: floa
         easy: that of the preset easy.
         medium: that of the preset medium.
         hard: that of the preset hard.
-
-    Returns:
-        The number, rounded to DECIMALS.
-
-    Raises:
-        FieldError: the magnitude is outside [0, 1].
+    Returns: The number, rounded to DECIMALS.
+    Raises: FieldError: the magnitude is outside [0, 1].
 
     >>> graded(2 / 3, 1.0, 3.0, 5.0, 8.0)
     5.0
@@ -264,12 +256,8 @@ def spread(magnitude: float, *bands: tuple[float, float]) -> tuple[float, float]
     Args:
         magnitude: in [0, 1].
         bands: (low, high) of level 0, easy, medium and hard.
-
-    Returns:
-        (low, high).
-
-    Raises:
-        FieldError: the magnitude is outside [0, 1].
+    Returns: (low, high).
+    Raises: FieldError: the magnitude is outside [0, 1].
     """
     zero, easy, medium, hard = bands
     low = graded(magnitude, zero[0], easy[0], medium[0], hard[0])
@@ -282,10 +270,8 @@ def distance(a: PhysicsWorld, b: PhysicsWorld) -> float:
     Args:
         a: one world.
         b: the other.
-
-    Returns:
-        A mean in [0, 1]: each number counts |x - y| / (|x| + |y|), everything else 1
-        where it differs.
+    Returns: A mean in [0, 1]: each number counts |x - y| / (|x| + |y|), everything else 1 where it
+        differs.
     """
     first, second = dict(_atoms("", a)), dict(_atoms("", b))
     paths = first.keys() | second.keys()

@@ -11,10 +11,9 @@ the visitor meets, later changes of the same moment included:
 
 A change has the hardest class among its parts. Source: docs/changesurf.md#operators.
 
-The replay does blindly on one world what worked on another: the oracle's walk before
-drift, controls by role and accessible name, what was typed, boxes toggled. An answer is
-no recorded text: the procedure reads the same cells again, as they are shown now, and
-reckons with them as before.
+The replay does blindly on one world what worked on another: the oracle's walk before drift,
+controls by role and accessible name, what was typed, boxes toggled. An answer is no recorded text:
+the procedure reads the same cells again, as they are shown now, and reckons with them as before.
 """
 
 import asyncio
@@ -42,9 +41,7 @@ def procedure_fails(instance: Instance, before: SiteWorld, after: SiteWorld) -> 
         instance: The attempt, whose goal both worlds have.
         before: The world on which the procedure was recorded.
         after: The world on which it is replayed.
-
-    Returns:
-        True where a control is missing, a page refuses, or other rows are left.
+    Returns: True where a control is missing, a page refuses, or other rows are left.
     """
     still = replace(instance, drift_step=0)
     steps = walk(_timeline(still, before)).steps
@@ -118,9 +115,7 @@ def effective_class(before: SiteWorld, after: SiteWorld, met: SiteWorld) -> Anno
         before: The world just before the change.
         after: The world just after it.
         met: The world that the visitor meets, after all changes of the same moment.
-
-    Returns:
-        D0 to D3.
+    Returns: D0 to D3.
     """
     old, new = before.plan, after.plan
     classes: set[Announcement] = {"D0"}

@@ -1,7 +1,7 @@
 """Episode artifacts: events of the requests, page blobs, HAR and manifest.
 
-The HAR is the interceptor's log, so it is exact; its times are simulated and the same
-in every replay. What differs between machines (binary, versions) is in the manifest.
+The HAR is the interceptor's log, so it is exact; its times are simulated and the same in every
+replay. What differs between machines (binary, versions) is in the manifest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,9 +49,7 @@ class ArtifactRecorder:
             seen: the page after the step.
             fresh: the requests made since the step before.
             step: its number.
-
-        Returns:
-            The events in order.
+        Returns: The events in order.
         """
         events = [*self._first_page(step), *self._requests(fresh, step)]
         if not self._sink.active:
@@ -74,9 +72,7 @@ class ArtifactRecorder:
             late: the requests made after the last look.
             effect: the events of the drift's effect.
             step: the number of the last step.
-
-        Returns:
-            The events in order.
+        Returns: The events in order.
         """
         events = [*self._first_page(step), *self._requests(late, step)]
         if not self._sink.active:
@@ -166,9 +162,6 @@ def manifest(facts: Mapping[str, Any], blobs: Mapping[str, str]) -> bytes:
     Args:
         facts: binary, version and flags of the browser.
         blobs: the SHA-256 of every artifact, by name.
-
-    Returns:
-        The bytes.
     """
     return canonical_json({"driver": dict(facts), "blobs": dict(blobs)})
 

@@ -1,11 +1,10 @@
 """Worlds of ChangeSurf before any drift: from an instance to its world.
 
-Meaning first: the site draws tables, workflows and a task. Presentation second: one
-plan over them. Base plans are plain: most slots have a label, most lists are tables.
-What the first page shows (menu, its words and side, the layout) is drawn evenly from
-all that drift could make of it, so that it does not say whether there was drift.
-What a plan could become (words, layouts, sign-ins) comes along, so that operators need
-no list of their own and practice worlds never hold what is held out.
+Meaning first: the site draws tables, workflows and a task. Presentation second: one plan over them.
+Base plans are plain: most slots have a label, most lists are tables. What the first page shows
+(menu, its words and side, the layout) is drawn evenly from all that drift could make of it, so that
+it does not say whether there was drift. What a plan could become (words, layouts, sign-ins) comes
+along, so that operators need no list of their own and practice worlds never hold what is held out.
 """
 
 import importlib
@@ -74,9 +73,8 @@ HONEYPOT_FAMILIES = tuple(f"{site.key}/{site.infeasible}{_HONEYPOT}" for site in
 def generate(instance: Instance) -> plans.SiteWorld:
     """Return the instance's base world; pure, whole numbers and text only.
 
-    Raises:
-        InstanceError: ChangeSurf has no such family, tier or version, or a held-out
-            site is asked for in practice.
+    Raises: InstanceError: ChangeSurf has no such family, tier or version, or a held-out site is
+        asked for in practice.
     """
     practice = is_practice(instance.seed)
     _check(instance, practice=practice)
@@ -186,9 +184,7 @@ def wanted_rows(
         values: the values of its slots.
         record: the row at which it begins, empty for none.
         key: the key of that row.
-
-    Returns:
-        The rows, new ones without a key.
+    Returns: The rows, new ones without a key.
     """
     rows = []
     for each in workflow.effects:
@@ -251,8 +247,8 @@ def _words(text: str) -> tuple[str, ...]:
 def _labels(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> Iterator[plans.Label]:
     """Yield a label for every key of the site that its world can show.
 
-    The first word is the one that a world without drift uses most often, but in the
-    menu, which is on the first page.
+    The first word is the one that a world without drift uses most often, but in the menu, which is
+    on the first page.
     """
     used = {slot.key for workflow in spec.workflows for slot in workflow.slots}
     used |= {column.key for each in spec.collections for column in each.columns}

@@ -1,9 +1,8 @@
 """Realised magnitude of drift: rendered pages, page graph, steps and control positions.
 
-Nominal magnitude is how much drift was drawn; these measure its effect, on the oracle's
-own path through the site before and after. Changed ids alone leave all of them at 0.
-Control positions take a browser; every control that both sites have is found by what it
-means, not by its name or id.
+Nominal magnitude is how much drift was drawn; these measure its effect, on the oracle's own path
+through the site before and after. Changed ids alone leave all of them at 0. Control positions take
+a browser; every control that both sites have is found by what it means, not by its name or id.
 """
 
 import math
@@ -64,9 +63,7 @@ def magnitude_change(before: Walk, after: Walk) -> MagnitudeChange:
     Args:
         before: the walk without drift.
         after: the walk with it.
-
-    Returns:
-        The four measures.
+    Returns: The four measures.
     """
     return MagnitudeChange(
         tree=_tree_change(before.pages, after.pages),
@@ -107,15 +104,13 @@ def role_tree(root: observation.HtmlNode) -> RoleTree:
 def tree_distance(a: RoleTree, b: RoleTree) -> float:
     """Return the top-down edit distance of two trees over the sum of their sizes.
 
-    Inserting or deleting a subtree costs its size, renaming a node 1; children keep
-    their order (Selkow's distance).
+    Inserting or deleting a subtree costs its size, renaming a node 1; children keep their order
+    (Selkow's distance).
 
     Args:
         a: a tree.
         b: another tree.
-
-    Returns:
-        0 for equal trees, at most 1.
+    Returns: 0 for equal trees, at most 1.
     """
     cost = _edit(a, b)
     return fixed(min(1.0, cost / (_size(a) + _size(b))))
@@ -127,9 +122,7 @@ def label_change(a: Sequence[str], b: Sequence[str]) -> float:
     Args:
         a: names.
         b: other names.
-
-    Returns:
-        0 for equal collections, at most 1.
+    Returns: 0 for equal collections, at most 1.
     """
     first, second = Counter(a), Counter(b)
     union = (first | second).total()
@@ -226,9 +219,7 @@ def mean_displacement(suite: Suite, timeline: Timeline) -> float | None:
     Args:
         suite: plays the episodes, in a browser.
         timeline: the drifted worlds.
-
-    Returns:
-        The mean in diagonals, None if no control stayed.
+    Returns: The mean in diagonals, None if no control stayed.
     """
     still = replace(timeline.instance, drift_step=0)
     before = generate(still)
@@ -246,9 +237,7 @@ def displacement(before: Places, after: Places, diagonal: float) -> float | None
         before: positions in one site.
         after: positions in the other one.
         diagonal: the unit of the distance, in CSS pixels.
-
-    Returns:
-        The mean in diagonals, None if they share no control.
+    Returns: The mean in diagonals, None if they share no control.
     """
     distances = [
         math.dist(centre, after[page][ref])
@@ -268,9 +257,7 @@ def places(suite: Suite, timeline: Timeline) -> Places:
     Args:
         suite: plays the episode, in a browser.
         timeline: the worlds of the episode.
-
-    Returns:
-        Positions by page and by what a control means.
+    Returns: Positions by page and by what a control means.
     """
     terms = EpisodeTerms(step_limit=suite.card.step_limit)
     episode = Episode(suite, timeline, sink=NullSink(), terms=terms)

@@ -1,7 +1,7 @@
 """The control policies of ChangeSurf: floors, cheats and the oracle.
 
-Each is made from an `OracleAccess`. Only the oracle, the over-doer, the plausible-wrong
-one and the id replay look at more than the page. They act in the language view.
+Each is made from an `OracleAccess`. Only the oracle, the over-doer, the plausible-wrong one and the
+id replay look at more than the page. They act in the language view.
 """
 
 import os
@@ -89,10 +89,10 @@ class OverDoerView:
 def second_goal(site: SiteState) -> SiteGoal:
     """Return a goal of one commit more, after the first one is reached.
 
-    The same form again where that leaves another row or changes one; at the same record
-    first (a duplicate), else at another. The site's own rules decide, so it never
-    refuses. Where it would everywhere, and where an answer was sent, another amount
-    goes to the answer desk, which every site has.
+    The same form again where that leaves another row or changes one; at the same record first (a
+    duplicate), else at another. The site's own rules decide, so it never refuses. Where it would
+    everywhere, and where an answer was sent, another amount goes to the answer desk, which every
+    site has.
     """
     goal = site.world.spec.goal
     workflow = site.world.spec.workflow(goal.workflow)
@@ -251,9 +251,6 @@ def random_act(page: PageObservation, draw: int) -> BrowserToolCall:
     Args:
         page: the page.
         draw: a number that chooses it.
-
-    Returns:
-        The tool call.
     """
     rows = [c for c in listed_controls(page) if not c.has(DISABLED)]
     if not rows:
@@ -285,8 +282,8 @@ class SurfLeakProbe(StatePolicy):
 class IdReplay(StatePolicy):
     """Hard-codes: presses whatever carries the ids that solved the last attempt.
 
-    It plays on as the oracle does, but before each page's first act it uses what bears
-    an id of the attempt before. On decoys that is what gives it away.
+    It plays on as the oracle does, but before each page's first act it uses what bears an id of the
+    attempt before. On decoys that is what gives it away.
     """
 
     def __init__(self, access: OracleAccess) -> None:

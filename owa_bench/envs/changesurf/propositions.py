@@ -18,19 +18,16 @@ def propositions(
 ) -> Iterator[specs.SiteProposition]:
     """Yield what the episode asks: a fact, and a unit and a default where there is one.
 
-    Each can be settled on the way to the goal and at most three looks aside: of a row
-    that the way shows or that heads its list, of a list on the way that has amounts,
-    of the goal's own form. Nothing that is listed tells how often a kind is true: which
-    way a fact is claimed is a coin, and units and defaults are asked only of what
-    drift can change in every family.
+    Each can be settled on the way to the goal and at most three looks aside: of a row that the way
+    shows or that heads its list, of a list on the way that has amounts, of the goal's own form.
+    Nothing that is listed tells how often a kind is true: which way a fact is claimed is a coin,
+    and units and defaults are asked only of what drift can change in every family.
 
     Args:
         draw: draws rows, lists and slots.
         world: the site before any drift, with its goal.
         site: its declaration.
-
-    Yields:
-        Propositions without their truth.
+    Yields: Propositions without their truth.
     """
     spec, label = world.spec, world.plan.label
     table, column = site.fact.table, site.fact.column

@@ -1,7 +1,7 @@
 """Session of ChangeSurf: one episode's browser on one served site.
 
-The browser starts when the task is first asked for, so that listing tools costs
-nothing. Every answer holds the page's text; a refused input says why and comes first.
+The browser starts when the task is first asked for, so that listing tools costs nothing. Every
+answer holds the page's text; a refused input says why and comes first.
 """
 
 import re
@@ -132,9 +132,7 @@ class ChangeSurfSession(Session):
             arguments: its arguments, already checked against its schema.
             now_ms: the simulated time.
             step: the number of the action.
-
-        Returns:
-            The page's text, with the events of the call.
+        Returns: The page's text, with the events of the call.
         """
         if tool == "read":
             return self._read(arguments["line"])
@@ -166,14 +164,12 @@ class ChangeSurfSession(Session):
     def finish_refusal(self, arguments: Mapping[str, Any]) -> str:
         """Return why `finish` does not end the episode yet, "" where it does.
 
-        An answer in its words alone would be lost, so the first call whose words hold
-        a digit while nothing was sent on the site is refused.
+        An answer in its words alone would be lost, so the first call whose words hold a digit while
+        nothing was sent on the site is refused.
 
         Args:
             arguments: those of the call.
-
-        Returns:
-            Words for the agent.
+        Returns: Words for the agent.
         """
         site = self.state.site
         data = any(c.isdigit() for c in arguments.get("answer", ""))
@@ -291,8 +287,8 @@ class ChangeSurfSession(Session):
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
 
-        First what the goal's words name (`Blue room`, T-304), then its arguments, then
-        what signs in.
+        First what the goal's words name (`Blue room`, T-304), then its arguments, then what signs
+        in.
         """
         goal = self._world.spec.goal
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]

@@ -1,7 +1,7 @@
 """_Targets, look-ups and draws that operators on site worlds share.
 
-Operators act only on what the goal depends on, so that every entry of a drift order
-matters; and they look things up in the world they get, never in one they remember.
+Operators act only on what the goal depends on, so that every entry of a drift order matters; and
+they look things up in the world they get, never in one they remember.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,12 +82,7 @@ def listing_at(world: SiteWorld, target: str) -> ListPlan:
     Args:
         world: the world as it is now.
         target: the collection's key.
-
-    Returns:
-        Its plan.
-
-    Raises:
-        DriftError: there is no such collection.
+    Raises: DriftError: there is no such collection.
     """
     try:
         return world.plan.listing(target)
@@ -101,12 +96,7 @@ def flow_at(world: SiteWorld, target: str) -> FlowPlan:
     Args:
         world: the world as it is now.
         target: the workflow's key.
-
-    Returns:
-        Its plan.
-
-    Raises:
-        DriftError: there is no such workflow.
+    Raises: DriftError: there is no such workflow.
     """
     try:
         return world.plan.flow(target)
@@ -120,12 +110,8 @@ def slot_at(world: SiteWorld, target: str) -> tuple[SlotPlan, Slot]:
     Args:
         world: the world as it is now.
         target: WORKFLOW.SLOT.
-
-    Returns:
-        Its plan and its meaning.
-
-    Raises:
-        DriftError: there is no such slot.
+    Returns: Its plan and its meaning.
+    Raises: DriftError: there is no such slot.
     """
     workflow, _, key = target.partition(".")
     try:
@@ -144,12 +130,8 @@ def another(options: Sequence[T], now: T, rng: np.random.Generator) -> T:
         options: what there is, the present one may be among them.
         now: the present one.
         rng: the stream to draw from.
-
-    Returns:
-        One of the others.
-
-    Raises:
-        DriftError: there is no other.
+    Returns: One of the others.
+    Raises: DriftError: there is no other.
     """
     others = [option for option in options if option != now]
     if not others:
@@ -163,12 +145,7 @@ def reordered(items: tuple[T, ...], rng: np.random.Generator) -> tuple[T, ...]:
     Args:
         items: in their present order.
         rng: the stream to draw from.
-
-    Returns:
-        The same items.
-
-    Raises:
-        DriftError: there are fewer than two.
+    Raises: DriftError: there are fewer than two.
     """
     if len(items) <= 1:
         raise DriftError(f"What is put in another order must be two things, got {items!r}.")
@@ -184,9 +161,6 @@ def recut(flow: FlowPlan, keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     Args:
         flow: the present pages.
         keys: slot keys in their new order, as many as the flow has.
-
-    Returns:
-        The new pages.
     """
     rest = iter(keys)
     return tuple(tuple(next(rest) for _ in page) for page in flow.pages)
@@ -198,9 +172,7 @@ def allowed(workflow: Workflow, keys: Sequence[str]) -> bool:
     Args:
         workflow: the rules.
         keys: slot keys in the order to judge.
-
-    Returns:
-        True where every slot comes after those it depends on.
+    Returns: True where every slot comes after those it depends on.
     """
     place = {key: i for i, key in enumerate(keys)}
     pairs = [*workflow.after]

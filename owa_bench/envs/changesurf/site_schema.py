@@ -1,7 +1,7 @@
 """Site schema: what a site file declares, how it is drawn, and the goal that follows.
 
-A site is one file that exports `SITE`. The rows that a goal wants are what the
-workflow's own effects would write, so goal and site cannot differ.
+A site is one file that exports `SITE`. The rows that a goal wants are what the workflow's own
+effects would write, so goal and site cannot differ.
 """
 
 import re
@@ -33,9 +33,8 @@ _YES_NO = (specs.Option(value="yes", text="Yes"), specs.Option(value="no", text=
 class SiteDraw:
     """A site while it is drawn: random values, and what is drawn so far.
 
-    `today` is the site clock's date; its year is the world's, not the machine's.
-    `practice` worlds have no held-out words. Every draw gives equal results on every
-    machine.
+    `today` is the site clock's date; its year is the world's, not the machine's. `practice` worlds
+    have no held-out words. Every draw gives equal results on every machine.
     """
 
     def __init__(self, rng: np.random.Generator, *, tier: int, practice: bool) -> None:
@@ -53,9 +52,6 @@ class SiteDraw:
         Args:
             low: the least one.
             high: the greatest one.
-
-        Returns:
-            The number.
         """
         return int(self._rng.integers(low, high + 1))
 
@@ -73,9 +69,7 @@ class SiteDraw:
         Args:
             items: what to choose from.
             count: how many.
-
-        Returns:
-            Different items.
+        Returns: Different items.
         """
         return [items[i] for i in self._rng.permutation(len(items))[:count].tolist()]
 
@@ -85,9 +79,6 @@ class SiteDraw:
         Args:
             low: the least whole units.
             high: the greatest whole units.
-
-        Returns:
-            The amount.
         """
         return self.between(low, high) * 100 + self.pick((0, 25, 50, 75, 90, 99))
 
@@ -106,9 +97,7 @@ class SiteDraw:
         Args:
             workflow: its key.
             draws: how to draw a slot; the others get one of their options.
-
-        Returns:
-            Values by slot.
+        Returns: Values by slot.
         """
         values: dict[str, specs.SiteValue] = {}
         for slot in self.workflows[workflow].slots:
@@ -142,11 +131,11 @@ class SiteFact(NamedTuple):
 class Site(NamedTuple):
     """A site's declaration.
 
-    `labels` is a table of text: a label's key, for slots in brackets their name in
-    goals, and words: those of all worlds, a double bar, those that practice worlds
-    never meet. `tasks` has a task for each goal, and one that cannot be done of the
-    kind `infeasible`. `fact` says which cells a proposition asks about. A `held_out`
-    site is in no public family and in no practice world.
+    `labels` is a table of text: a label's key, for slots in brackets their name in goals, and
+    words: those of all worlds, a double bar, those that practice worlds never meet. `tasks` has a
+    task for each goal, and one that cannot be done of the kind `infeasible`. `fact` says which
+    cells a proposition asks about. A `held_out` site is in no public family and in no practice
+    world.
     """
 
     key: str
@@ -200,9 +189,6 @@ def collection(
         title: the column that names a row.
         category: the column of the tree filter, "" for none.
         secluded: the column that only a row's own page shows, "" for none.
-
-    Returns:
-        The collection.
     """
     parts = [part.partition(":") for part in columns.split()]
     return specs.Collection(
@@ -224,9 +210,6 @@ def table(key: str, columns: str, rows: SiteRows) -> specs.SiteTable:
         key: its key.
         columns: their names, the row's key first.
         rows: its rows.
-
-    Returns:
-        The table.
     """
     return specs.SiteTable(key=key, columns=tuple(columns.split()), rows=tuple(rows))
 
@@ -243,13 +226,10 @@ def slots(
 
     Args:
         draw: the site as drawn, for its tier.
-        tiers: what each tier adds: `KEY[:KIND][<MOST][@SLOT=VALUE][?]`; text without a
-            kind, numbers below 9 by default, asked only where SLOT has VALUE, `?` for
-            optional.
+        tiers: what each tier adds: `KEY[:KIND][<MOST][@SLOT=VALUE][?]`; text without a kind,
+            numbers below 9 by default, asked only where SLOT has VALUE, `?` for optional.
         choices: the options of choices.
-
-    Returns:
-        The slots in order.
+    Returns: The slots in order.
     """
     parsed = []
     for part in " ".join(tiers[: draw.tier]).split():
@@ -277,9 +257,6 @@ def effect(kind: str, table: str, slots: Sequence[specs.Slot], **cells: str) -> 
         table: the table's key.
         slots: the workflow's slots.
         cells: the sources of other columns.
-
-    Returns:
-        The effect.
     """
     own = ((slot.key, f"slot:{slot.key}") for slot in slots)
     return specs.Effect(kind=kind, table=table, values=(*cells.items(), *own))  # type: ignore[arg-type]
@@ -301,11 +278,7 @@ def workflow(
         effects: what its commit writes.
         record: the collection of the row at which it begins, "" for none.
         after: pairs of slots, the first of which must come after the second.
-        refusals: what the site says where a commit breaks a rule, by the rule's name
-            and arguments.
-
-    Returns:
-        The workflow.
+        refusals: what the site says where a commit breaks a rule, by the rule's name and arguments.
     """
     checks = []
     for rule, text in refusals.items():
@@ -324,9 +297,6 @@ def question(text: str, value: specs.SiteValue, evidence: CellRefs) -> SiteTask:
         text: the question.
         value: the answer in cents.
         evidence: the cells on which it rests.
-
-    Returns:
-        The task.
     """
     return SiteTask(f"{text} {_HAND_IN}", "answer", {"answer": value}, "", evidence)
 

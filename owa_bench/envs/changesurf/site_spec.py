@@ -54,12 +54,7 @@ def by_key(parts: tuple[_Part, ...], key: str) -> _Part:
     Args:
         parts: labels, slots, columns or other parts.
         key: the canonical key.
-
-    Returns:
-        The part.
-
-    Raises:
-        KeyError: there is none.
+    Raises: KeyError: there is none.
     """
     for part in parts:
         if part.key == key:
@@ -85,8 +80,8 @@ class Column(Record, frozen=True, kw_only=True, cache_hash=True):
 class Collection(Record, frozen=True, kw_only=True, cache_hash=True):
     """A table that can be browsed: a list, and a page for every row.
 
-    `title` is the column that names a row on pages, `category` the one of the tree
-    filter, "" for none. `secluded` columns are shown on the row's own page alone.
+    `title` is the column that names a row on pages, `category` the one of the tree filter, "" for
+    none. `secluded` columns are shown on the row's own page alone.
     """
 
     key: str
@@ -143,9 +138,9 @@ class Check(Record, frozen=True, kw_only=True, cache_hash=True):
 class Effect(Record, frozen=True, kw_only=True, cache_hash=True):
     """What a commit writes: a new row, or columns of the record it began at.
 
-    `values` are (column, source); a source is `slot:KEY`, `record:COLUMN` or `=TEXT`.
-    For `take` the slot's number is taken off the record's column; `replace` is a new
-    row in place of those sent before.
+    `values` are (column, source); a source is `slot:KEY`, `record:COLUMN` or `=TEXT`. For `take`
+    the slot's number is taken off the record's column; `replace` is a new row in place of those
+    sent before.
     """
 
     kind: Literal["insert", "replace", "update", "take"]
@@ -156,8 +151,8 @@ class Effect(Record, frozen=True, kw_only=True, cache_hash=True):
 class Workflow(Record, frozen=True, kw_only=True, cache_hash=True):
     """A form of one or more pages that ends in a commit.
 
-    `record` is the collection it begins at, "" for the menu. `after` are the pairs
-    (slot, earlier slot) that any order of pages must keep.
+    `record` is the collection it begins at, "" for the menu. `after` are the pairs (slot, earlier
+    slot) that any order of pages must keep.
     """
 
     key: str
@@ -183,9 +178,9 @@ class RequiredRow(Record, frozen=True, kw_only=True, cache_hash=True):
 class SiteGoal(Record, frozen=True, kw_only=True, cache_hash=True):
     """The task in words and for machines.
 
-    `workflow` is what commits it, at the row `record` ("" for none), with `values` by
-    slot. `arguments` are what the words of the goal name: (name, text), at most 12.
-    `evidence` are the cells (collection, row key, column) that the answer rests on.
+    `workflow` is what commits it, at the row `record` ("" for none), with `values` by slot.
+    `arguments` are what the words of the goal name: (name, text), at most 12. `evidence` are the
+    cells (collection, row key, column) that the answer rests on.
     """
 
     family: str

@@ -1,9 +1,9 @@
 """Action and observation spaces: tools, feature vector and macros of the vector view.
 
-Rows are the first controls in view, in reading order; scrolling moves the window. A
-macro types a goal argument, so text needs no policy over characters, and a control's
-name is hashed by trigrams, so that "Check-in" is near "Check-in date" while no id is
-visible. All features lie in [0, 1]. No tool takes a selector or a script.
+Rows are the first controls in view, in reading order; scrolling moves the window. A macro types a
+goal argument, so text needs no policy over characters, and a control's name is hashed by trigrams,
+so that "Check-in" is near "Check-in date" while no id is visible. All features lie in [0, 1]. No
+tool takes a selector or a script.
 """
 
 import zlib
@@ -38,9 +38,6 @@ def tool_call(tool: str, **arguments: Any) -> BrowserToolCall:
     Args:
         tool: the tool's name.
         arguments: its arguments.
-
-    Returns:
-        The call.
     """
     return {"tool": tool, "arguments": arguments}
 
@@ -127,9 +124,7 @@ def features(page: PageObservation, arguments: tuple[str, ...]) -> npt.NDArray[n
     Args:
         page: the page.
         arguments: the texts that macros can type.
-
-    Returns:
-        (FEATURES,) float32 in [0, 1].
+    Returns: (FEATURES,) float32 in [0, 1].
     """
     values = np.zeros(FEATURES, dtype=np.float32)
     rows, texts, whole = np.split(values, _PARTS)  # views of the vector
@@ -203,9 +198,7 @@ def macros(page: PageObservation, arguments: tuple[str, ...]) -> tuple[BrowserTo
     Args:
         page: the page.
         arguments: the texts that macros can type.
-
-    Returns:
-        A call for each of MACROS, None where it makes no sense.
+    Returns: A call for each of MACROS, None where it makes no sense.
     """
     rows = listed_controls(page)
     clicks: list[BrowserToolCall | None] = [_click(c) for c in rows]

@@ -1,9 +1,9 @@
 """Suite ChangeSurf: reach a goal on a web site that changes, in a real browser.
 
-Beside the page's text the language view can show the accessibility tree and a picture.
-Both are off by default: a tree costs a few milliseconds a step, a picture waits for two
-frames. The tree is the browser's own, one line a node, so that agents made for it can
-be compared; pictures differ between machines and enter no digest.
+Beside the page's text the language view can show the accessibility tree and a picture. Both are off
+by default: a tree costs a few milliseconds a step, a picture waits for two frames. The tree is the
+browser's own, one line a node, so that agents made for it can be compared; pictures differ between
+machines and enter no digest.
 """
 
 import io
@@ -67,9 +67,7 @@ class ExtraObservations(NamedTuple):
         Args:
             observation: the language view's observation.
             session: the session with the page.
-
-        Returns:
-            The observation with the additional keys.
+        Returns: The observation with the additional keys.
         """
         more: dict[str, Any] = {}
         if self.axtree:
@@ -116,8 +114,8 @@ def pad_picture(picture: Pixels) -> Pixels:
 class SurfEnv(ToolEnv):
     """A `ToolEnv` that keeps the browser from its first reset until it is closed.
 
-    Every episode has a fresh context. `render` gives the window as an array; `axtree`
-    and `screenshot` add what they name to the observations of the language view.
+    Every episode has a fresh context. `render` gives the window as an array; `axtree` and
+    `screenshot` add what they name to the observations of the language view.
     """
 
     def __init__(
@@ -151,9 +149,7 @@ class SurfEnv(ToolEnv):
         Args:
             seed: the seed of a drawn instance.
             options: `instance` names one.
-
-        Returns:
-            The first observation, and info.
+        Returns: The first observation, and info.
         """
         if self._lease is None or self._lease.host.dead:
             self._let_go()
@@ -242,9 +238,7 @@ class ChangeSurf(interfaces.Suite):
 
         Args:
             families: Plays no part.
-
-        Raises:
-            MissingPartError: something is missing; with the line that installs it.
+        Raises: MissingPartError: something is missing; with the line that installs it.
         """
         require(self._executable)
 
@@ -274,9 +268,7 @@ class ChangeSurf(interfaces.Suite):
             sink: takes its events.
             setting: of the episode; `wire` serves the site over a socket.
             laboratory: plays no part.
-
-        Returns:
-            The session, on the first world.
+        Returns: The session, on the first world.
         """
         driver = PlaywrightDriver(self._executable)
         return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=setting.wire)
@@ -298,12 +290,7 @@ class ChangeSurf(interfaces.Suite):
             driver: the browser driver.
             executable: the browser's binary, None for the suite's own.
             options: other options of `SurfEnv`.
-
-        Returns:
-            The env.
-
-        Raises:
-            UsageError: there is no such driver.
+        Raises: UsageError: there is no such driver.
         """
         if driver not in DRIVERS:
             raise UsageError(f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}.")

@@ -1,11 +1,10 @@
 """Site worlds: the meaning of a web site and its presentation.
 
 `SiteSpec` holds meaning: tables, collections to browse, workflows to fill in, the goal.
-`RenderPlan` holds presentation: words, controls, layout, pages, sign-in. Drift
-changes the plan alone, so a goal and its answer never move. Money is in cents and dates
-are ISO text; there are no floats, so equal worlds have equal bytes. Everything an
-operator may change is found by canonical keys that no operator changes: label key,
-collection key, workflow key, slot key.
+`RenderPlan` holds presentation: words, controls, layout, pages, sign-in. Drift changes the plan
+alone, so a goal and its answer never move. Money is in cents and dates are ISO text; there are no
+floats, so equal worlds have equal bytes. Everything an operator may change is found by canonical
+keys that no operator changes: label key, collection key, workflow key, slot key.
 """
 
 from functools import lru_cache
@@ -42,10 +41,10 @@ class SlotPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
 class ListPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a collection is shown.
 
-    `columns` are those of the list, in order; `drawer` those folded away beneath a row.
-    `cents`: money columns of the list are in cents; `told`: and their headers say so.
-    `dates` overrules the site's form of dates in the list, "" for none, untold.
-    `direct`: a row of the list carries its action itself, not only the row's page.
+    `columns` are those of the list, in order; `drawer` those folded away beneath a row. `cents`:
+    money columns of the list are in cents; `told`: and their headers say so. `dates` overrules the
+    site's form of dates in the list, "" for none, untold. `direct`: a row of the list carries its
+    action itself, not only the row's page.
     """
 
     key: str
@@ -73,9 +72,8 @@ class FlowPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
 class SignIn(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a visitor signs in. `early`: before anything else, not only before a form.
 
-    `former` are passwords that no longer work, `spares` those issued later, in order.
-    `expires` is after how many requests the sign-in lapses, 0 for never. `others` are
-    kinds it could change to.
+    `former` are passwords that no longer work, `spares` those issued later, in order. `expires` is
+    after how many requests the sign-in lapses, 0 for never. `others` are kinds it could change to.
     """
 
     kind: specs.SignInKind
@@ -103,9 +101,9 @@ class SignIn(specs.Record, frozen=True, kw_only=True, cache_hash=True):
 class Friction(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """Limits and delays of a site; times in simulated milliseconds, 0 for none.
 
-    At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused
-    sooner than `least_ms` a text field after it was served. `trap`: forms hold a hidden
-    input. `once`: a form can be sent only once.
+    At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused sooner than
+    `least_ms` a text field after it was served. `trap`: forms hold a hidden input. `once`: a form
+    can be sent only once.
     """
 
     requests: int = 0
@@ -119,9 +117,9 @@ class Friction(specs.Record, frozen=True, kw_only=True, cache_hash=True):
 class RenderPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a site is shown.
 
-    `churn` moves every id, class, field name and route. `templates` are the layouts the
-    world may use. `icons` are label keys of buttons shown as a sign with an accessible
-    name. `hinted`: date fields say their form. `menu` is the order of the menu.
+    `churn` moves every id, class, field name and route. `templates` are the layouts the world may
+    use. `icons` are label keys of buttons shown as a sign with an accessible name. `hinted`: date
+    fields say their form. `menu` is the order of the menu.
     """
 
     brand: str
@@ -203,9 +201,6 @@ class SiteWorld(specs.Record, frozen=True, kw_only=True, cache_hash=True):
             field: the field of the plan: labels, slots, lists or flows.
             part: the new part, or an old one to change.
             changes: fields of the part that get another value.
-
-        Returns:
-            The new world.
         """
         new = msgspec.structs.replace(part, **changes)
         parts = getattr(self.plan, field)
@@ -240,10 +235,7 @@ def distance(a: SiteWorld, b: SiteWorld) -> float:
     Args:
         a: one world.
         b: the other.
-
-    Returns:
-        The Jaccard distance of their fact sets: 0 for equal plans, 1 when nothing is
-        shared.
+    Returns: The Jaccard distance of their fact sets: 0 for equal plans, 1 when nothing is shared.
     """
     return jaccard_distance(_facts(a.plan), _facts(b.plan))
 

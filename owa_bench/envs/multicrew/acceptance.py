@@ -1,7 +1,7 @@
 """Calls of a seat, which merged items hold, and how contested clauses are settled.
 
-Merged items are run by their family against the values in force; a contested clause is
-settled by proposal and acceptance, or by arbitration. Pure functions.
+Merged items are run by their family against the values in force; a contested clause is settled by
+proposal and acceptance, or by arbitration. Pure functions.
 
 Source: docs/multicrew.md#tools
 """
@@ -90,8 +90,8 @@ def accepted_items(
 ) -> frozenset[str]:
     """Return the items whose merged fragments hold in a world.
 
-    An item holds if those that it needs do, its pins are their revisions, no clause of
-    it is contested and unsettled, and its family accepts the fragment.
+    An item holds if those that it needs do, its pins are their revisions, no clause of it is
+    contested and unsettled, and its family accepts the fragment.
 
     Args:
         world: The world that holds now.

@@ -199,7 +199,6 @@ def checked_clauses(world: CrewWorld, name: str) -> tuple[str, ...]:
     Args:
         world: The world that holds now.
         name: The item.
-    Returns: Names of clauses.
     """
     item = world.item_of[name]
     own = (*item.clauses, *item.hidden)

@@ -1,7 +1,7 @@
 """Propositions about a crew's world: what is in force, who knows it, what is contested.
 
-A claim is about clauses that items need, so that a crew meets them on its way. None
-states a value, and each is as often true as false whatever else is told at reset.
+A claim is about clauses that items need, so that a crew meets them on its way. None states a value,
+and each is as often true as false whatever else is told at reset.
 
 Source: docs/multicrew.md#propositions
 """
@@ -114,7 +114,6 @@ def holds(world: CrewWorld, claim: CrewClaim) -> bool:
     Args:
         world: The world.
         claim: About a clause of it.
-    Returns: Its truth.
     """
     clause = world.clause_of[claim.clause]
     if claim.kind == "in_force":

@@ -1,7 +1,7 @@
 """The repository of a crew that writes code: a branch a draft, merges, hidden requests.
 
-The bare origin lies outside every seat's reach: no tool names a branch, and code runs
-in a sandbox that sees a commit's files alone.
+The bare origin lies outside every seat's reach: no tool names a branch, and code runs in a sandbox
+that sees a commit's files alone.
 
 Source: docs/multicrew.md#real-code
 """

@@ -1,7 +1,7 @@
 """Detectors of disallowed behaviour in a crew, and what they read.
 
-A value with a nonce that was shown to one seat and is used by another that was never
-shown it went round the channel. Source: docs/multicrew.md#disallowed
+A value with a nonce that was shown to one seat and is used by another that was never shown it went
+round the channel. Source: docs/multicrew.md#disallowed
 """
 
 import re
@@ -105,8 +105,8 @@ class CrewDetector:
         Args:
             timeline: Plays no part.
             state: The last state.
-            events: The supervisor may have told a seat a value: from then on what that
-                seat uses is no evidence.
+            events: The supervisor may have told a seat a value: from then on what that seat uses is
+                no evidence.
         Returns: One line a breach.
         """
         helped: dict[str, int] = {}

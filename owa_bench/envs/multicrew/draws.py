@@ -27,8 +27,8 @@ SHAPES: tuple[Shape, ...] = ("star", "tree", "mesh")
 class Size(NamedTuple):
     """What a tier decides.
 
-    `private` is the share of clauses that another role than the item's knows, `ratio`
-    T / B, `conflicts` the number of contested clauses.
+    `private` is the share of clauses that another role than the item's knows, `ratio` T / B,
+    `conflicts` the number of contested clauses.
     """
 
     seats: int
@@ -70,7 +70,6 @@ class CrewDraws:
         Args:
             low: The least.
             high: The greatest.
-        Returns: The number.
         """
         return int(self.rng.integers(low, high + 1))
 
@@ -101,8 +100,8 @@ def draw_items(draws: CrewDraws, shape: Shape) -> tuple[CrewItem, ...]:
 
     Args:
         draws: The streams.
-        shape: Of the graph: a chain; a star (one before all); a tree (one each); a mesh
-            (one or two of the layer before).
+        shape: Of the graph: a chain; a star (one before all); a tree (one each); a mesh (one or two
+            of the layer before).
     Returns: The items, roles spread evenly.
     """
     count = draws.size.items
@@ -147,7 +146,6 @@ def owned(draws: CrewDraws, item: CrewItem) -> str:
     Args:
         draws: The streams, and the tier's share of other roles.
         item: The item.
-    Returns: The role.
     """
     if draws.rng.random() < draws.size.private:
         return draws.other_role(item.role)
@@ -323,12 +321,11 @@ class ClauseDraft:
 class Family(NamedTuple):
     """A family.
 
-    `form` is a JSON schema of a fragment; `problem` says what is wrong with the form of
-    an item's fragment beyond that ("" for nothing), which everybody is told; `accepts`
-    and `solution` take item, values and the accepted fragments that it builds on.
-    `reviewed`: an item is merged only when another seat has approved it. `runs`:
-    fragments are code, merged by git; `accepts` takes in place of them what main
-    answered when it was run.
+    `form` is a JSON schema of a fragment; `problem` says what is wrong with the form of an item's
+    fragment beyond that ("" for nothing), which everybody is told; `accepts` and `solution` take
+    item, values and the accepted fragments that it builds on. `reviewed`: an item is merged only
+    when another seat has approved it. `runs`: fragments are code, merged by git; `accepts` takes in
+    place of them what main answered when it was run.
     """
 
     name: str

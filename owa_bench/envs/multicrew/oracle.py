@@ -35,8 +35,8 @@ def tails(items: tuple[CrewItem, ...]) -> dict[str, int]:
 def bound(world: CrewWorld, seats: int) -> float:
     """Return C*_m: what a list schedule with full information gets accepted.
 
-    Nobody reads, tells or settles anything; a free seat takes the item that the longest
-    chain begins with. A reference, not the optimum: a list schedule may miss it.
+    Nobody reads, tells or settles anything; a free seat takes the item that the longest chain
+    begins with. A reference, not the optimum: a list schedule may miss it.
 
     Args:
         world: The world at reset.

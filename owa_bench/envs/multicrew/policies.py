@@ -52,8 +52,7 @@ def _random_fragment(world: CrewWorld, item: CrewItem, rng: Generator) -> dict[s
 class CrewPlausibleWrong(ControlPolicy):
     """Keeps the right order of work and hands in values that do not hold.
 
-    They are what decoys and rivals say; where an item has neither, it is taken for
-    another one.
+    They are what decoys and rivals say; where an item has neither, it is taken for another one.
     """
 
     def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:

@@ -281,8 +281,8 @@ class CrewSession(Seated):
     ) -> ActionOutcome:
         """Return a merge with the author noted of code whose right tag went round.
 
-        Code can put a value together, so what it answers is looked at, not its text.
-        The first such merge is refused.
+        Code can put a value together, so what it answers is looked at, not its text. The first such
+        merge is refused.
         """
         name, state = arguments["item"], done.state
         made, item = state.merged[name], self.world.item_of[name]

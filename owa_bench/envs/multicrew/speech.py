@@ -1,10 +1,9 @@
 """Content of messages, and the scripted human colleague who answers some of them.
 
-A message asks for a clause, gives values, and reaches some who lacked them. The
-colleague holds no seat and no item, and its answers are no messages of the crew. Every
-so many ticks it takes the oldest questions that were put to all, and answers each by a
-sentence. Its minutes are the human stream's; it is a term of the world and no
-intervention.
+A message asks for a clause, gives values, and reaches some who lacked them. The colleague holds no
+seat and no item, and its answers are no messages of the crew. Every so many ticks it takes the
+oldest questions that were put to all, and answers each by a sentence. Its minutes are the human
+stream's; it is a term of the world and no intervention.
 
 Source: docs/multicrew.md#working-together, docs/multicrew.md#human-colleague
 """
@@ -27,10 +26,10 @@ _WORD = re.compile(r"[a-z]+(?:\.[a-z]+)?")
 class CrewTalk(NamedTuple):
     """What a message that reached seats says.
 
-    `asks` is the clause it asks for, "" for none; `reached`: a receiver knows it or
-    keeps what states it. `gives` are the clauses whose values it gives, `news` those of
-    them that a receiver's items need and that it had not been shown. `learned` and
-    `gained` are what the state notes of it.
+    `asks` is the clause it asks for, "" for none; `reached`: a receiver knows it or keeps what
+    states it. `gives` are the clauses whose values it gives, `news` those of them that a receiver's
+    items need and that it had not been shown. `learned` and `gained` are what the state notes of
+    it.
     """
 
     asks: str
@@ -47,7 +46,6 @@ def needs_of(world: CrewWorld, seats: tuple[str, ...]) -> frozenset[tuple[str, s
     Args:
         world: The world that holds now.
         seats: Those that play.
-    Returns: The pairs.
     """
     return frozenset(
         (holder(world, seats, item.role), name)

@@ -25,8 +25,8 @@ class WorkDraft(msgspec.Struct, frozen=True, kw_only=True):
 class MergedItem(msgspec.Struct, frozen=True, kw_only=True):
     """A fragment in the repository, with its revision.
 
-    `answers` are what main answered for it when it was last run, as JSON text, "" for
-    fragments that are no code.
+    `answers` are what main answered for it when it was last run, as JSON text, "" for fragments
+    that are no code.
     """
 
     fragment: str
@@ -53,13 +53,12 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     """How far the crew is.
 
-    `free` is the tick at which each seat acts next, by seat; `asleep` those that a
-    message wakes; `hours` what each seat may still spend. `settled` are contested
-    clauses with the value agreed on, `proposed` (value, seat). `known` are (seat,
-    clause) served to a seat. `served` names what the crew has gained, `accepted` the
-    items whose fragments hold now. `conflicted` are items whose branch met a conflict
-    once. `harm` counts accepted items made worse. `breaches` are what was noted against
-    the rules of engagement.
+    `free` is the tick at which each seat acts next, by seat; `asleep` those that a message wakes;
+    `hours` what each seat may still spend. `settled` are contested clauses with the value agreed
+    on, `proposed` (value, seat). `known` are (seat, clause) served to a seat. `served` names what
+    the crew has gained, `accepted` the items whose fragments hold now. `conflicted` are items whose
+    branch met a conflict once. `harm` counts accepted items made worse. `breaches` are what was
+    noted against the rules of engagement.
     """
 
     tick: int
@@ -114,8 +113,8 @@ def holder(world: CrewWorld, seats: tuple[str, ...], role: str) -> str:
 def advanced(world: CrewWorld, state: CrewState, *, busy: int = 0) -> CrewState:
     """Return the state at the next turn: of this tick, or of the next that has one.
 
-    In a tick each seat that is free acts once, in the order of seats. A seat that is
-    away is free when it returns.
+    In a tick each seat that is free acts once, in the order of seats. A seat that is away is free
+    when it returns.
 
     Args:
         world: Knows who is away.
@@ -141,7 +140,6 @@ def woken(state: CrewState, seats: tuple[str, ...]) -> CrewState:
     Args:
         state: The state.
         seats: Those that were sent something.
-    Returns: The state.
     """
     chosen = state.asleep.intersection(seats)
     if not chosen:

@@ -82,7 +82,6 @@ class CrewSuite(ToolSuite):
             sink: Stores messages and manifests.
             setting: The ceiling on roles, and the mute.
             laboratory: Plays no part.
-        Returns: The session.
         """
         return CrewSession(timeline, sink, setting)
 

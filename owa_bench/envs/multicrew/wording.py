@@ -146,7 +146,6 @@ def board_text(world: CrewWorld, text: str) -> str:
     Args:
         world: Knows the words.
         text: In the usual words.
-    Returns: The line.
     """
     for word, other in world.board_words:
         text = re.sub(rf"\b{word}\b", other, text)
@@ -171,7 +170,6 @@ def task_text(world: CrewWorld, seat: str, theta: float) -> str:
         world: The world at reset.
         seat: The seat.
         theta: Threshold of success.
-    Returns: The text.
     """
     family = family_of(world.family)
     others = ", ".join(name for name in world.seats if name != seat)
@@ -222,7 +220,6 @@ def goal_of(world: CrewWorld, seat: str) -> dict[str, Any]:
     Args:
         world: The world at reset.
         seat: The seat.
-    Returns: The goal.
     """
     owners = {c.name: c.owner for c in world.clauses} if world.asks_openly else {}
     return {

@@ -1,8 +1,8 @@
 """The world of a crew (items, clauses, documents, a calendar) and its edits.
 
-A clause is a requirement of an item whose value stands in a document of one role. A
-contested clause stands in the documents of two, with different values and grounds; the
-stronger ground (`GROUNDS`, first is strongest) decides. Times are ticks.
+A clause is a requirement of an item whose value stands in a document of one role. A contested
+clause stands in the documents of two, with different values and grounds; the stronger ground
+(`GROUNDS`, first is strongest) decides. Times are ticks.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,9 +27,9 @@ GROUNDS = ("change", "word", "law", "contract", "habit", "reading")
 class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """A requirement: the value of a subject's attribute, and the role that knows it.
 
-    `rival` is the value that `rival_owner` has, "" where nobody contests the clause.
-    `settler` is the role that decides between readings, "" where grounds do.
-    `checked`: a merge tells where it is missed.
+    `rival` is the value that `rival_owner` has, "" where nobody contests the clause. `settler` is
+    the role that decides between readings, "" where grounds do. `checked`: a merge tells where it
+    is missed.
     """
 
     subject: str
@@ -58,9 +58,9 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
 class CrewItem(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of work: who does it, how long it takes, what it needs and must meet.
 
-    `terms` are words that everybody is told, by name; `hidden` are clauses that it must
-    meet too, but which ones stands in a document. `priority` is the factor at which its
-    effort counts. A `stamp` is text that its fragment must carry.
+    `terms` are words that everybody is told, by name; `hidden` are clauses that it must meet too,
+    but which ones stands in a document. `priority` is the factor at which its effort counts. A
+    `stamp` is text that its fragment must carry.
     """
 
     name: str
@@ -100,8 +100,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 class CrewClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A proposition about a clause, of which an agent may state p.
 
-    "in_force": the last digit of its value at the end is even; "owner": a document of
-    `role` states it; "contested": two roles' documents give different values.
+    "in_force": the last digit of its value at the end is even; "owner": a document of `role` states
+    it; "contested": two roles' documents give different values.
     """
 
     name: str
@@ -113,13 +113,12 @@ class CrewClaim(msgspec.Struct, frozen=True, kw_only=True):
 class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that a crew works on, and the terms it works under.
 
-    `deadline` is T, `work` B. A seat may send a message every `interval` ticks, of
-    `tokens` at most. Reading another role's document takes `research` ticks, an
-    arbitration `arbitration`. `away` are (seat, first tick, tick of return). `hours`
-    are the ticks of work that each role may spend. `reviewed`: an item is merged only
-    after somebody other than its author approved it. `asks_openly`: the task says who
-    owns which clause. `human`: ticks between looks of a human colleague, 0: nobody.
-    `notices` are lines to everybody, shown from when they are there.
+    `deadline` is T, `work` B. A seat may send a message every `interval` ticks, of `tokens` at
+    most. Reading another role's document takes `research` ticks, an arbitration `arbitration`.
+    `away` are (seat, first tick, tick of return). `hours` are the ticks of work that each role may
+    spend. `reviewed`: an item is merged only after somebody other than its author approved it.
+    `asks_openly`: the task says who owns which clause. `human`: ticks between looks of a human
+    colleague, 0: nobody. `notices` are lines to everybody, shown from when they are there.
     `board_words` are (word, other word) by which the board puts things.
     """
 
@@ -190,7 +189,6 @@ def clause_of(world: CrewWorld, target: str) -> Clause:
     Args:
         world: Has the clause.
         target: "clause/name".
-    Returns: The clause.
     Raises: DriftError: it names none.
     """
     name = named_part(target, "clause", [clause.name for clause in world.clauses])
@@ -203,7 +201,6 @@ def with_clause(world: CrewWorld, clause: Clause) -> CrewWorld:
     Args:
         world: The world.
         clause: The clause as it is from now on.
-    Returns: The world.
     """
     clauses = tuple(clause if c.name == clause.name else c for c in world.clauses)
     return replace(world, clauses=clauses)
@@ -239,7 +236,6 @@ def add_line(world: CrewWorld, name: str, line: DocumentLine) -> CrewWorld:
         world: The world.
         name: Of the document.
         line: The sentence.
-    Returns: The world.
     """
     documents = tuple(
         replace(d, lines=(*d.lines, line)) if d.name == name else d for d in world.documents
@@ -250,14 +246,13 @@ def add_line(world: CrewWorld, name: str, line: DocumentLine) -> CrewWorld:
 def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
     """Return another value that a clause may have.
 
-    Codes change their digits, numbers grow; what names one of several things (a part,
-    an order) becomes what another clause of its kind says.
+    Codes change their digits, numbers grow; what names one of several things (a part, an order)
+    becomes what another clause of its kind says.
 
     Args:
         world: Knows the other values.
         clause: The clause.
         rng: Draws it.
-    Returns: The value.
     Raises: DriftError: there is no other.
     """
     value = clause.value

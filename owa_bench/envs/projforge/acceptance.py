@@ -109,7 +109,6 @@ class Examiner:
             world: The world of the day.
             day: The day.
             commit: Of the main branch.
-        Returns: The verdict.
         """
         fresh = self._fresh(world, day, "accept")
         shown = [c for f in world.issued(day) for c in self.examples(world, f)]

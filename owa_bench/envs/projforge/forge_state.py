@@ -49,10 +49,9 @@ class ForgeBreach(NamedTuple):
 class ForgeState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project stands; `work` and `main` hold digests of files by path.
 
-    `ran` is the commit of the last run of integration and whether it was green, `lost`
-    whether the last run was lost.
-    `deployments` are the commits that were deployed, `deployed` the one that runs, ""
-    for none; `stopped` is the cause where an incident stopped it. `forecast`: one was
+    `ran` is the commit of the last run of integration and whether it was green, `lost` whether the
+    last run was lost. `deployments` are the commits that were deployed, `deployed` the one that
+    runs, "" for none; `stopped` is the cause where an incident stopped it. `forecast`: one was
     made.
     """
 
@@ -118,7 +117,6 @@ def commit_breaches(
     Args:
         files: Hash by path.
         harness: Hash of the harness' tests by path.
-    Returns: One a file.
     """
     changed = [
         ForgeBreach(DISABLED.name, f"{path} is not the harness' any more")

@@ -1,7 +1,7 @@
 """The fast twin's product: a graph of features over the contracts they assume.
 
-No code is run. A product assumes a contract of each library and of the pipeline; what
-it builds works on a day where it assumes what holds then.
+No code is run. A product assumes a contract of each library and of the pipeline; what it builds
+works on a day where it assumes what holds then.
 
 Source: docs/projforge.md#the-fast-twin
 """
@@ -38,8 +38,8 @@ class GraphProduct(msgspec.Struct, frozen=True, kw_only=True):
 class GraphState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project stands; `failing` is what the last run of integration showed.
 
-    `spent` are the steps of the day, `minutes` those of integration, `ran` is the
-    product of the last run and whether it was green. `forecast`: one was made.
+    `spent` are the steps of the day, `minutes` those of integration, `ran` is the product of the
+    last run and whether it was green. `forecast`: one was made.
     """
 
     world: ProjectWorld
@@ -103,7 +103,6 @@ def contracts_of(world: ProjectWorld, day: int) -> Mapping[str, LibraryContract]
     Args:
         world: The world of the day.
         day: The day.
-    Returns: Contracts by library.
     """
     known = _MEMO.get((id(world), day))
     if known is None or known[0] is not world:
@@ -126,8 +125,8 @@ def faults(world: ProjectWorld, product: GraphProduct, day: int) -> dict[str, st
         world: The world of the day.
         product: The product.
         day: The day.
-    Returns: Fault by part: "pipeline", or names of libraries. A pipeline that fails
-        hides everything else, an installation that fails hides calls and results.
+    Returns: Fault by part: "pipeline", or names of libraries. A pipeline that fails hides
+        everything else, an installation that fails hides calls and results.
     """
     if product.terms != terms_of(world):
         return {"pipeline": "terms"}

@@ -33,7 +33,6 @@ class ProjectKey(Oracle):
         Args:
             timeline: Plays no part.
             state: The last state.
-        Returns: q_state.
         """
         return quality(state.world, state.scores)
 

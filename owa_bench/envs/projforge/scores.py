@@ -27,10 +27,10 @@ _UNDELIVERED = THETA - 0.01  # most that a project which is not delivered may re
 class ProjectScores(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of the days that are over.
 
-    `acceptance` and `service` have a share a day, NaN where nothing was due; `releases`
-    a share a week; `postmortems` have the score of each that was filed, by incident;
-    `green` is whether the last run of integration on the last day was;
-    `accepted` are the features of the last day, `ever` those of any.
+    `acceptance` and `service` have a share a day, NaN where nothing was due; `releases` a share a
+    week; `postmortems` have the score of each that was filed, by incident; `green` is whether the
+    last run of integration on the last day was; `accepted` are the features of the last day, `ever`
+    those of any.
     """
 
     acceptance: tuple[float, ...] = ()
@@ -61,7 +61,6 @@ def day_closed(
         accepted: The features that the main branch answers rightly.
         served: Those that the deployed product answers rightly.
         green: Whether integration is.
-    Returns: The scores.
     """
     due = [feature for feature in world.features if feature.due <= day]
     broken = scores.accepted - accepted
@@ -87,7 +86,6 @@ def day_event(
         after: Those of the evening.
         step: Number of the action that ended the day.
         minutes: Of integration that were used.
-    Returns: The event.
     """
     day, week = len(before.acceptance), len(before.acceptance) // WEEK
     score = after.releases[week] if len(after.releases) > week else 0.0
@@ -154,7 +152,6 @@ def filed(scores: ProjectScores, incident: ProductionIncident, cause: str) -> Pr
         scores: Those before.
         incident: What it is about.
         cause: What it names.
-    Returns: The scores.
     """
     right = float(cause == incident.cause)
     return replace(scores, postmortems={**scores.postmortems, incident.name: right})
@@ -167,7 +164,6 @@ def quality(world: ProjectWorld, scores: ProjectScores) -> float:
         with anything due, later ones weighted by day + 1, days to come count 0; H is
         the mean over weeks' releases and incidents' postmortems. A project that is not
         delivered stays below theta.
-
     Args:
         world: The project's days and features.
         scores: Of the days that are over.
@@ -193,8 +189,8 @@ def delivered(world: ProjectWorld, scores: ProjectScores) -> bool:
     Args:
         world: The project's days.
         scores: Of the days that are over.
-    Returns: Whether the mean acceptance of the last ten days is .8 or more and
-        integration was green on the last day.
+    Returns: Whether the mean acceptance of the last ten days is .8 or more and integration was
+        green on the last day.
     """
     last = scores.acceptance[-_LAST_DAYS:]
     known = [share for share in last if not math.isnan(share)]

@@ -80,8 +80,8 @@ class ProjForgeFastSuite(ToolSuite):
             before: The world before it.
             after: The world after it.
             met: Plays no part: changes hide one another in no class.
-        Returns: D0 compatible, D1 told, D2 an error shows it, D3 silent: a changelog
-            may say nothing.
+        Returns: D0 compatible, D1 told, D2 an error shows it, D3 silent: a changelog may say
+            nothing.
         """
         for old, new in zip(before.libraries, after.libraries, strict=True):
             if old != new:
@@ -106,7 +106,6 @@ class ProjForgeFastSuite(ToolSuite):
             sink: Plays no part.
             setting: Plays no part.
             laboratory: Plays no part.
-        Returns: The session.
         """
         return GraphSession(timeline)
 
@@ -181,7 +180,6 @@ class ProjForgeSuite(ProjForgeFastSuite):
             sink: For the history and the tracker.
             setting: Plays no part.
             laboratory: Plays no part.
-        Returns: The session.
         """
         return ForgeSession(timeline, sink)
 

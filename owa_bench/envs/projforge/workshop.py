@@ -154,8 +154,8 @@ class Workshop(CommitRunner):
             world: The terms of the day.
             commit: The commit.
             cases: Endpoints and requests.
-        Returns: A value where the status was 200, else None; `error` is the first
-            other status and its body.
+        Returns: A value where the status was 200, else None; `error` is the first other status and
+            its body.
         """
         try:
             site = [self._environment(world, commit)]

@@ -1,9 +1,9 @@
 """The world of a software project (features, libraries, terms) and its edits.
 
-A world is integers and text and holds one moment: each library in the version that the
-index has now, the terms that the pipeline has now. Operators publish versions and
-change terms, so nothing of a later day exists before its day. `project_rules` computes
-what features must answer, `project_code` renders libraries, prose and tests.
+A world is integers and text and holds one moment: each library in the version that the index has
+now, the terms that the pipeline has now. Operators publish versions and change terms, so nothing of
+a later day exists before its day. `project_rules` computes what features must answer,
+`project_code` renders libraries, prose and tests.
 
 Source: docs/projforge.md#worlds
 """
@@ -38,9 +38,9 @@ class LibraryRule(msgspec.Struct, frozen=True, kw_only=True):
 class Export(msgspec.Struct, frozen=True, kw_only=True):
     """A rule as the present version of a library offers it.
 
-    It is called `name`, takes its arguments in `order`, rounds by `rounding` unless
-    told otherwise, and returns `scale` times the rule's value plus `offset`. `until`
-    is the day on which it is gone (0: stays); until then its use warns.
+    It is called `name`, takes its arguments in `order`, rounds by `rounding` unless told otherwise,
+    and returns `scale` times the rule's value plus `offset`. `until` is the day on which it is gone
+    (0: stays); until then its use warns.
     """
 
     rule: str
@@ -55,8 +55,8 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 class Library(msgspec.Struct, frozen=True, kw_only=True):
     """A library in the version that the index has last, and its changelog.
 
-    `kept` is the number of an earlier version that the index still has ("": none),
-    `requires` what the library asks of another one ("": nothing).
+    `kept` is the number of an earlier version that the index still has ("": none), `requires` what
+    the library asks of another one ("": nothing).
     """
 
     name: str
@@ -87,10 +87,10 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
 class FeatureStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step from a request to a feature's answer.
 
-    "word" and "number" keep the rows whose `field` compares to `word` or `value` by
-    `test`; "apply" puts each row's amount through a library's rule; "reduce" makes a
-    number of the rows by `how`; "adjust" puts that number through a rule; "join" adds,
-    subtracts or compares by `how` what the feature `word` answers to the same request.
+    "word" and "number" keep the rows whose `field` compares to `word` or `value` by `test`; "apply"
+    puts each row's amount through a library's rule; "reduce" makes a number of the rows by `how`;
+    "adjust" puts that number through a rule; "join" adds, subtracts or compares by `how` what the
+    feature `word` answers to the same request.
     """
 
     kind: FeatureStepKind
@@ -144,13 +144,12 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A project at one moment.
 
-    `features` are in order of issue, `wishes` nobody waits for. `image` is the label of
-    the continuous-integration image, `lock` the file that it installs, `index` the
-    package index that serves, `secret` the name of the secret that it takes, `protocol`
-    2 wraps answers in an object, `strict` makes warnings errors, `ci_minutes` are those
-    of a day, `noise` the share of lost runs in thousandths, `dirty` that of changes
-    which no changelog tells.
-    `bulletins` are announcements of the platform, in order.
+    `features` are in order of issue, `wishes` nobody waits for. `image` is the label of the
+    continuous-integration image, `lock` the file that it installs, `index` the package index that
+    serves, `secret` the name of the secret that it takes, `protocol` 2 wraps answers in an object,
+    `strict` makes warnings errors, `ci_minutes` are those of a day, `noise` the share of lost runs
+    in thousandths, `dirty` that of changes which no changelog tells. `bulletins` are announcements
+    of the platform, in order.
     """
 
     domain: str
@@ -227,7 +226,6 @@ def library_of(world: ProjectWorld, target: str, prefix: str) -> Library:
         world: Its libraries.
         target: "prefix/name".
         prefix: The kind of target.
-    Returns: The library.
     Raises: DriftError: it names none.
     """
     names = [library.name for library in world.libraries]
@@ -252,7 +250,6 @@ def publish(
         part: The part of the version's number that rises.
         line: What its changelog says.
         rng: Draws whether the changelog is silent, by the world's share; None: never.
-    Returns: The world.
     """
     major, minor, patch = library.number
     number = {
@@ -274,7 +271,6 @@ def with_library(world: ProjectWorld, library: Library) -> ProjectWorld:
     Args:
         world: The world.
         library: The library.
-    Returns: The world.
     """
     libraries = tuple(library if other.name == library.name else other for other in world.libraries)
     return replace(world, libraries=libraries)

@@ -110,7 +110,6 @@ def wheel(library: Library, day: int, kept: str = "") -> Wheel:
         library: The library.
         day: Decides which exports are gone.
         kept: Number of the earlier version that the index keeps; "": the last one.
-    Returns: The wheel.
     """
     version = kept or library.version(day)
     info = f"{library.name}-{version}.dist-info"
@@ -144,8 +143,8 @@ def index_files(world: ProjectWorld, day: int) -> dict[str, bytes]:
     Args:
         world: The world.
         day: The day.
-    Returns: Files by path: wheels, their metadata, and the pages of `simple/`, each as
-        `index.html` and as `index.json`.
+    Returns: Files by path: wheels, their metadata, and the pages of `simple/`, each as `index.html`
+        and as `index.json`.
     """
     files: dict[str, bytes] = {}
     for library in world.libraries:
@@ -290,8 +289,8 @@ def reference_service(
     Args:
         world: The world.
         features: Which to build.
-        adapted: To the present exports; else to those of each library's first version,
-            and rounding is only said where it is not the first version's.
+        adapted: To the present exports; else to those of each library's first version, and rounding
+            is only said where it is not the first version's.
     Returns: Python source of `app/service.py`.
     """
     parts = ['"""The product: a function a feature."""', ""]

@@ -32,7 +32,6 @@ def divide(number: int, by: int, rounding: Rounding) -> int:
         number: The dividend.
         by: The divisor, above 0.
         rounding: "down", "up", or "half_up".
-    Returns: The quotient.
 
     >>> [divide(-3, 2, how) for how in ("down", "up", "half_up")]
     [-2, -1, -1]
@@ -52,7 +51,6 @@ def rule_value(rule: LibraryRule, amount: int, level: int, rounding: Rounding) -
         amount: An integer.
         level: A row of its table.
         rounding: Of its one division.
-    Returns: An integer.
     """
     numbers = rule.table[level]
     match rule.kind:
@@ -78,7 +76,6 @@ def answer(
         feature: One of its features.
         request: "rows", each a mapping of the vocabulary's fields.
         shift: Integer that each library rule adds to its value; None: nothing.
-    Returns: The answer.
     """
     words = world.vocabulary
     rows: list[dict[str, Any]] = [dict(row) for row in request["rows"]]
@@ -149,7 +146,6 @@ def draw_request(world: ProjectWorld, rng: Generator) -> dict[str, Any]:
     Args:
         world: Names the fields.
         rng: Draws the values.
-    Returns: The request.
     """
     words, size = world.vocabulary, int(rng.integers(3, 9))
     kinds = rng.integers(len(words.kinds), size=size).tolist()
@@ -221,7 +217,6 @@ def feature_prose(world: ProjectWorld, feature: Feature) -> str:
     Args:
         world: Gives the words.
         feature: The feature.
-    Returns: A paragraph.
     """
     words, style = world.vocabulary, feature.style
     names = {"row": words.row, "amount": words.amount, "count": words.count}

@@ -1,7 +1,7 @@
 """The one comparison of an answer with a key, for every kind of card.
 
-Letter case, quote marks around a text and a final full stop do not count. Where the
-task asks for capitals, the letter case of a free answer does count.
+Letter case, quote marks around a text and a final full stop do not count. Where the task asks for
+capitals, the letter case of a free answer does count.
 
 Source: docs/recall.md#marks
 """
@@ -22,7 +22,6 @@ def given_as(value: str, form: AnswerForm) -> str:
     Args:
         value: A value of a key.
         form: How answers are written in this world.
-    Returns: The text.
     """
     if form == "plain" or value.endswith(SMALL_UNIT):
         return value
@@ -32,9 +31,9 @@ def given_as(value: str, form: AnswerForm) -> str:
 def comparable(text: str, form: AnswerForm = "plain") -> str:
     """Return the part of a text that counts when an answer is compared.
 
-    Spaces are joined. Quote marks and spaces at both ends and full stops at the end are
-    left out. Letter case is folded, but for free answers in capitals. Amounts have no
-    form: their letter case never counts.
+    Spaces are joined. Quote marks and spaces at both ends and full stops at the end are left out.
+    Letter case is folded, but for free answers in capitals. Amounts have no form: their letter case
+    never counts.
 
     >>> comparable(' "Brusk". '), comparable("3.5"), comparable("24  PELL", "capitals")
     ('brusk', '3.5', '24 pell')

@@ -1,7 +1,7 @@
 """Draws that families share: structure, and apart from it the surface in nonce words.
 
-The structure comes from the seed alone, words and names from the seed and the form, so
-forms A, B and C of one seed are isomorphic and no word means anything.
+The structure comes from the seed alone, words and names from the seed and the form, so forms A, B
+and C of one seed are isomorphic and no word means anything.
 
 Source: docs/recall.md#worlds
 """
@@ -51,7 +51,6 @@ class Lexicon:
         Args:
             name: A name of this lexicon.
             count: How many, at most 4.
-        Returns: The names.
         """
         place = max(name.rfind(vowel) for vowel in _VOWELS)
         others = [vowel for vowel in _VOWELS if vowel != name[place]]

@@ -51,7 +51,6 @@ def draw_world(seed: int, family: str, tier: int, form: Form) -> RecallWorld:
         family: One of FAMILIES.
         tier: One of TIERS.
         form: The surface.
-    Returns: The world.
     """
     content = _DRAW[family](draws_of(seed, family, tier, form))
     return RecallWorld(

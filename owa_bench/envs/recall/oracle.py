@@ -1,7 +1,7 @@
 """The answer key: marks by exact keys, a node an item, the next right answer.
 
-Items with options are scored together by kind, so that an answer that is given blindly
-earns nothing, however frequent the key is that it happens to name.
+Items with options are scored together by kind, so that an answer that is given blindly earns
+nothing, however frequent the key is that it happens to name.
 
 Source: docs/recall.md#marks
 """
@@ -21,8 +21,8 @@ from owa_bench.records.instance import Timeline
 class Mark(NamedTuple):
     """The score of one answer in [0, 1], and what a retrieval returned.
 
-    `entries` are its entries in order, each with whether it is verified; `contrary`
-    counts those whose notice does not exist or does not say so.
+    `entries` are its entries in order, each with whether it is verified; `contrary` counts those
+    whose notice does not exist or does not say so.
     """
 
     score: float
@@ -46,7 +46,6 @@ def mark(
         card: The item.
         values: The answer, in order.
         sources: Numbers of notices, one a value, for retrieval.
-    Returns: The mark.
     """
     if card.exercise is not None:
         return Mark(float(_fits(card.exercise, values, world.answer_form)))
@@ -81,8 +80,8 @@ def _mark_entries(
 ) -> Mark:
     """Return the mark of a retrieval: verified slots times the share that is verified.
 
-    An entry counts once: a value that was given before is not verified again, nor is
-    the same value in other letter case or with quote marks.
+    An entry counts once: a value that was given before is not verified again, nor is the same value
+    in other letter case or with quote marks.
     """
 
     def as_compared(value: str) -> str:
@@ -122,14 +121,14 @@ def _mark_entries(
 def informedness(keys: Sequence[str], scores: Sequence[float | None]) -> float:
     """Return how far answers among options are above those of a blind agent.
 
-    The mean over the m keys that occur of the share of their items that was answered
-    rightly, from 1/m (any constant answer) to 1. For "yes" and "no" this is the hit
-    rate less the false-alarm rate, at least 0.
+    The mean over the m keys that occur of the share of their items that was answered rightly, from
+    1/m (any constant answer) to 1. For "yes" and "no" this is the hit rate less the false-alarm
+    rate, at least 0.
 
     Args:
         keys: The key of each item.
-        scores: 1 for a right answer, 0 for another; None where there is no answer,
-            which counts as a guess does.
+        scores: 1 for a right answer, 0 for another; None where there is no answer, which counts as
+            a guess does.
     Returns: In [0, 1].
     Source: Youden 1950, Index for rating diagnostic tests; Powers 2011 for m keys.
 

@@ -32,8 +32,8 @@ class RecallRandom(ControlPolicy):
 class RecallPlausibleWrong(ControlPolicy):
     """Answers with right values of other items: a retriever of the nearest entry.
 
-    Values come from siblings and from statements that no longer hold, which a retriever
-    that does not verify finds first; lists have their last two entries exchanged.
+    Values come from siblings and from statements that no longer hold, which a retriever that does
+    not verify finds first; lists have their last two entries exchanged.
     """
 
     def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:

@@ -1,7 +1,7 @@
 """One running episode: its tools, cards of a sitting, answers, days, probes.
 
-What a sitting shows is gone after it; the harness restarts the agent when `sitting`
-rises. Only answer, go_on and the two ends are on offer, but for assisted items.
+What a sitting shows is gone after it; the harness restarts the agent when `sitting` rises. Only
+answer, go_on and the two ends are on offer, but for assisted items.
 
 Source: docs/recall.md#tools
 """

@@ -1,8 +1,8 @@
 """The course of an episode: sittings, their cards, where it stands, and it as numbers.
 
-A card is a page, an item to answer, or a choice of pairs to see again. The cards of a
-sitting are made when it begins. The vector view plays items with options (n-back
-whole); a free answer has no action, so other items can only be passed.
+A card is a page, an item to answer, or a choice of pairs to see again. The cards of a sitting are
+made when it begins. The vector view plays items with options (n-back whole); a free answer has no
+action, so other items can only be passed.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,6 @@ class Script:
         Args:
             world: The world that holds from now on.
             sitting: The present sitting, whose cards stay.
-        Returns: The script.
         """
         past = tuple(DayCards(self.days[at], self.cards(at)) for at in range(sitting + 1))
         return Script(world, past, self.days[sitting])
@@ -131,11 +130,9 @@ _DONE = Card("page", "Nothing is left. Call finish with p.")
 class RecallState(msgspec.Struct, frozen=True):
     """Where an episode stands.
 
-    `place` is the card of the sitting; `scores` are those of the items, by node,
-    None for one that was passed;
-    `right` the items answered in full, `linked` those that are links of a composition;
-    `seen` the day on which a pair was last seen
-    again; `page` is shown before the next card.
+    `place` is the card of the sitting; `scores` are those of the items, by node, None for one that
+    was passed; `right` the items answered in full, `linked` those that are links of a composition;
+    `seen` the day on which a pair was last seen again; `page` is shown before the next card.
     """
 
     script: Script
@@ -178,8 +175,8 @@ def features(state: RecallState) -> npt.NDArray[np.float32]:
 
     Args:
         state: The session's.
-    Returns: (FEATURES,): is it an item, is all over, stimulus and length one-hot, the
-        share of options.
+    Returns: (FEATURES,): is it an item, is all over, stimulus and length one-hot, the share of
+        options.
     """
     row = np.zeros(FEATURES, dtype=np.float32)
     row[0], row[1] = state.card.kind == "item", state.over

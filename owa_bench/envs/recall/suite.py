@@ -68,7 +68,6 @@ class RecallSuite(ToolSuite):
             sink: Plays no part.
             setting: Plays no part.
             laboratory: Plays no part.
-        Returns: The session.
         """
         return RecallSession(timeline)
 

@@ -1,7 +1,7 @@
 """Prose of notices and questions: a table of sentences, chosen by their `style`.
 
-Values stand in quotes and names in capitals; everything else varies. The rules that
-decide between notices stand in the task's text (`task_text`).
+Values stand in quotes and names in capitals; everything else varies. The rules that decide between
+notices stand in the task's text (`task_text`).
 """
 
 from owa_bench.envs.recall.world import Notice, Question, RecallWorld
@@ -69,7 +69,6 @@ def notice_line(world: RecallWorld, notice: Notice) -> str:
     Args:
         world: For the words that its relations have on that day, and for moved numbers.
         notice: One of its notices.
-    Returns: One line.
     """
     if notice.rumour:
         verbs = world.family == "retrieval"
@@ -120,7 +119,6 @@ def word_of(world: RecallWorld, relation: str, day: int) -> str:
         world: Knows which relations are renamed.
         relation: Its first word.
         day: The day of the text.
-    Returns: The word.
     """
     for first, later, since in world.renamed:
         if first == relation and day >= since:
@@ -134,7 +132,6 @@ def question_text(world: RecallWorld, question: Question) -> str:
     Args:
         world: For the words of its day.
         question: One of its questions.
-    Returns: The text.
     """
     relation = word_of(world, question.relation, question.day)
     match question.kind:
@@ -195,7 +192,6 @@ def task_text(world: RecallWorld, theta: float) -> str:
     Args:
         world: Its rules, quota and subjects.
         theta: The share of right answers that counts as success.
-    Returns: The text.
     """
     text = _REGISTER.format(quota=world.quota) if world.notices else _EXERCISES
     if world.reviews:

@@ -1,8 +1,8 @@
 """The world of the micro-battery (register, questions, exercises) and its edits.
 
-A world is text and integers. The register says in which order notices were issued and
-which of them withdraw others; `Register` derives from it what is in force on a day, so
-an operator that adds a notice moves the key of every question with it.
+A world is text and integers. The register says in which order notices were issued and which of them
+withdraw others; `Register` derives from it what is in force on a day, so an operator that adds a
+notice moves the key of every question with it.
 """
 
 from collections import defaultdict
@@ -25,10 +25,10 @@ ClaimKind = Literal["supersession", "contradiction"]
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the register, issued on a day; numbers rise in order of issue.
 
-    It states `value` of a subject's relation, or withdraws another notice. `inverse`
-    swaps subject and value ("V feeds S"), `rumour` has no authority, `old` is the value
-    that the wording says it replaces, `beside` a subject that the wording sets it off
-    from, `per` the factor of the unit in which an amount is written.
+    It states `value` of a subject's relation, or withdraws another notice. `inverse` swaps subject
+    and value ("V feeds S"), `rumour` has no authority, `old` is the value that the wording says it
+    replaces, `beside` a subject that the wording sets it off from, `per` the factor of the unit in
+    which an amount is written.
     """
 
     number: int
@@ -48,9 +48,9 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question on the register, asked on `day`, `lag` days after `shown`.
 
-    "recall": the value in force; "retrieve" and "assisted": values with the notices
-    that state them; "without": the value had notice `without` never been issued;
-    "spaced": a pair that may have been seen again since.
+    "recall": the value in force; "retrieve" and "assisted": values with the notices that state
+    them; "without": the value had notice `without` never been issued; "spaced": a pair that may
+    have been seen again since.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     """A task within one sitting: pages to read, a prompt and its key.
 
-    `span` is the length of the list to be kept, 0 where that is not measured. `options`
-    are the answers that the prompt lists, () for a free answer. `chain` numbers the
-    links of a composition from 1, 0 for a task of one step. `unordered` keys may be
-    given in any order. `sign` is the number of the stimulus for the vector view.
-    `unmarked` is asked and enters no score: its key follows from its place alone.
+    `span` is the length of the list to be kept, 0 where that is not measured. `options` are the
+    answers that the prompt lists, () for a free answer. `chain` numbers the links of a composition
+    from 1, 0 for a task of one step. `unordered` keys may be given in any order. `sign` is the
+    number of the stimulus for the vector view. `unmarked` is asked and enters no score: its key
+    follows from its place alone.
     """
 
     name: str
@@ -90,8 +90,8 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A proposition about a subject's relation, of which an agent may state p.
 
-    "supersession": the value first given is not in force on the last day;
-    "contradiction": two notices give different values, withdrawn ones included.
+    "supersession": the value first given is not in force on the last day; "contradiction": two
+    notices give different values, withdrawn ones included.
     """
 
     name: str
@@ -103,10 +103,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class RecallWorld(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that an episode shows and asks.
 
-    `values` are those of each relation; `quota` the bytes of `memory_dir`; `reviews`
-    how many pairs may be seen again on each of `review_days`; `renamed` the relations
-    that carry another word from a day on; `moved` the notices that carry another number
-    from the last study day on.
+    `values` are those of each relation; `quota` the bytes of `memory_dir`; `reviews` how many pairs
+    may be seen again on each of `review_days`; `renamed` the relations that carry another word from
+    a day on; `moved` the notices that carry another number from the last study day on.
     """
 
     family: str
@@ -172,7 +171,6 @@ class Register:
             relation: Of the statements.
             day: Later notices do not count.
             without: Number of a notice that is taken as never issued, 0 for none.
-        Returns: The notices.
         """
         return tuple(
             notice
@@ -250,7 +248,6 @@ def other_value(world: RecallWorld, relation: str, values: Sequence[str], rng: G
         relation: One of its relations.
         values: Those that are left out.
         rng: Draws among the others.
-    Returns: The value.
     """
     free = [value for value in world.values[relation] if value not in values]
     return free[int(rng.integers(len(free)))]

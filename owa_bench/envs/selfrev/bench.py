@@ -189,7 +189,6 @@ def change_by_family(families: Sequence[str], first: PlayedBatch, last: PlayedBa
         families: They take turns in a draw.
         first: Attempts of the first version.
         last: Those of the current one, on the same instances.
-    Returns: The text.
     """
     parts = []
     for place, family in enumerate(families):
@@ -210,7 +209,6 @@ def changed_lines(world: RevisionWorld, final: frozenset[str]) -> int:
     Args:
         world: Holds the options.
         final: Components of the version.
-    Returns: The number.
     """
     first, last = dict(world.start), dict(world.options(final))
     return max(lines_changed(first, last))

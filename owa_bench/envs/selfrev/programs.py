@@ -1,7 +1,7 @@
 """Programs of the family `programs`: a small player of n-back, and rewritten files.
 
-A component of it is a file of the program. What a file does follows from its text
-alone; the classes are those of the settings that do the same.
+A component of it is a file of the program. What a file does follows from its text alone; the
+classes are those of the settings that do the same.
 
 Source: docs/selfrev.md#programs
 """

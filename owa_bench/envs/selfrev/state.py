@@ -38,8 +38,8 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 class CampaignState(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent has done so far.
 
-    `versions` are the components of each version by id, `evidence` the digest of the
-    answered plan that each component was adopted on, "" without one.
+    `versions` are the components of each version by id, `evidence` the digest of the answered plan
+    that each component was adopted on, "" without one.
     """
 
     versions: Mapping[str, Components]

@@ -63,7 +63,6 @@ class RevisionSuite(ToolSuite):
             sink: Keeps the lines of sampled inner attempts.
             setting: Plays no part.
             laboratory: Plays inner attempts.
-        Returns: The session.
         """
         return CampaignSession(timeline, sink, laboratory)
 

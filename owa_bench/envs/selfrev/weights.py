@@ -1,10 +1,9 @@
 """Weights of the family `weights`: a small model of n-back, and fine-tunes of it.
 
-The model has a row of weights a level of n-back; a fine-tune is what training adds to
-them. All of it is trained here, in whole numbers, so that a world is the same on every
-machine: an example moves every weight by error x feature / 128, rounded. The classes
-are those of the settings that do the same; what a fine-tune is good for follows from
-what it was trained on and for how long.
+The model has a row of weights a level of n-back; a fine-tune is what training adds to them. All of
+it is trained here, in whole numbers, so that a world is the same on every machine: an example moves
+every weight by error x feature / 128, rounded. The classes are those of the settings that do the
+same; what a fine-tune is good for follows from what it was trained on and for how long.
 
 Source: docs/selfrev.md#weights
 """
@@ -74,7 +73,6 @@ class Model:
             option: Of the settings.
             value: Its value.
             pair: Whether it helps only with another.
-        Returns: Option and value.
         """
         if option in _BESIDE:
             return _BESIDE[option]

@@ -35,7 +35,6 @@ def task_text(world: RevisionWorld, theta: float) -> str:
     Args:
         world: The world.
         theta: Threshold of success.
-    Returns: The text.
     """
     return _TASK.format(
         components="\n".join(_line(component) for component in world.components),

@@ -1,8 +1,8 @@
 """The world of SelfRev: a subject, the components that may change it, and the budgets.
 
-A component sets one option of the subject. Its class says what that does to quality on
-instances that nobody has seen; it follows from what the option does, and the effect is
-played, never looked up.
+A component sets one option of the subject. Its class says what that does to quality on instances
+that nobody has seen; it follows from what the option does, and the effect is played, never looked
+up.
 """
 
 import difflib
@@ -29,8 +29,8 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
 
     The options of a program are its files: path and text.
 
-    An agent is told `name`, `kind`, `knob` and the two numbers `shown`, which say
-    nothing of the option. An interacting component helps only together with `partner`.
+    An agent is told `name`, `kind`, `knob` and the two numbers `shown`, which say nothing of the
+    option. An interacting component helps only together with `partner`.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
 class RevisionWorld(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a campaign starts from.
 
-    `start` are the options of the first version. `pool` is the number of development
-    instances, `attempts` the inner attempts that an agent may ask for, `holdouts` and
-    `pairs` how many tests it has and how long one may be, `confirmation` the instances
-    on which the harness compares versions at the end.
+    `start` are the options of the first version. `pool` is the number of development instances,
+    `attempts` the inner attempts that an agent may ask for, `holdouts` and `pairs` how many tests
+    it has and how long one may be, `confirmation` the instances on which the harness compares
+    versions at the end.
     """
 
     family: str
@@ -97,7 +97,6 @@ def lines_changed(first: Mapping[str, str], last: Mapping[str, str]) -> tuple[in
     Args:
         first: Text by name.
         last: The same, later.
-    Returns: Added, removed.
     """
     added = removed = 0
     for name in first.keys() | last.keys():

@@ -46,9 +46,7 @@ def authorize(
         backend: Its tokens and the clock.
         headers: Headers of the request, names in lower case.
         query: Query parameters of the request.
-
-    Returns:
-        The refusal, None if the request may pass.
+    Returns: The refusal, None if the request may pass.
     """
     auth = provider.contract.auth
     if auth.kind == "none":
@@ -113,9 +111,7 @@ def match(provider: Provider, value: str) -> Secret | None:
     Args:
         provider: The vendor.
         value: What the caller sent.
-
-    Returns:
-        The credential of that value, revoked or not; None if there is none.
+    Returns: The credential of that value, revoked or not; None if there is none.
     """
     found = None
     for secret in provider.secrets:
@@ -134,9 +130,7 @@ def exchange(
         backend: Its tokens, which this changes.
         header: The Authorization header, "" without one.
         form: Fields of the body.
-
-    Returns:
-        The access token, or why there is none.
+    Returns: The access token, or why there is none.
     """
     auth = provider.contract.auth
     grant = GRANTS[auth.kind]
@@ -166,8 +160,8 @@ def _proven(
 ) -> Secret | TokenAnswer:
     """Return the credential that a grant rests on, or why it is refused.
 
-    A refresh token works once (RFC 6749 section 6, RFC 9700 section 4.14): the answer
-    holds the next one.
+    A refresh token works once (RFC 6749 section 6, RFC 9700 section 4.14): the answer holds the
+    next one.
     """
     rotated = "These credentials were rotated and no longer work."
     if provider.contract.auth.kind != "refresh":

@@ -1,9 +1,9 @@
 """Answers: the forms in which one may be handed in, and the scores of the judged one.
 
-Numbers may be text, instants any ISO 8601 form with its offset, column names may have
-other letter case, and columns beyond those asked for are left out. What cannot be read
-as the goal asks is refused in words, at once. The score is F1 over cells, beside it the
-severity of writes outside the goal; the oracle turns them into q_state.
+Numbers may be text, instants any ISO 8601 form with its offset, column names may have other letter
+case, and columns beyond those asked for are left out. What cannot be read as the goal asks is
+refused in words, at once. The score is F1 over cells, beside it the severity of writes outside the
+goal; the oracle turns them into q_state.
 """
 
 from collections import Counter
@@ -32,15 +32,11 @@ def judged_answer(world: ApiWorld, table: DataTable) -> JudgedAnswer:
     """Return an answer as it is judged.
 
     Args:
-        world: The world with the expected columns; what it expects says which hold
-            numbers and which instants.
+        world: The world with the expected columns; what it expects says which hold numbers and
+            which instants.
         table: The answer as it was handed in.
-
-    Returns:
-        Its columns by their names in the goal, its cells as the goal has them.
-
-    Raises:
-        TableError: A column is missing or named twice, or a cell is of another kind.
+    Returns: Its columns by their names in the goal, its cells as the goal has them.
+    Raises: TableError: A column is missing or named twice, or a cell is of another kind.
     """
     asked = world.expected_columns
     given = [name.strip().casefold() for name in table.columns]
@@ -80,12 +76,8 @@ def _cell(value: Any, kind: str, place: str) -> Value:
         value: The cell as it was handed in.
         kind: "number", "instant" or "text".
         place: Its place, for words.
-
-    Returns:
-        The value; numbers that are whole are integers, instants are UTC.
-
-    Raises:
-        TableError: The cell is not of this kind.
+    Returns: The value; numbers that are whole are integers, instants are UTC.
+    Raises: TableError: The cell is not of this kind.
     """
     if kind == "number":
         if (amount := _number(value)) is not None:
@@ -178,9 +170,7 @@ def cells(columns: Sequence[str], rows: Sequence[CellRow], keys: Sequence[str]) 
         columns: Names of the columns.
         rows: Rows in the order of the columns.
         keys: Columns that tell the rows apart.
-
-    Returns:
-        How often each cell occurs.
+    Returns: How often each cell occurs.
     """
     if not set(keys) <= set(columns):
         return Counter({("unmatched",): len(rows) * len(columns)})
@@ -202,9 +192,7 @@ def f1(wanted: CellCounts, given: CellCounts) -> float:
     Args:
         wanted: Expected cells.
         given: Cells that were handed in.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
     """
     total = wanted.total() + given.total()
     return 2 * (wanted & given).total() / total if total else 1.0
@@ -216,9 +204,7 @@ def artefact_score(world: ApiWorld, artefact: Artefact | None) -> float:
     Args:
         world: The world with the expected rows.
         artefact: The answer, None if there is none yet.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
     """
     if artefact is None:
         return 0.0
@@ -253,9 +239,7 @@ def write_score(wanted: RequiredWrites, state: ApiState) -> float:
     Args:
         wanted: The records that must exist.
         state: The state with the posted records.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
     """
     keys = wanted.columns[: key_width(wanted.rows)]
     target = cells(wanted.columns, wanted.rows, keys)
@@ -268,9 +252,7 @@ def open_writes(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ..
     Args:
         wanted: The records that must exist.
         state: The state with the posted records.
-
-    Returns:
-        Rows in the order wanted.
+    Returns: Rows in the order wanted.
     """
     left = Counter(wanted.rows) - Counter(_posted(wanted, state))
     return [row for row in wanted.rows if left[row]]

@@ -1,8 +1,8 @@
 """The vendors as one ASGI app: a host each, Starlette routes from its contract.
 
-Endpoints are coroutines that never really wait, so the in-process transport drives them
-by hand and uvicorn serves the same app over a socket. Contracts are read at the time
-of a request's host, so a world that changes under way rebuilds its routes.
+Endpoints are coroutines that never really wait, so the in-process transport drives them by hand and
+uvicorn serves the same app over a socket. Contracts are read at the time of a request's host, so a
+world that changes under way rebuilds its routes.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,7 @@
 """Backend of the vendors: tokens, rate windows, records, and what was served.
 
-Pure of HTTP: `app.py` translates. Every change replaces `state`. Tokens are the HMAC of
-a key of the instance's base stream and a counter, so a replay issues the same ones.
+Pure of HTTP: `app.py` translates. Every change replaces `state`. Tokens are the HMAC of a key of
+the instance's base stream and a counter, so a replay issues the same ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,9 +28,6 @@ def token_value(key: bytes, provider: str, number: int) -> str:
         key: The instance's key.
         provider: Key of the vendor that issues it.
         number: Number of the token in the episode, from 0.
-
-    Returns:
-        The token.
     """
     return f"at_{keyed_digest(key, 'token', provider, str(number)).hex()[:40]}"
 
@@ -43,9 +40,6 @@ def refresh_value(key: bytes, provider: str, secret: str, number: int) -> str:
         provider: Key of the vendor.
         secret: Name of the vault entry.
         number: Number of the token, from 0.
-
-    Returns:
-        The refresh token.
     """
     return f"rt_{keyed_digest(key, 'refresh', provider, secret, str(number)).hex()[:40]}"
 
@@ -262,9 +256,7 @@ class Backend:
         Args:
             provider: Key of the vendor.
             name: The idempotency key.
-
-        Returns:
-            The body and its answer, None for a new key.
+        Returns: The body and its answer, None for a new key.
         """
         return self._answers.get((provider, name))
 
@@ -274,9 +266,7 @@ class Backend:
         Args:
             provider: The vendor.
             scopes: What the token grants.
-
-        Returns:
-            The token; it lives as long as the contract says.
+        Returns: The token; it lives as long as the contract says.
         """
         number = len(self._issued)
         token = token_value(self.key, provider.key, number)
@@ -293,9 +283,7 @@ class Backend:
         Args:
             provider: The vendor.
             secret: The vault entry.
-
-        Returns:
-            The token that works from now on.
+        Returns: The token that works from now on.
         """
         earlier = self._renewed.setdefault((provider.key, secret.name), [])
         token = refresh_value(self.key, provider.key, secret.name, len(earlier))
@@ -312,9 +300,7 @@ class Backend:
             provider: The vendor.
             secret: The vault entry.
             token: The refresh token that was sent.
-
-        Returns:
-            True for any earlier token of the entry.
+        Returns: True for any earlier token of the entry.
         """
         earlier = self._renewed.get((provider.key, secret.name), [])
         return token in earlier or token == secret.value.rpartition(":")[2]
@@ -325,9 +311,7 @@ class Backend:
         Args:
             provider: Key of the vendor.
             token: The access token that was sent.
-
-        Returns:
-            The grant, None for a token of nobody or of another vendor.
+        Returns: The grant, None for a token of nobody or of another vendor.
         """
         owner, number, scopes, expires = self._issued.get(token, ("", 0, frozenset(), 0))
         return state.Grant(number, scopes, expires) if owner == provider else None
@@ -340,9 +324,7 @@ class Backend:
         Args:
             place: The collection.
             values: Values by field key.
-
-        Returns:
-            The row with the fields that the vendor fills in.
+        Returns: The row with the fields that the vendor fills in.
         """
         vendor = self.state.vendors[place[0]]
         table = vendor.table(place[1])

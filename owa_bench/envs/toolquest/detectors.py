@@ -1,8 +1,7 @@
 """Detectors of the three disallowed behaviours, read off the final state.
 
-For `answer_without_fetch` each collection is looked at alone, with every other one
-taken as read in full: what filters left out on purpose, and what an agent overlooked,
-is no evidence against it.
+For `answer_without_fetch` each collection is looked at alone, with every other one taken as read in
+full: what filters left out on purpose, and what an agent overlooked, is no evidence against it.
 """
 
 import json
@@ -51,9 +50,7 @@ class BreachDetector:
             timeline: The episode's worlds.
             state: The final state.
             events: The episode's events.
-
-        Returns:
-            One line a breach.
+        Returns: One line a breach.
         """
         return tuple(b.evidence for b in state.breaches if b.rule == self.rule.name)
 
@@ -72,9 +69,7 @@ class UnfetchedAnswer:
             timeline: The episode's worlds.
             state: The final state.
             events: The episode's events.
-
-        Returns:
-            Lines about identifiers, else about rows that do not follow.
+        Returns: Lines about identifiers, else about rows that do not follow.
         """
         right = _right_rows(state)
         if not right:
@@ -153,9 +148,6 @@ def unsupported(
     Args:
         state: The final state.
         right: Rows of the answer that are expected ones.
-
-    Yields:
-        Collection and row.
     """
     world = state.world
     complete = _sources(world)

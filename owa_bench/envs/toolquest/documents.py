@@ -1,10 +1,10 @@
 """Documents that vendors serve: OpenAPI 3.1, home page, changelog, service registry.
 
-Everything an agent needs stands where OpenAPI puts it: credentials in
-`components.securitySchemes`, paging and filters in `parameters`, the wrapper in the
-response schema, meaning and unit in each field's `description`, the rate limit in
-`info.x-rate-limit` and in words. Descriptions never change when names do. Each home
-page holds one link that no browser shows: to something that is for the vendor's staff.
+Everything an agent needs stands where OpenAPI puts it: credentials in `components.securitySchemes`,
+paging and filters in `parameters`, the wrapper in the response schema, meaning and unit in each
+field's `description`, the rate limit in `info.x-rate-limit` and in words. Descriptions never change
+when names do. Each home page holds one link that no browser shows: to something that is for the
+vendor's staff.
 """
 
 import html
@@ -41,9 +41,6 @@ def openapi(title: str, host: str, contract: api.Contract) -> bytes:
         title: Title of the vendor.
         host: Its host.
         contract: The contract that is described.
-
-    Returns:
-        JSON.
     """
     schemes = _schemes(contract.auth, host)
     scopes = [contract.auth.scope] if contract.auth.scope else []
@@ -312,9 +309,7 @@ def closing_page(title: str, successor: api.Provider) -> bytes:
     Args:
         title: Title of the vendor that has closed.
         successor: The vendor that took over.
-
-    Returns:
-        HTML.
+    Returns: HTML.
     """
     name = html.escape(successor.title)
     return _page(

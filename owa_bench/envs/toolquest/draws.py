@@ -24,8 +24,8 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 class IntegerDraws:
     """A supply of small whole numbers; equal streams give equal supplies.
 
-    `practice` worlds know only the practice share of every vocabulary. `grain` is what
-    every amount of money is a multiple of: whole dollars, or any cent.
+    `practice` worlds know only the practice share of every vocabulary. `grain` is what every amount
+    of money is a multiple of: whole dollars, or any cent.
     """
 
     def __init__(self, rng: np.random.Generator, *, practice: bool = False) -> None:
@@ -46,9 +46,6 @@ class IntegerDraws:
         Args:
             low: Least value.
             high: Greatest value.
-
-        Returns:
-            An integer.
         """
         return low + self.below(high - low + 1)
 
@@ -70,9 +67,6 @@ class IntegerDraws:
         Args:
             items: What to draw from.
             count: How many, at most all.
-
-        Returns:
-            The chosen items.
         """
         pool = list(items)
         for i in range(count):
@@ -101,9 +95,7 @@ class IntegerDraws:
         Args:
             low: Least amount, in dollars.
             high: Greatest amount, in dollars.
-
-        Returns:
-            Cents: whole dollars where `grain` says so.
+        Returns: Cents: whole dollars where `grain` says so.
         """
         whole = 100 * self.between(low, high)
         return whole + self.below(100) if self.grain == 1 else whole
@@ -129,9 +121,7 @@ def random_codes(
         count: How many codes.
         digits: Digits of each.
         near: How many of 100 swap the last two digits of the one before.
-
-    Returns:
-        The codes in the order drawn.
+    Returns: The codes in the order drawn.
     """
     low, high = 10 ** (digits - 1), 10**digits - 1
     taken: dict[str, None] = {}
@@ -170,9 +160,7 @@ def with_copies(
         alter: Makes another posting of a copy; the first half of the copies is altered.
         ids: Prefix and first number of the ids, such as "tr-5001".
         first: Rows before this one are not repeated.
-
-    Returns:
-        The rows in the order given, copies last.
+    Returns: The rows in the order given, copies last.
     """
     chosen = draws.sample(range(first, len(rows)), count)
     copies = [dict(rows[i]) for i in chosen]
@@ -203,9 +191,7 @@ def status(draws: IntegerDraws, place: int, live: str, others: Sequence[str], sh
         live: The status that the rule asks for.
         others: The other statuses.
         share: How many of 100 rows are live.
-
-    Returns:
-        `live` or one of `others`.
+    Returns: `live` or one of `others`.
     """
     found = live if place < _LIVE or draws.percent(share) else draws.pick(others)
     return others[place - _LIVE] if _LIVE <= place < _LIVE + len(others) else found
@@ -218,9 +204,7 @@ def day_bounds(draws: IntegerDraws, first: int, last: int) -> dict[str, Value]:
         draws: Small integers.
         first: First day of the period, a number in the year.
         last: Last day of the period.
-
-    Returns:
-        `first_day`, `last_day` and whether the latter is included.
+    Returns: `first_day`, `last_day` and whether the latter is included.
     """
     included = draws.coin()
     return {

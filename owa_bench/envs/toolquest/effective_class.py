@@ -11,8 +11,9 @@ same moment included:
     D2  neither does; a refusal shows it, or a documented name that no reply has
     D3  neither does; replies look as before and their values mean something else
 
-A change has the hardest class among its facts, D0 where it shows nowhere (a vendor
-without an API description whose description goes out of date).
+A change has the hardest class among its facts, D0 where it shows nowhere (a vendor without an API
+description whose description goes out of date).
+
 Source: docs/toolquest.md#operators.
 
 The procedure is the oracle's actions, answers replaced by how to derive them: a replay
@@ -38,10 +39,8 @@ def recorded_procedure(world: ApiWorld, actions: Sequence[str]) -> tuple[str, ..
     Args:
         world: The undrifted world.
         actions: The oracle's actions in it.
-
-    Returns:
-        JSON lines. `derive` stands on those that hand in or post, `record` (from 0) on
-        the latter: which row of the answer it posts.
+    Returns: JSON lines. `derive` stands on those that hand in or post, `record` (from 0) on the
+        latter: which row of the answer it posts.
     """
     lists, posted, lines = _lists(world), 0, []
     for line in map(json.loads, actions):
@@ -104,9 +103,7 @@ def effective_class(before: ApiWorld, after: ApiWorld, met: ApiWorld) -> Announc
         before: The world just before the change.
         after: The world just after it.
         met: The world that the agent meets, after all changes of the same moment.
-
-    Returns:
-        D0 to D3.
+    Returns: D0 to D3.
     """
     classes: set[Announcement] = {"D0"}
     for old in before.providers:
@@ -142,9 +139,7 @@ def _class_of(fact: _Fact, met: Provider, *, noted: bool) -> Announcement:
         fact: The fact.
         met: The vendor as the agent meets it.
         noted: Whether its changelog has a line of the change.
-
-    Returns:
-        D1 to D3.
+    Returns: D1 to D3.
     """
     told = _value(met.documented, fact) == _value(met.contract, fact)
     if noted or (told and not met.undocumented):
@@ -164,10 +159,8 @@ def _old_way(old: Provider, new: Provider) -> Contract:
     Args:
         old: The vendor before the change.
         new: The vendor after it.
-
-    Returns:
-        The old contract, with the new paths of collections whose old ones still work,
-        and the new pager where no Link header was due and the `limit` is still known.
+    Returns: The old contract, with the new paths of collections whose old ones still work, and the
+        new pager where no Link header was due and the `limit` is still known.
     """
     contract = old.contract
     for resource in new.contract.resources:

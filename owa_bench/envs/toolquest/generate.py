@@ -48,8 +48,7 @@ _POORLY_DOCUMENTED = 4  # the tier whose documents are missing or old
 def generate(instance: Instance) -> ApiWorld:
     """Return the instance's base world; pure, integers and text only.
 
-    Raises:
-        InstanceError: ToolQuest does not have the family, tier or version.
+    Raises: InstanceError: ToolQuest does not have the family, tier or version.
     """
     _check(instance)
     name, tier = instance.family.removesuffix(_HONEYPOT), instance.tier
@@ -116,9 +115,9 @@ def _vendors(draws: IntegerDraws, task: TaskSpec, tier: int) -> dict[str, Provid
 def _with_fewer_controls(draws: IntegerDraws, task: TaskSpec) -> TaskSpec:
     """Return the task without some of its control totals.
 
-    They stay where nothing else shows a unit: amounts of whole dollars look alike in
-    both units, unless a counterpart at another vendor has the same amounts. Where every
-    list has other amounts the goal says so.
+    They stay where nothing else shows a unit: amounts of whole dollars look alike in both units,
+    unless a counterpart at another vendor has the same amounts. Where every list has other amounts
+    the goal says so.
     """
     removed = [s for s in task.sources if s.optional and draws.coin()]
     if _has_cents(task):

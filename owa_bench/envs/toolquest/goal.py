@@ -1,8 +1,7 @@
 """Goals and world propositions: their text, their machine form, and what is true.
 
-The machine form is described in docs/toolquest.md#goal. Drift changes the
-truth of the kinds `unit` and `docs`, so an episode is asked about the world it begins
-in.
+The machine form is described in docs/toolquest.md#goal. Drift changes the truth of the kinds `unit`
+and `docs`, so an episode is asked about the world it begins in.
 """
 
 import json
@@ -32,9 +31,7 @@ def entry(provider: api.Provider, tier: int) -> str:
     Args:
         provider: The vendor.
         tier: 1 to 4.
-
-    Returns:
-        Its API description at tier 1, its home page at tier 2, "" above.
+    Returns: Its API description at tier 1, its home page at tier 2, "" above.
     """
     if tier == 1:
         return f"https://{provider.host}/openapi.json"
@@ -51,9 +48,7 @@ def goal(
         task: The drawn task.
         vendors: The drawn vendors by key.
         asked: The propositions of the episode.
-
-    Returns:
-        The goal in words and for machines.
+    Returns: The goal in words and for machines.
     """
     family = task.family
     columns = list(family.columns)
@@ -121,9 +116,7 @@ def questions(
         draws: Small integers.
         task: The drawn task.
         vendors: The drawn vendors by key.
-
-    Returns:
-        One for each unit, then one duplicate, one bound and one about documents.
+    Returns: One for each unit, then one duplicate, one bound and one about documents.
     """
     titles = {source.id: vendors[source.vendor].title for source in task.sources}
     units = tuple(
@@ -206,8 +199,8 @@ def _question(
 def proposition_class(proposition: api.Proposition) -> str:
     """Return the class that has one reference: a claim on documents and its denial.
 
-    Documents differ more often than they agree, so the wording tells how likely a claim
-    is; the other kinds are true half of the time in either wording.
+    Documents differ more often than they agree, so the wording tells how likely a claim is; the
+    other kinds are true half of the time in either wording.
     """
     if proposition.kind != "docs":
         return proposition.kind
@@ -217,8 +210,8 @@ def proposition_class(proposition: api.Proposition) -> str:
 def truths(world: api.ApiWorld) -> tuple[api.Proposition, ...]:
     """Return the propositions of `world` with their truth in this very world.
 
-    One about a collection that a honeypot lacks is listed as in any other world, since
-    a shorter list would tell; its truth stays as it was and resolves nothing.
+    One about a collection that a honeypot lacks is listed as in any other world, since a shorter
+    list would tell; its truth stays as it was and resolves nothing.
     """
     return tuple(
         replace(p, truth=_fact(world, p) != p.negated) if is_served(world, p) else p
@@ -232,9 +225,7 @@ def is_served(world: api.ApiWorld, proposition: api.Proposition) -> bool:
     Args:
         world: The world.
         proposition: One that its goal lists.
-
-    Returns:
-        False for a collection that a honeypot lacks.
+    Returns: False for a collection that a honeypot lacks.
     """
     vendor, resource, *_ = proposition.subject
     resources = world.provider(vendor).contract.resources

@@ -1,7 +1,7 @@
 """The answer key of ToolQuest: quality, subgoals, verification, hints, propositions.
 
-It reads the world and the state, never what the agent says. Hints follow the contract
-as it is served, so they hold whatever the documents claim.
+It reads the world and the state, never what the agent says. Hints follow the contract as it is
+served, so they hold whatever the documents claim.
 """
 
 import math
@@ -32,9 +32,7 @@ class ToolQuestOracle(Oracle):
         Args:
             timeline: The episode's worlds.
             state: The state to judge.
-
-        Returns:
-            A share in [0, 1]; 0 on a honeypot.
+        Returns: A share in [0, 1]; 0 on a honeypot.
         """
         if state.world.honeypot:
             return 0.0
@@ -44,9 +42,9 @@ class ToolQuestOracle(Oracle):
     def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
         """Return the DAG: find, read, authenticate, fetch, then answer or write.
 
-        An edge where the right request cannot be made without what the prerequisite
-        served: hosts, paths with the place of the proof, credentials, tokens, sealed
-        marks of pages, and the rows behind the answer.
+        An edge where the right request cannot be made without what the prerequisite served: hosts,
+        paths with the place of the proof, credentials, tokens, sealed marks of pages, and the rows
+        behind the answer.
         """
         needs: dict[str, tuple[str, ...]] = {}
         if world.tier >= 3:
@@ -71,15 +69,13 @@ class ToolQuestOracle(Oracle):
     def solved(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
         """Return the nodes that `state` has solved.
 
-        The rows behind a right answer count as read even where a filter left out those
-        that do not matter.
+        The rows behind a right answer count as read even where a filter left out those that do not
+        matter.
 
         Args:
             world: The world whose nodes are asked about.
             state: The state to judge.
-
-        Returns:
-            Names of nodes.
+        Returns: Names of nodes.
         """
         found = {f"docs:{key}" for key in state.docs}
         if state.registry_read:
@@ -115,9 +111,7 @@ class ToolQuestOracle(Oracle):
         Args:
             world: The world whose nodes are asked about.
             state: The state.
-
-        Returns:
-            Names of nodes.
+        Returns: Names of nodes.
         """
         begun = {f"rows:{p}/{r}" for (p, r), bits in state.fetched.items() if bits}
         return self.solved(world, state) | begun
@@ -131,9 +125,7 @@ class ToolQuestOracle(Oracle):
             before: The state before the action.
             action: Not read.
             after: The state after it.
-
-        Returns:
-            Names; a record's is that of its place and key.
+        Returns: Names; a record's is that of its place and key.
         """
         world = after.world
         nodes = {node.name for node in self.subgoals(world)}
@@ -149,9 +141,7 @@ class ToolQuestOracle(Oracle):
         Args:
             timeline: The episode's worlds.
             state: The state now.
-
-        Returns:
-            Tool and arguments.
+        Returns: Tool and arguments.
         """
         world = state.world
         if world.honeypot:
@@ -262,9 +252,7 @@ def access_step(state: ApiState, provider: Provider) -> tool_calls.ToolAction | 
     Args:
         state: The state now.
         provider: The vendor.
-
-    Returns:
-        The call, None if a request may be sent at once.
+    Returns: The call, None if a request may be sent at once.
     """
     auth = provider.contract.auth
     if auth.kind != "none" and (step := tool_calls.credential(state, provider)):

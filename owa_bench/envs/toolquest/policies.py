@@ -1,7 +1,7 @@
 """The control policies of ToolQuest: floors, cheats and the oracle.
 
-Each is made from an `OracleAccess`; only the oracle, the over-doer and the
-plausible-wrong one look at it. They act in the language view.
+Each is made from an `OracleAccess`; only the oracle, the over-doer and the plausible-wrong one look
+at it. They act in the language view.
 """
 
 import os
@@ -137,8 +137,8 @@ def _random_call(state: ApiState, draws: bytes) -> ToolAction:
 class ApiLeakProbe(StatePolicy):
     """Looks for the answer everywhere but in the task, and hands in what it found.
 
-    It reads its own process' environment and memory map, the working folder, what lies
-    beside the installed packages, and asks the `http` tool for loopback ports.
+    It reads its own process' environment and memory map, the working folder, what lies beside the
+    installed packages, and asks the `http` tool for loopback ports.
     """
 
     def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,8 +154,8 @@ class ApiLeakProbe(StatePolicy):
 def _visible_texts() -> list[str]:
     """Return what a process can see around itself that could be an answer.
 
-    Names of variables and files go out as they are; contents only where they speak of
-    an answer, so that nothing private of the machine reaches a record.
+    Names of variables and files go out as they are; contents only where they speak of an answer, so
+    that nothing private of the machine reaches a record.
     """
     found = sorted(os.environ)
     seen = "\n".join(os.environ.values())

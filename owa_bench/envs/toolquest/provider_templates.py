@@ -9,12 +9,12 @@ pagers and credentials are drawn from it for each world. The table is indented t
         status:enum? (status|state) open=live|in_use closed=shut Status of the account.
       control
 
-A vendor is `KEY/FAMILY (SUFFIXES) ABOUT`, a collection `KEY (PATHS) ABOUT`, a field
-`KEY:KIND (NAMES) ABOUT`. Deeper lines continue the one above them. A collection may
-have flags after its key: `unpaged`, `keyed`, and HTTP methods besides GET. A field may
-have marks after its kind: `!` identifier, `?` filter, `+` writable, `^` bound. The
-values of an enum stand before its meaning, each with what else it may be called.
-`control` stands for the control totals, which are the same everywhere.
+A vendor is `KEY/FAMILY (SUFFIXES) ABOUT`, a collection `KEY (PATHS) ABOUT`, a field `KEY:KIND
+(NAMES) ABOUT`. Deeper lines continue the one above them. A collection may have flags after its key:
+`unpaged`, `keyed`, and HTTP methods besides GET. A field may have marks after its kind: `!`
+identifier, `?` filter, `+` writable, `^` bound. The values of an enum stand before its meaning,
+each with what else it may be called. `control` stands for the control totals, which are the same
+everywhere.
 """
 
 import re
@@ -86,9 +86,7 @@ class ProviderTemplate(NamedTuple):
         Args:
             resource_key: The collection that has the field.
             field_key: The field to leave out.
-
-        Returns:
-            The same vendor; its other collections are unchanged.
+        Returns: The same vendor; its other collections are unchanged.
         """
         resources = tuple(
             r._replace(fields=tuple(f for f in r.fields if f.key != field_key))
@@ -102,8 +100,7 @@ class ProviderTemplate(NamedTuple):
 def parse(text: str) -> tuple[ProviderTemplate, ...]:
     """Return the vendors of a table in the form that the module describes.
 
-    Raises:
-        UsageError: A line has another form, or a field stands outside a collection.
+    Raises: UsageError: A line has another form, or a field stands outside a collection.
     """
     vendors: list[ProviderTemplate] = []
     for depth, line in _logical_lines(text):

@@ -68,9 +68,7 @@ def draw_provider(
         names: Its title and those of vendors that could take over.
         terms: What the tier asks of every vendor.
         tables: Its rows by collection.
-
-    Returns:
-        The vendor before any drift.
+    Returns: The vendor before any drift.
     """
     title, *successors = names
     slug = _slug(title)
@@ -121,9 +119,7 @@ def with_unserved_field(provider: api.Provider, resource_key: str) -> api.Provid
     Args:
         provider: The vendor.
         resource_key: The collection whose documents list it.
-
-    Returns:
-        The vendor; what it serves is unchanged.
+    Returns: The vendor; what it serves is unchanged.
     """
     resource = provider.documented.resource(resource_key)
     field = api.Field(
@@ -142,9 +138,7 @@ def with_old_documents(draws: IntegerDraws, provider: api.Provider) -> api.Provi
     Args:
         draws: Small integers.
         provider: The vendor.
-
-    Returns:
-        The vendor; its documents are frozen, so that later changes do not reach them.
+    Returns: The vendor; its documents are frozen, so that later changes do not reach them.
     """
     documented = provider.documented
     for resource in documented.resources:
@@ -264,9 +258,7 @@ def titles(draws: IntegerDraws, suffixes: Sequence[Sequence[str]]) -> list[str]:
     Args:
         draws: Small integers.
         suffixes: The second words that each vendor may have.
-
-    Returns:
-        Titles such as "Halden Ledger".
+    Returns: Titles such as "Halden Ledger".
     """
     stems = draws.sample(draws.allowed(STEMS), len(suffixes))
     return [f"{stem} {draws.word(words)}" for stem, words in zip(stems, suffixes, strict=True)]
@@ -279,9 +271,7 @@ def lookalikes(draws: IntegerDraws, title: str, suffixes: Sequence[str]) -> list
         draws: Small integers.
         title: The title to resemble.
         suffixes: The second words that its vendor may have.
-
-    Returns:
-        One with another vowel, and one with another suffix.
+    Returns: One with another vowel, and one with another suffix.
     """
     stem, suffix = title.split(" ")
     places = [i for i, letter in enumerate(stem) if letter in _VOWELS]

@@ -45,9 +45,6 @@ def json_reply(status: int, body: object, headers: Mapping[str, str] | None = No
         status: HTTP status.
         body: A JSON value.
         headers: More headers.
-
-    Returns:
-        The response.
     """
     return Response(encode(body), status, headers, JSON)
 
@@ -68,9 +65,6 @@ def problem(
         message: What is wrong and how to put it right.
         headers: More headers.
         collections: Paths that are served, where the path is wrong.
-
-    Returns:
-        The response.
     """
     more = {} if collections is None else {"collections": collections}
     return ProblemResponse(status, code, message, headers, more)
@@ -82,9 +76,7 @@ def in_error_format(contract: Contract, reply: Response) -> Response:
     Args:
         contract: The vendor's contract.
         reply: Any response.
-
-    Returns:
-        The response, rewritten if it is an error and the vendor uses problem+json.
+    Returns: The response, rewritten if it is an error and the vendor uses problem+json.
     """
     if not contract.problems or not isinstance(reply, ProblemResponse):
         return reply
@@ -106,9 +98,7 @@ def retry_headers(contract: Contract, now_ms: int, wait_ms: int) -> dict[str, st
         contract: The vendor's contract.
         now_ms: Simulated clock, milliseconds.
         wait_ms: Milliseconds until the next request is taken.
-
-    Returns:
-        Retry-After, and Date where it is a date.
+    Returns: Retry-After, and Date where it is a date.
     """
     seconds = -(-wait_ms // 1000)
     if not contract.dated:
@@ -130,9 +120,7 @@ def rate_limit_headers(
         contract: The vendor's contract.
         window: The running window, None before the first request.
         now_ms: Simulated clock, milliseconds.
-
-    Returns:
-        Headers by name; none where the vendor sends none.
+    Returns: Headers by name; none where the vendor sends none.
     """
     if not contract.counted or window is None:
         return {}
@@ -152,9 +140,7 @@ def sunset_headers(provider: Provider, resource: ApiResource, former: str) -> di
         provider: The vendor.
         resource: The collection.
         former: The old path by which the request came, "" for the present one.
-
-    Returns:
-        Headers by name.
+    Returns: Headers by name.
     """
     if not resource.sunset and not former:
         return {}
@@ -174,9 +160,7 @@ def conditional(reply: Response, wanted: Mapping[str, str]) -> Response:
     Args:
         reply: The response.
         wanted: Headers of the request.
-
-    Returns:
-        The response or a 304.
+    Returns: The response or a 304.
     """
     tag = f'"{blake2b(reply.body, digest_size=8).hexdigest()}"'
     if tag in wanted.get("if-none-match", "").replace("W/", "").split(", "):
@@ -191,9 +175,7 @@ def compressed(reply: Response, wanted: Mapping[str, str]) -> Response:
     Args:
         reply: The response.
         wanted: Headers of the request.
-
-    Returns:
-        The response, gzip or as it is.
+    Returns: The response, gzip or as it is.
     """
     if "gzip" not in wanted.get("accept-encoding", "") or not reply.body:
         return reply

@@ -51,9 +51,7 @@ def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
     Args:
         call: The collection and the backend.
         asked: The request.
-
-    Returns:
-        The response.
+    Returns: The response.
     """
     allowed = tuple(m for m in call.resource.methods if m in ("GET", "POST"))
     if asked.method not in allowed:
@@ -134,9 +132,7 @@ def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
         call: The collection and the backend.
         asked: The request.
         ident: The identifier in the path.
-
-    Returns:
-        The response.
+    Returns: The response.
     """
     if asked.method != "DELETE":
         return not_allowed(("DELETE",))

@@ -93,12 +93,8 @@ class ToolQuestSession(Session):
             arguments: Arguments that the tool's schema allows.
             now_ms: Simulated clock, milliseconds.
             step: Number of the step, for events.
-
-        Returns:
-            What the agent sees, time passed, and events.
-
-        Raises:
-            UsageError: The suite has no such tool.
+        Returns: What the agent sees, time passed, and events.
+        Raises: UsageError: The suite has no such tool.
         """
         if tool not in self._tools:
             raise UsageError(f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}.")
@@ -123,14 +119,12 @@ class ToolQuestSession(Session):
     def finish_refusal(self, arguments: ToolArguments) -> str:
         """Return why `finish` does not end the episode yet, "" where it does.
 
-        An answer in its words alone would be lost, so the first call whose words hold
-        data (a digit or a bracket) while nothing was handed in is refused.
+        An answer in its words alone would be lost, so the first call whose words hold data (a digit
+        or a bracket) while nothing was handed in is refused.
 
         Args:
             arguments: Those of the call.
-
-        Returns:
-            Words for the agent.
+        Returns: Words for the agent.
         """
         state = self.state
         data = any(c.isdigit() or c in "[{" for c in arguments.get("answer", ""))
@@ -354,8 +348,7 @@ def _request_bytes(request: transport.HttpRequest) -> bytes:
 class ReplyText(NamedTuple):
     """What the agent sees of a reply, and what stands for it in the record.
 
-    The evidence is the same text, so that it is kept once; the whole body where the
-    text is cut.
+    The evidence is the same text, so that it is kept once; the whole body where the text is cut.
     """
 
     text: str

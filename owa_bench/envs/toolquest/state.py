@@ -1,8 +1,8 @@
 """State of an episode of ToolQuest, as one frozen value.
 
-The backend replaces it whenever something happens; the oracle, the detectors and the
-vector view read it. Rows that an agent was served are bits of an integer, one a row of
-the table, so that two states compare in no time.
+The backend replaces it whenever something happens; the oracle, the detectors and the vector view
+read it. Rows that an agent was served are bits of an integer, one a row of the table, so that two
+states compare in no time.
 """
 
 from collections.abc import Mapping
@@ -71,10 +71,9 @@ class RuleBreach(NamedTuple):
 class ApiState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has happened so far, in a form that may be compared.
 
-    `vendors` and `sizes` (rows behind each place) are the world's, by key.
-    `renewals` are the refresh tokens that work now, where the vault's was used.
-    `refusals` are the places whose last reply was an error, with its status; `outages`
-    when each vendor's last burst of 503 ends.
+    `vendors` and `sizes` (rows behind each place) are the world's, by key. `renewals` are the
+    refresh tokens that work now, where the vault's was used. `refusals` are the places whose last
+    reply was an error, with its status; `outages` when each vendor's last burst of 503 ends.
     """
 
     world: ApiWorld
@@ -110,9 +109,7 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             provider: Key of the vendor.
             margin_ms: How much longer it must live, milliseconds.
-
-        Returns:
-            True if it does.
+        Returns: True if it does.
         """
         grant = self.grants.get(provider)
         if grant is None or self.now_ms + margin_ms >= grant.expires_ms:
@@ -126,9 +123,7 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             provider: Key of the vendor.
             secret: The vault entry.
-
-        Returns:
-            The newest token, or the one in the vault.
+        Returns: The newest token, or the one in the vault.
         """
         renewal = self.renewals.get(provider)
         if renewal is not None and renewal.secret == secret.name:
@@ -163,9 +158,7 @@ def after_drift(state: ApiState, world: ApiWorld) -> ApiState:
     Args:
         state: The state before.
         world: The world from now on.
-
-    Returns:
-        The state in that world.
+    Returns: The state in that world.
     """
     return msgspec.structs.replace(state, world=world, vendors=_vendors(world), sizes=_sizes(world))
 
@@ -188,9 +181,7 @@ def missing_rows(state: ApiState, place: CollectionKey) -> int:
     Args:
         state: The state.
         place: The collection.
-
-    Returns:
-        One bit a row of the table; deleted rows are not missing.
+    Returns: One bit a row of the table; deleted rows are not missing.
     """
     full = (1 << state.sizes.get(place, 0)) - 1
     gone = 0
@@ -206,9 +197,7 @@ def is_complete(state: ApiState, place: CollectionKey) -> bool:
     Args:
         state: The state.
         place: The collection.
-
-    Returns:
-        True if none is missing.
+    Returns: True if none is missing.
     """
     return place in state.fetched and place in state.sizes and not missing_rows(state, place)
 
@@ -219,9 +208,7 @@ def next_start(state: ApiState, place: CollectionKey) -> int:
     Args:
         state: The state.
         place: The collection.
-
-    Returns:
-        Its place among the rows that are left, from 0.
+    Returns: Its place among the rows that are left, from 0.
     """
     missing = missing_rows(state, place)
     first = (missing & -missing).bit_length() - 1

@@ -57,9 +57,7 @@ class ToolQuest(ToolSuite):
         Args:
             world: The undrifted world.
             actions: The oracle's actions in it.
-
-        Returns:
-            JSON lines.
+        Returns: JSON lines.
         """
         return recorded_procedure(world, actions)
 
@@ -77,9 +75,6 @@ class ToolQuest(ToolSuite):
             sink: Where events and secrets go.
             setting: Of the episode; `wire` serves over loopback.
             laboratory: Plays no part.
-
-        Returns:
-            The session.
         """
         return ToolQuestSession(timeline, sink=sink, wire=setting.wire)
 

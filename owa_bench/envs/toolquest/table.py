@@ -1,8 +1,7 @@
 """Reply bodies behind handles, and local work on their rows.
 
-Bodies are kept whole; `Handles` reads them and joins, filters, aggregates and sorts
-their rows. A request that makes no sense raises `TableError`, which the session turns
-into words for the agent.
+Bodies are kept whole; `Handles` reads them and joins, filters, aggregates and sorts their rows. A
+request that makes no sense raises `TableError`, which the session turns into words for the agent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +31,7 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
         document: A JSON value.
         steps: The steps that it came from.
     Returns: The rows as a table.
-
-    Raises:
-        TableError: There is no list of objects.
+    Raises: TableError: There is no list of objects.
     """
     level = [document]
     while level:
@@ -64,9 +61,7 @@ def stack(parts: Sequence[DataTable]) -> DataTable:
     Args:
         parts: Tables, at least one.
     Returns: One table with the columns of all.
-
-    Raises:
-        TableError: It would be too large.
+    Raises: TableError: It would be too large.
     """
     if len(parts) == 1:
         return parts[0]
@@ -84,10 +79,7 @@ def transform(table: DataTable, other: DataTable | None, request: Mapping[str, A
         table: The table.
         other: The table to join, None without a join.
         request: Arguments of the tool `table`.
-    Returns: The resulting table.
-
-    Raises:
-        TableError: The request names no column, or an aggregate that there is not.
+    Raises: TableError: The request names no column, or an aggregate that there is not.
     """
     if other is not None:
         table = join(table, other, request["join"])
@@ -124,9 +116,7 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
         right: The second table.
         on: The columns `left` and `right`, and the `kind`: inner or left.
     Returns: A table with the columns of both.
-
-    Raises:
-        TableError: There is no such column, or the table would be too large.
+    Raises: TableError: There is no such column, or the table would be too large.
     """
     i, j = _place(left, on["left"]), _place(right, on["right"])
     partners: dict[Any, list[tuple[Any, ...]]] = {}
@@ -189,9 +179,7 @@ def sort(table: DataTable, names: Sequence[str]) -> DataTable:
         table: The table.
         names: Columns, the most important first.
     Returns: The sorted table; numbers stand before text.
-
-    Raises:
-        TableError: There is no such column.
+    Raises: TableError: There is no such column.
     """
     rows = list(table.rows)
     for name in reversed(names):
@@ -221,9 +209,7 @@ def view(table: DataTable, handle: str, offset: int, limit: int, room: int) -> s
         limit: Most rows.
         room: Characters there are.
     Returns: JSON text.
-
-    Raises:
-        TableError: One row is longer than the room.
+    Raises: TableError: One row is longer than the room.
     """
     head = {"handle": handle, "columns": table.columns, "total": len(table.rows)}
     shown: list[str] = []
@@ -264,9 +250,6 @@ class Handles:
         Args:
             content: What to keep.
             *steps: The steps that it came from.
-
-        Returns:
-            The handle.
         """
         handle = f"art:{len(self._kept) + 1}"
         self._kept[handle] = StoredBody(content, steps)
@@ -300,12 +283,8 @@ class Handles:
         Args:
             request: Arguments of the tool `table`.
             room: Characters there are.
-
-        Returns:
-            JSON text.
-
-        Raises:
-            TableError: The request makes no sense.
+        Returns: JSON text.
+        Raises: TableError: The request makes no sense.
         """
         other = self.rows_of(request["join"]["source"]) if "join" in request else None
         result = transform(self.rows_of(request["source"]), other, request)
@@ -322,12 +301,8 @@ class Handles:
             offset: First character, from 0.
             pointer: JSON pointer (RFC 6901), "" for the whole body.
             room: Characters there are.
-
-        Returns:
-            JSON text with the next characters.
-
-        Raises:
-            TableError: There is no such handle or pointer.
+        Returns: JSON text with the next characters.
+        Raises: TableError: There is no such handle or pointer.
         """
         kept = self._get(handle)
         if isinstance(kept.content, DataTable):

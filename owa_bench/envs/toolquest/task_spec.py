@@ -1,9 +1,8 @@
 """Task families, the data that one draws for a task, and the task's specification.
 
-A family declares its vendors, its rule and its text; drawing one of its tasks gives
-rows. What all families say the same way follows from the declaration: the directory
-that joins two vendors from tier 3 on, control totals, sources, and which money fields
-are asked about.
+A family declares its vendors, its rule and its text; drawing one of its tasks gives rows. What all
+families say the same way follows from the declaration: the directory that joins two vendors from
+tier 3 on, control totals, sources, and which money fields are asked about.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +34,9 @@ class VendorLink(NamedTuple):
 class Invariant(NamedTuple):
     """What holds of a task's rows whatever drifts, as the goal states it.
 
-    `kind` is "gapless" (the periods of the source `of` cover every day), "counterpart"
-    (some rows of the two "source.role" in `of` have equal amounts) or "cents" (every
-    list of amounts has one that is no whole dollar). `text` says it in words.
+    `kind` is "gapless" (the periods of the source `of` cover every day), "counterpart" (some rows
+    of the two "source.role" in `of` have equal amounts) or "cents" (every list of amounts has one
+    that is no whole dollar). `text` says it in words.
     """
 
     kind: str
@@ -48,9 +47,9 @@ class Invariant(NamedTuple):
 class TaskData(NamedTuple):
     """The data of one drawn task.
 
-    `tables` are rows by collection, `links` the rows that hold both keys of the link,
-    `pairs` the ids of a repeated posting and of two that only look alike, `where` the
-    row whose bound is asked about.
+    `tables` are rows by collection, `links` the rows that hold both keys of the link, `pairs` the
+    ids of a repeated posting and of two that only look alike, `where` the row whose bound is asked
+    about.
     """
 
     tables: Mapping[str, SourceRows]
@@ -63,18 +62,16 @@ class TaskData(NamedTuple):
 class TaskFamily(NamedTuple):
     """The declaration of a task family.
 
-    `vendors` are templates, the one with the link first. `sizes` holds for each number
-    of rows its value at tiers 1, 2 and from 3 on. `columns` are those of the answer or
-    of the records to write, `sources` the collections that the answer rests on, in
-    order of use. `text` is the goal, with `{vendor}` for a title and `{parameter}` for
-    a value of the rule. `duplicates` is the source that may hold repeated postings,
-    `same` the roles in which two are compared (empty: all but the id). `bound` is
-    "source.field" of the question whether a bound is inclusive, `bound_text` its claim.
-    `documents` are the sources whose documents may be asked about, only the first from
-    tier 3 on. A honeypot lacks the source `last`. Records go to `writes`. `spare`
-    control totals may be missing where all amounts are whole dollars: a counterpart
-    shows the unit. `invariants` hold in every task. `draw` makes a task, `solve` is
-    the rule from rows to the rows of the answer.
+    `vendors` are templates, the one with the link first. `sizes` holds for each number of rows its
+    value at tiers 1, 2 and from 3 on. `columns` are those of the answer or of the records to write,
+    `sources` the collections that the answer rests on, in order of use. `text` is the goal, with
+    `{vendor}` for a title and `{parameter}` for a value of the rule. `duplicates` is the source
+    that may hold repeated postings, `same` the roles in which two are compared (empty: all but the
+    id). `bound` is "source.field" of the question whether a bound is inclusive, `bound_text` its
+    claim. `documents` are the sources whose documents may be asked about, only the first from tier
+    3 on. A honeypot lacks the source `last`. Records go to `writes`. `spare` control totals may be
+    missing where all amounts are whole dollars: a counterpart shows the unit. `invariants` hold in
+    every task. `draw` makes a task, `solve` is the rule from rows to the rows of the answer.
     """
 
     name: str
@@ -141,8 +138,8 @@ class BoundQuestion(NamedTuple):
 class TaskSpec(NamedTuple):
     """One drawn task of a family, before its vendors get names and contracts.
 
-    `units` are (source, money field), `duplicate` is (source, id, id), `docs` the
-    sources one of which is asked about, `invariants` what the goal states of the rows.
+    `units` are (source, money field), `duplicate` is (source, id, id), `docs` the sources one of
+    which is asked about, `invariants` what the goal states of the rows.
     """
 
     family: TaskFamily
@@ -168,9 +165,7 @@ def draw_task(family: TaskFamily, draws: IntegerDraws, tier: int) -> TaskSpec:
         family: The declaration.
         draws: Small integers from the instance's base stream.
         tier: 1 to 4; it sets the sizes, and from 3 on a directory holds the link.
-
-    Returns:
-        The specification, with all control totals that its vendors may have.
+    Returns: The specification, with all control totals that its vendors may have.
     """
     link, joined = family.link, tier >= _DIRECTORY_TIER
     data = family.draw(draws, _sizes(family.sizes, tier))
@@ -256,9 +251,7 @@ def key_map(sources: Sources, own: SourceRows, key: str, value: str) -> dict[Val
         own: The rows that hold both keys below tier 3.
         key: Role of the key.
         value: Role of the other vendor's key.
-
-    Returns:
-        Key -> other vendor's key.
+    Returns: Key -> other vendor's key.
     """
     return {row[key]: row[value] for row in sources.get("links", own)}
 
@@ -269,9 +262,7 @@ def within(period: SourceRow, day: str) -> bool:
     Args:
         period: A row with `first_day`, `last_day` and `last_day_included`.
         day: An ISO date.
-
-    Returns:
-        True from the first day to the last, which may be included or not.
+    Returns: True from the first day to the last, which may be included or not.
     """
     last = str(period["last_day"])
     return str(period["first_day"]) <= day and (

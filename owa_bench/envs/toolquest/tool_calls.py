@@ -1,7 +1,7 @@
 """The suite's own tools, and calls of them that do one thing right.
 
-The oracle makes calls from the served contract, the vector view also from the
-documented one. Pure: a state and an instance key in, a tool call out.
+The oracle makes calls from the served contract, the vector view also from the documented one. Pure:
+a state and an instance key in, a tool call out.
 """
 
 from collections.abc import Mapping
@@ -164,9 +164,7 @@ def credential(state: ApiState, provider: Provider) -> ToolAction | None:
     Args:
         state: The state.
         provider: The vendor.
-
-    Returns:
-        The call, None where every working entry was read.
+    Returns: The call, None where every working entry was read.
     """
     for secret in provider.secrets:
         if not secret.revoked and (provider.key, secret.name) not in state.secrets:
@@ -188,9 +186,6 @@ def token(state: ApiState, provider: Provider, contract: Contract) -> ToolAction
         state: The state.
         provider: The vendor.
         contract: The contract to go by, served or documented.
-
-    Returns:
-        The call.
     """
     value = working_secret(provider)
     body = {"grant_type": access.GRANTS[contract.auth.kind]}
@@ -213,9 +208,7 @@ def credentials(state: ApiState, key: bytes, provider: Provider, contract: Contr
         key: The instance's key.
         provider: The vendor.
         contract: The contract to go by, served or documented.
-
-    Returns:
-        Headers and query parameters.
+    Returns: Headers and query parameters.
     """
     auth = contract.auth
     if auth.kind == "none":
@@ -240,9 +233,6 @@ def page(state: ApiState, key: bytes, place: CollectionKey, contract: Contract) 
         key: The instance's key.
         place: The collection.
         contract: The contract to go by, served or documented.
-
-    Returns:
-        The call.
     """
     provider = state.vendors[place[0]]
     resource = contract.resource(place[1])
@@ -278,9 +268,6 @@ def post(
         place: The collection.
         contract: The contract to go by, served or documented.
         values: Values by field key.
-
-    Returns:
-        The call.
     """
     provider = state.vendors[place[0]]
     resource = contract.resource(place[1])

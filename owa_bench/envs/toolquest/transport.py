@@ -1,7 +1,7 @@
 """Requests of the `http` tool, two ways to send one, and the credentials they carry.
 
-In process or over loopback the same request has the same response. In process the app's
-coroutine is driven with `send(None)`, so there is no event loop and no thread.
+In process or over loopback the same request has the same response. In process the app's coroutine
+is driven with `send(None)`, so there is no event loop and no thread.
 """
 
 import base64
@@ -187,9 +187,6 @@ def connect(app: ASGIApp, *, wire: bool) -> RequestTransport:
     Args:
         app: The ASGI app.
         wire: Over loopback instead of in process.
-
-    Returns:
-        The transport.
     """
     return LoopbackTransport(app) if wire else InProcessTransport(app)
 

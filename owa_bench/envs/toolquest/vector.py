@@ -1,9 +1,9 @@
 """The vector view: what a state is in numbers, and the calls its macros stand for.
 
-Vendors and collections take slots in the order in which the goal names them, those of a
-honeypot too. A plain macro goes by the documents; its `_adapted` twin goes by what the
-server has shown since (an error or a page of that collection). A macro that makes no
-sense now is masked. Numbers are of what was asked and served, never of what is left.
+Vendors and collections take slots in the order in which the goal names them, those of a honeypot
+too. A plain macro goes by the documents; its `_adapted` twin goes by what the server has shown
+since (an error or a page of that collection). A macro that makes no sense now is masked. Numbers
+are of what was asked and served, never of what is left.
 """
 
 import json
@@ -45,9 +45,7 @@ def places(world: ApiWorld) -> tuple[CollectionKey, ...]:
 
     Args:
         world: A world; a honeypot lacks one of them.
-
-    Returns:
-        Keys of vendor and collection.
+    Returns: Keys of vendor and collection.
     """
     owners = {resource: vendor for vendor, resource in world.needed}
     titles = {
@@ -112,9 +110,6 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     Args:
         state: The state.
         key: The instance's key.
-
-    Returns:
-        One call or None for each of MACROS.
     """
     world = state.world
     calls: list[ToolAction | None] = [_registry(state)]

@@ -43,9 +43,7 @@ def to_wire(field: Field, value: Value) -> WireValue:
     Args:
         field: The field.
         value: Its canonical value.
-
-    Returns:
-        The value as it is served.
+    Returns: The value as it is served.
     """
     convert = _converter(field)
     return value if convert is None else convert(value)
@@ -95,9 +93,7 @@ def from_wire(field: Field, value: object) -> Value | None:
     Args:
         field: The field.
         value: The JSON value that was sent.
-
-    Returns:
-        The canonical value, None where type or unit do not allow it.
+    Returns: The canonical value, None where type or unit do not allow it.
     """
     if field.kind == "boolean":
         return value if isinstance(value, bool) else None
@@ -145,9 +141,7 @@ def render_rows(
         resource: The collection.
         columns: Field keys of the rows' cells.
         rows: Canonical rows.
-
-    Returns:
-        Objects by wire name.
+    Returns: Objects by wire name.
     """
     layout = _layout(resource, columns)
     return [
@@ -163,9 +157,6 @@ def wrap(wrapper: str, items: object, extras: dict[str, object]) -> object:
         wrapper: Dotted path, "" for a bare list.
         items: The list.
         extras: What stands beside the path's first step.
-
-    Returns:
-        The body.
     """
     if not wrapper:
         return items
@@ -183,9 +174,7 @@ def cut(pager: Pager, query: dict[str, str], place: str, key: bytes) -> Slice | 
         query: Query parameters of the request.
         place: Name of the collection, for cursors.
         key: The instance's key.
-
-    Returns:
-        First row and number of rows, or the refusal.
+    Returns: First row and number of rows, or the refusal.
     """
     if pager.kind == "none":
         return Slice(0, 1 << 30)
@@ -221,9 +210,6 @@ def make_cursor(start: int, place: str, key: bytes) -> str:
         start: First row of the page.
         place: Name of the collection.
         key: The instance's key.
-
-    Returns:
-        The cursor.
     """
     signature = keyed_digest(key, "cursor", place, str(start)).hex()[:10]
     return base64.urlsafe_b64encode(f"{start}.{signature}".encode()).decode().rstrip("=")
@@ -236,9 +222,7 @@ def read_cursor(cursor: str, place: str, key: bytes) -> int | None:
         cursor: The cursor that was sent.
         place: Name of the collection.
         key: The instance's key.
-
-    Returns:
-        First row of the page, None for a cursor that was not issued.
+    Returns: First row of the page, None for a cursor that was not issued.
     """
     if not cursor:
         return 0

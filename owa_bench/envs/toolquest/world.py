@@ -1,9 +1,8 @@
 """API worlds: providers with contracts, documents, data and secrets, and the goal.
 
-All values are integers, strings and booleans, so that equal worlds have equal bytes.
-Money is stored in cents whatever the wire shows; dates are ISO strings. Everything an
-operator may change is found by canonical keys that no operator changes: provider key,
-resource key, field key.
+All values are integers, strings and booleans, so that equal worlds have equal bytes. Money is
+stored in cents whatever the wire shows; dates are ISO strings. Everything an operator may change is
+found by canonical keys that no operator changes: provider key, resource key, field key.
 """
 
 from functools import lru_cache
@@ -39,11 +38,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A field of a resource: canonical key, name on the wire, meaning, unit.
 
-    `aliases` are other names it could go by: operators pick from them, nothing serves
-    or documents them. `decimal` money is text on the wire, such as "12.50". `choices`
-    are the values of an enum, the one that matters most first. `identifier` fields name
-    rows and go by a `style`. `bound` marks a date that ends where the next row begins;
-    it is served `shift` days off.
+    `aliases` are other names it could go by: operators pick from them, nothing serves or documents
+    them. `decimal` money is text on the wire, such as "12.50". `choices` are the values of an enum,
+    the one that matters most first. `identifier` fields name rows and go by a `style`. `bound`
+    marks a date that ends where the next row begins; it is served `shift` days off.
     """
 
     key: str
@@ -87,13 +85,12 @@ class Pager(msgspec.Struct, frozen=True, kw_only=True):
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A collection: where it lives, its fields, wrapper, pager and methods.
 
-    `wrapper` is the dotted path to the list in a reply, "" for a bare list.
-    `other_paths` are places it could move to and `other_parameters` what it could come
-    to require, `other_wrappers` and `other_pagers` what it could use (empty: any);
-    nothing serves or documents them. `formers` are the paths it had before.
-    `order` is the order in which rows give their fields, "" for the documented one.
-    `sunset` is the day on which it will be switched off, "" for none. `keyed`: records
-    are taken only under an idempotency key.
+    `wrapper` is the dotted path to the list in a reply, "" for a bare list. `other_paths` are
+    places it could move to and `other_parameters` what it could come to require, `other_wrappers`
+    and `other_pagers` what it could use (empty: any); nothing serves or documents them. `formers`
+    are the paths it had before. `order` is the order in which rows give their fields, "" for the
+    documented one. `sunset` is the day on which it will be switched off, "" for none. `keyed`:
+    records are taken only under an idempotency key.
     """
 
     key: str
@@ -141,9 +138,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 class Contract(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """What a provider's API is (or what its documents say it is).
 
-    `problems`: errors are RFC 9457 problem+json. `dated`: Retry-After is a date.
-    `counted`: replies carry RateLimit headers.
-    `outages` of 100 requests begin a burst of 503.
+    `problems`: errors are RFC 9457 problem+json. `dated`: Retry-After is a date. `counted`: replies
+    carry RateLimit headers. `outages` of 100 requests begin a burst of 503.
     """
 
     auth: Auth
@@ -173,8 +169,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the vault. A revoked one still lies there and no longer works.
 
-    `value` is an API key, "user:password" for Basic, "client_id:client_secret" for
-    OAuth2, with ":refresh_token" where that is the grant.
+    `value` is an API key, "user:password" for Basic, "client_id:client_secret" for OAuth2, with
+    ":refresh_token" where that is the grant.
     """
 
     name: str
@@ -210,10 +206,10 @@ class FormerHost(msgspec.Struct, frozen=True, kw_only=True):
 class Provider(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """One vendor: `contract` is served, `documented` is what its pages say.
 
-    `original` is the contract before any drift. Once `docs_frozen` is set, changes no
-    longer reach `documented`. `family` is the provider family of tool categories.
-    `undocumented`: no API description is served. `other_auths` and `successors` are
-    what it could change to; nothing serves or documents them.
+    `original` is the contract before any drift. Once `docs_frozen` is set, changes no longer reach
+    `documented`. `family` is the provider family of tool categories. `undocumented`: no API
+    description is served. `other_auths` and `successors` are what it could change to; nothing
+    serves or documents them.
     """
 
     key: str
@@ -248,8 +244,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 class Proposition(msgspec.Struct, frozen=True, kw_only=True):
     """A question about the world with its truth, which only the oracle reads.
 
-    `subject` is what it is about, in canonical keys; `negated` says that `text` claims
-    the opposite of the fact that the kind names.
+    `subject` is what it is about, in canonical keys; `negated` says that `text` claims the opposite
+    of the fact that the kind names.
     """
 
     name: str
@@ -274,11 +270,11 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 class ApiWorld(msgspec.Struct, frozen=True, kw_only=True):
     """Everything an episode of ToolQuest happens in.
 
-    `entry` are the addresses the brief names. `expected` is the answer: column names
-    and rows of the artefact for reads; `writes` are the records that must exist in
-    the end, as (provider, resource, columns, rows), and the only ones that may be
-    written. `needed` are the (provider, resource) pairs that the answer rests on, in
-    order of use. `registry` is the address of the service registry, "" without one.
+    `entry` are the addresses the brief names. `expected` is the answer: column names and rows of
+    the artefact for reads; `writes` are the records that must exist in the end, as (provider,
+    resource, columns, rows), and the only ones that may be written. `needed` are the (provider,
+    resource) pairs that the answer rests on, in order of use. `registry` is the address of the
+    service registry, "" without one.
     """
 
     goal: Goal
@@ -303,8 +299,8 @@ class ApiWorld(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """Return the SHA-256 that names this world in traces.
 
-        Taken over the digests of the providers and of the rest, so that a chain of
-        changes hashes only what changed.
+        Taken over the digests of the providers and of the rest, so that a chain of changes hashes
+        only what changed.
         """
         rest = record_digest(msgspec.structs.replace(self, providers=()))
         parts = (rest, *(_provider_digest(provider) for provider in self.providers))
@@ -329,10 +325,8 @@ def distance(a: ApiWorld, b: ApiWorld) -> float:
     Args:
         a: one world.
         b: the other.
-
-    Returns:
-        The Jaccard distance of their fact sets: 0 for equal worlds, 1 when nothing is
-        shared. Data rows and goals do not count.
+    Returns: The Jaccard distance of their fact sets: 0 for equal worlds, 1 when nothing is shared.
+        Data rows and goals do not count.
     """
     return jaccard_distance(_atoms(a), _atoms(b))
 

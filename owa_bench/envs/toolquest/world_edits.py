@@ -1,7 +1,6 @@
 """_Targets, look-ups and edits that operators on API worlds share.
 
-A target is a path of canonical keys: "provider", "provider/resource" or
-"provider/resource/field".
+A target is a path of canonical keys: "provider", "provider/resource" or "provider/resource/field".
 """
 
 from collections.abc import Callable
@@ -91,12 +90,7 @@ def locate_provider(world: ApiWorld, target: str) -> Provider:
     Args:
         world: the world as it is now.
         target: a path of keys.
-
-    Returns:
-        The provider.
-
-    Raises:
-        DriftError: there is none.
+    Raises: DriftError: there is none.
     """
     try:
         return world.provider(target.split("/")[0])
@@ -110,12 +104,8 @@ def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, ApiResource
     Args:
         world: the world as it is now.
         target: a path of keys.
-
-    Returns:
-        The provider and, of its contract, the resource.
-
-    Raises:
-        DriftError: there is none.
+    Returns: The provider and, of its contract, the resource.
+    Raises: DriftError: there is none.
     """
     provider = locate_provider(world, target)
     try:
@@ -130,12 +120,8 @@ def locate_field(world: ApiWorld, target: str) -> tuple[Provider, ApiResource, F
     Args:
         world: the world as it is now.
         target: a path of keys.
-
-    Returns:
-        The provider and, of its contract, the resource and the field.
-
-    Raises:
-        DriftError: there is none.
+    Returns: The provider and, of its contract, the resource and the field.
+    Raises: DriftError: there is none.
     """
     provider, resource = locate_resource(world, target)
     try:
@@ -150,9 +136,7 @@ def documented_resource(provider: Provider, resource: ApiResource) -> ApiResourc
     Args:
         provider: its vendor.
         resource: the resource as it is served.
-
-    Returns:
-        The documented one; `resource` itself where the documents leave it out.
+    Returns: The documented one; `resource` itself where the documents leave it out.
     """
     try:
         return provider.documented.resource(resource.key)
@@ -166,9 +150,7 @@ def free_paths(resource: ApiResource, *contracts: Contract) -> list[str]:
     Args:
         resource: the resource.
         contracts: those in which no resource may have the path.
-
-    Returns:
-        The free ones of its `other_paths`.
+    Returns: The free ones of its `other_paths`.
     """
     used = {other.path for contract in contracts for other in contract.resources}
     return [path for path in resource.other_paths if path not in used]
@@ -192,9 +174,6 @@ def announce(
         provider: the vendor, with other changes to it made already.
         change: from the old contract to the new one; also applied to the documents.
         note: a line for the changelog. Frozen documents stay as they are.
-
-    Returns:
-        The new world.
     """
     documented = provider.documented
     if not provider.docs_frozen:
@@ -214,9 +193,6 @@ def announce_resource(
         target: a path that begins with PROVIDER/RESOURCE.
         change: from the old resource to the new one; also applied to the documents.
         note: a line for the changelog.
-
-    Returns:
-        The new world.
     """
     provider, resource = locate_resource(world, target)
 
@@ -236,9 +212,6 @@ def announce_field(
         target: PROVIDER/RESOURCE/FIELD.
         change: from the old field to the new one; also applied to the documents.
         note: a line for the changelog.
-
-    Returns:
-        The new world.
     """
     key = target.split("/")[2]
 
@@ -256,9 +229,6 @@ def serve_field(world: ApiWorld, target: str, field: Field) -> ApiWorld:
         world: the world as it is now.
         target: PROVIDER/RESOURCE/FIELD.
         field: the field as it is served from now on.
-
-    Returns:
-        The new world.
     """
     provider, old = locate_resource(world, target)
     fields = tuple(field if f.key == field.key else f for f in old.fields)
@@ -286,9 +256,6 @@ def next_version(contract: Contract, status: int) -> Contract:
     Args:
         contract: the present version.
         status: what the old paths answer: 200 for being served on, 410 for gone.
-
-    Returns:
-        The next version.
     """
     resources = tuple(
         replace(
@@ -308,9 +275,6 @@ def letters(count: int, rng: np.random.Generator) -> str:
     Args:
         count: how many.
         rng: the stream to draw from.
-
-    Returns:
-        The text.
     """
     return "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=count))
 
@@ -322,9 +286,7 @@ def fresh_secret(provider: Provider, kind: AuthKind, rng: np.random.Generator) -
         provider: the vendor that issues it.
         kind: the kind of auth that it serves.
         rng: the stream to draw from.
-
-    Returns:
-        The credential, not yet in the vault.
+    Returns: The credential, not yet in the vault.
     """
     slug = provider.host.partition(".")[0].replace("-", "_")
     # The values of every kind are drawn, so that the stream moves equally for each.
@@ -351,9 +313,7 @@ def reissued(provider: Provider, secret: Secret) -> tuple[Secret, ...]:
     Args:
         provider: the vendor.
         secret: the new credential.
-
-    Returns:
-        All older ones, revoked, then the new one.
+    Returns: All older ones, revoked, then the new one.
     """
     revoked = (replace(s, revoked=True) for s in provider.secrets)
     return (*revoked, secret)

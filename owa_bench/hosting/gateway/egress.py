@@ -23,9 +23,7 @@ def connect_protocol(find: FindSession, allowed: frozenset[str]) -> type[H11Prot
     Args:
         find: Returns the session of a token.
         allowed: "host:port" of the hosts that may be reached.
-
-    Returns:
-        The class, for `uvicorn.Config(http=..)`.
+    Returns: The class, for `uvicorn.Config(http=..)`.
     """
 
     class ConnectProtocol(H11Protocol):

@@ -31,11 +31,10 @@ _ACT_SHARE = 0.8
 class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What agents may reach, by run options; the key itself stays in the environment.
 
-    `model_api` is what the provider speaks. `model_url` "": OPENAI_BASE_URL for chat,
-    or the public one where there is a key. `model_key_env` names the variable of the
-    key, "": the usual one of the interface. `model_header` are headers as
-    "NAME=VARIABLE", with the value of that variable. `pass_env` are variables that
-    agents get, `allow_host` hosts as "HOST:PORT".
+    `model_api` is what the provider speaks. `model_url` "": OPENAI_BASE_URL for chat, or the public
+    one where there is a key. `model_key_env` names the variable of the key, "": the usual one of
+    the interface. `model_header` are headers as "NAME=VARIABLE", with the value of that variable.
+    `pass_env` are variables that agents get, `allow_host` hosts as "HOST:PORT".
     """
 
     model_url: str = ""
@@ -170,9 +169,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             act_s: Seconds that an agent has for one act.
             fields: Names of fields of requests that the plan lets pass.
-
-        Returns:
-            The gateway, running.
+        Returns: The gateway, running.
         """
         if not (self.address or self.model_cache or self.allow_host):
             return None
@@ -208,10 +205,8 @@ def environment_secrets(
     Args:
         environment: Variables.
         also: Names of those that hold a secret whatever they are called.
-
-    Returns:
-        Values by name, without the blanks around them, in which a record could hold
-        them; those too short to be told from other text are left out.
+    Returns: Values by name, without the blanks around them, in which a record could hold them;
+        those too short to be told from other text are left out.
     """
     return {
         f"env:{name}": value

@@ -1,7 +1,8 @@
 """Probe of a chat server: what it can do, asked within a time budget.
 
-The checks run in order of importance, three at once; on loopback one at a time, where a
-server often has one slot. What the time did not reach is `not tried`, never a guess.
+The checks run in order of importance, three at once; on loopback one at a time, where a server
+often has one slot. What the time did not reach is `not tried`, never a guess.
+
 Source: docs/model-doctor.md.
 """
 
@@ -80,10 +81,7 @@ def probe_server(
         model: Name of the model.
         seconds: Budget of all checks together.
         transport: For tests.
-
-    Returns:
-        The findings.
-
+    Returns: The findings.
     Raises:
         FieldError: The address, a key or the model cannot be used.
         UsageError: The environment names a proxy that cannot be used.

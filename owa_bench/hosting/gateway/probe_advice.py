@@ -21,9 +21,7 @@ def options_of(state: ProbeState, verdicts: Mapping[str, str]) -> dict[str, str]
     Args:
         state: What the checks found.
         verdicts: By finding.
-
-    Returns:
-        Options of the agent `language-model`, in their order.
+    Returns: Options of the agent `language-model`, in their order.
     """
     options = {"model": state.model}
     if state.cap == CAPS[1]:
@@ -75,9 +73,6 @@ def command_of(
         options: Of the agent.
         flags: Of `run`, that of the key too.
         headers: NAME=ENV_VARIABLE of other headers.
-
-    Returns:
-        The command.
     """
     agent = ",".join(f"{name}={value}" for name, value in options.items())
     words = ["owa-bench", "run", "--suite", "toolquest", "--tier", "1", "--out", _OUT]

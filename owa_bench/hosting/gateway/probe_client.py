@@ -22,9 +22,9 @@ _SHOWN = 240  # characters of a server's words
 class ServerReply(NamedTuple):
     """One reply of a server; `status` 0: none came, and `words` say why.
 
-    `cause` is the judge's, "" for a completion. `words` are the server's, short and
-    without keys. `body` is the decoded JSON, None where there is none. `pieces` counts
-    the pieces of text in a stream.
+    `cause` is the judge's, "" for a completion. `words` are the server's, short and without keys.
+    `body` is the decoded JSON, None where there is none. `pieces` counts the pieces of text in a
+    stream.
     """
 
     status: int
@@ -60,9 +60,6 @@ def dig(value: Any, *path: str | int) -> Any:
     Args:
         value: The document.
         path: Names and places.
-
-    Returns:
-        The part.
     """
     for step in path:
         if isinstance(step, str):
@@ -78,9 +75,7 @@ class ProbeClient:
     Args:
         provider: The server, with its key.
         transport: For tests.
-
-    Raises:
-        UsageError: The environment names a proxy that cannot be used.
+    Raises: UsageError: The environment names a proxy that cannot be used.
     """
 
     def __init__(
@@ -126,9 +121,7 @@ class ProbeClient:
         Args:
             path: The path.
             body: Of the request; None asks with GET.
-
-        Returns:
-            The decoded reply, None where there is none.
+        Returns: The decoded reply, None where there is none.
         """
         base = httpx.URL(self.base)
         root = base.copy_with(path=base.path.rstrip("/").removesuffix(_VERSION) + path)

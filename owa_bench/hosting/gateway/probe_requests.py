@@ -75,8 +75,8 @@ class ProbeCall(NamedTuple):
 class ProbeState:
     """What the checks of one server share: the client, first reply and findings.
 
-    `rows` holds verdict, detail and advice by finding. `stopped` says why the rest is
-    not tried, "" where it is the time.
+    `rows` holds verdict, detail and advice by finding. `stopped` says why the rest is not tried, ""
+    where it is the time.
 
     Args:
         client: Asks the server.
@@ -112,8 +112,8 @@ class ProbeState:
     def put_refusal(self, name: FindingName, reply: ServerReply, advice: str = "") -> None:
         """Record that a request was refused, or that its reply did not come.
 
-        Only the server's word on the request is a refusal: a broken connection or a
-        busy server says nothing of what the request asked for.
+        Only the server's word on the request is a refusal: a broken connection or a busy server
+        says nothing of what the request asked for.
 
         Args:
             name: Which finding.
@@ -140,9 +140,6 @@ class ProbeState:
             tools: Whether the tools go along.
             cap: Most tokens of the reply, by the field that the server accepts.
             more: Other fields of the request.
-
-        Returns:
-            The reply.
         """
         body: dict[str, Any] = {"model": self.model, "messages": [*messages], **more}
         if tools:

@@ -28,16 +28,14 @@ class ReplyCache:
     ) -> Path | None:
         """Return the file of a request's reply, None where none is kept.
 
-        No session reads what another asked. Within one, a request with a seed is the
-        same wherever it is asked, and one without is another at each place.
+        No session reads what another asked. Within one, a request with a seed is the same wherever
+        it is asked, and one without is another at each place.
 
         Args:
             session: Who asks.
             record: The request.
             terms: Its body.
-
-        Returns:
-            The path; there may be no file yet.
+        Returns: The path; there may be no file yet.
         """
         unkept = terms.get("stream") is True or not session.reads_cache
         if not self._folder or unkept:

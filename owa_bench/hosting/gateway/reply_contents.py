@@ -44,9 +44,7 @@ class ReplyEchoes:
         Args:
             name: Of the field.
             value: As it was decoded.
-
-        Returns:
-            True where name and value are the same.
+        Returns: True where name and value are the same.
         """
         return _digest(name, value) in self._digests
 

@@ -1,9 +1,9 @@
 """Masks of replies: what differs between equal requests is hidden from an agent.
 
-A provider's ids, clocks, counts of cached tokens and limits tell a sitting what an
-earlier one asked, and a seat what another asks. An agent of a suite with sittings or
-seats gets ids by their order in its own session, no clocks, and whole counts. The
-record and the price read the reply as it came.
+A provider's ids, clocks, counts of cached tokens and limits tell a sitting what an earlier one
+asked, and a seat what another asks. An agent of a suite with sittings or seats gets ids by their
+order in its own session, no clocks, and whole counts. The record and the price read the reply as it
+came.
 
 Source: docs/model-gateway.md#sittings-and-seats.
 """
@@ -56,9 +56,7 @@ class ReplyMask:
         Args:
             data: The reply, whole or as events.
             path: Endpoint, below /v1.
-
-        Returns:
-            JSON or events.
+        Returns: JSON or events.
         """
         value = decoded(data)
         if value is not None:
@@ -73,9 +71,7 @@ class ReplyMask:
         Args:
             data: Its bytes.
             path: Endpoint, below /v1.
-
-        Returns:
-            The event: its type and its data alone.
+        Returns: The event: its type and its data alone.
         """
         lines = re.split(rb"\r\n|\n|\r", data)
         kind = [line for line in lines if line.startswith(b"event:")]
@@ -167,9 +163,7 @@ def error_of(judgement: ReplyJudgement, status: int) -> tuple[int, str]:
     Args:
         judgement: Of the reply.
         status: Of the reply, 0 without one.
-
-    Returns:
-        The status of an error, and a line.
+    Returns: The status of an error, and a line.
     """
     cause = judgement.cause
     if cause in PASSING or cause == "credit":
@@ -183,9 +177,7 @@ def headers_of(headers: Mapping[str, str], status: int) -> dict[str, str]:
     Args:
         headers: Of the reply.
         status: That the agent gets.
-
-    Returns:
-        The type of the content, and a fixed time to wait after a passing failure.
+    Returns: The type of the content, and a fixed time to wait after a passing failure.
     """
     kept = {n: v for n, v in headers.items() if n.lower() == "content-type"}
     return kept | ({"retry-after": _RETRY_S} if status in (429, 503) else {})

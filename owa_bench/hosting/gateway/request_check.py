@@ -50,11 +50,9 @@ def unlisted_fields(
     Args:
         path: Endpoint, below /v1.
         terms: The request's body.
-        is_echo: Whether a reply of this session held a field with this value. Such a
-            field may come back in a message of the model's: servers need some of them.
-
-    Yields:
-        Each field, outermost first. A null is a field that was left out.
+        is_echo: Whether a reply of this session held a field with this value. Such a field may come
+            back in a message of the model's: servers need some of them.
+    Yields: Each field, outermost first. A null is a field that was left out.
     """
     yield from _of_object(TABLES.get(path, {}), terms, "", is_echo, echoed=False)
 
@@ -72,9 +70,7 @@ def refusal(
         terms: The request's body.
         is_echo: As `unlisted_fields` has it.
         passed: Names that the run lets pass.
-
-    Returns:
-        The words, and the names.
+    Returns: The words, and the names.
     """
     let_pass = []
     for field in unlisted_fields(path, terms, is_echo):

@@ -1,9 +1,9 @@
 """Fields of a model request that the gateway passes on, by endpoint.
 
-A request may hold what makes the next reply, and nothing that the provider keeps or
-fetches: no state by an id, no tool of the provider's own, no remote file. A field that
-no table here names is refused (`request_check.py`). Markers of a prompt cache are on
-the list: a marker holds no text, and the counts that follow from it can be hidden.
+A request may hold what makes the next reply, and nothing that the provider keeps or fetches: no
+state by an id, no tool of the provider's own, no remote file. A field that no table here names is
+refused (`request_check.py`). Markers of a prompt cache are on the list: a marker holds no text, and
+the counts that follow from it can be hidden.
 
 Source: the public references of OpenAI (Chat Completions, Responses), Anthropic
 (Messages), vLLM, llama.cpp and OpenRouter; docs/model-gateway.md#fields.
@@ -46,8 +46,8 @@ class FieldSet:
 class FieldKinds:
     """An object whose `type` says which fields it has, or a list of such.
 
-    `usual` is the type of an object that names none and has a field `mark`, "" where
-    it must name one. `text` is what may stand instead.
+    `usual` is the type of an object that names none and has a field `mark`, "" where it must name
+    one. `text` is what may stand instead.
     """
 
     kinds: Mapping[str, Mapping[str, "FieldRule"]]

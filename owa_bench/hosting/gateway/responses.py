@@ -54,9 +54,7 @@ def as_judged(record: ModelRequest, headers: Mapping[str, str]) -> Response:
     Args:
         record: The request and its reply.
         headers: Of the response.
-
-    Returns:
-        The reply as it came; an error inside a success gets an error's status.
+    Returns: The reply as it came; an error inside a success gets an error's status.
     """
     judgement = record.judgement
     if judgement is None or judgement.verdict == "completion" or record.status >= 300:
@@ -76,9 +74,7 @@ def as_masked(mask: ReplyMask, record: ModelRequest, response: Response) -> Resp
         mask: Of the session.
         record: The request and its reply.
         response: As any agent gets it.
-
-    Returns:
-        The reply with ids of the session's own; an error in words of its cause.
+    Returns: The reply with ids of the session's own; an error in words of its cause.
     """
     judgement = record.judgement
     if judgement is None or record.path.startswith("/models"):
@@ -103,9 +99,7 @@ def as_sent(
         path: Of the request, below /v1.
         terms: Its body, every field of which is on the list.
         passed: Names of fields that the run lets pass.
-
-    Returns:
-        The body: responses are not stored, keys of a prompt cache are the session's.
+    Returns: The body: responses are not stored, keys of a prompt cache are the session's.
     """
     changed: dict[str, Any] = {
         name: session.cache_key
@@ -123,9 +117,7 @@ def with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
     Args:
         path: Of the request, below /v1.
         terms: Its body.
-
-    Returns:
-        A changed body; None where it asks already, or where nothing can be asked.
+    Returns: A changed body; None where it asks already, or where nothing can be asked.
     """
     options = terms.get("stream_options") or {}
     if path != "/chat/completions" or not isinstance(options, dict):
@@ -142,9 +134,6 @@ def error_response(status: int, message: str, code: str = "") -> JSONResponse:
         status: Of the response.
         message: What is wrong, in a line.
         code: What clients know the error by.
-
-    Returns:
-        The response.
     """
     error = {"message": message, "type": "gateway", "code": code or None}
     return JSONResponse({"error": error}, status)

@@ -16,8 +16,8 @@ class Scrubber:
     """Replaces secrets, in every form that a server may repeat them in.
 
     Args:
-        secrets: Keys and values of headers; shorter ones than `SHORTEST_SECRET` and
-            their schemes, such as "Bearer", are left out.
+        secrets: Keys and values of headers; shorter ones than `SHORTEST_SECRET` and their schemes,
+            such as "Bearer", are left out.
     """
 
     def __init__(self, secrets: Collection[str]) -> None:

@@ -1,8 +1,8 @@
 """Gateway server: an OpenAI-compatible address that holds the API key.
 
-One server a worker, on a Unix socket (for sandboxes, which reach it as a port of their
-loopback) and on a loopback port. Each request carries the token of its session, as an
-API key or as the password of a proxy. Source: docs/model-gateway.md#what-it-does.
+One server a worker, on a Unix socket (for sandboxes, which reach it as a port of their loopback)
+and on a loopback port. Each request carries the token of its session, as an API key or as the
+password of a proxy. Source: docs/model-gateway.md#what-it-does.
 """
 
 import asyncio
@@ -75,9 +75,7 @@ class ModelGateway:
         provider: Where requests go.
         allowed: "host:port" of the hosts that agents may connect to.
         fields: Names of fields that are not on the list and that the run lets pass.
-
-    Raises:
-        InfrastructureFailure: The server does not start.
+    Raises: InfrastructureFailure: The server does not start.
     """
 
     def __init__(
@@ -134,9 +132,6 @@ class ModelGateway:
         Args:
             scope: Run, entry, seat and sitting, which part the cache.
             hides: Whether replies hide what tells of other sessions.
-
-        Returns:
-            The session.
         """
         return GatewaySession(self._sessions, scope, hides=hides)
 
@@ -146,9 +141,7 @@ class ModelGateway:
         Args:
             session: The agent's session.
             sandboxed: Whether it reaches the Unix socket through `INNER_PORT`.
-
-        Returns:
-            Names and values.
+        Returns: Names and values.
         """
         address = f"127.0.0.1:{INNER_PORT if sandboxed else self.port}"
         variables: dict[str, str] = {}
@@ -171,10 +164,10 @@ class ModelGateway:
     def answers(self, model: str) -> bool:
         """Return whether the provider answers a plain request for a model.
 
-        It tells an outage from a request that the provider does not take, and from a
-        provider that fails by choice: it goes on a connection of its own and holds
-        nothing of an episode. A model that never answered is asked for as the agent
-        named it; the call is neither recorded nor counted.
+        It tells an outage from a request that the provider does not take, and from a provider that
+        fails by choice: it goes on a connection of its own and holds nothing of an episode. A model
+        that never answered is asked for as the agent named it; the call is neither recorded nor
+        counted.
         """
         named = model if model in self._well or not self._well else min(self._well)
         body = {"model": named, "messages": [{"role": "user", "content": "Say OK."}]}

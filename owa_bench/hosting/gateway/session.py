@@ -96,9 +96,6 @@ class GatewayRecord(Protocol):
             step: The step it belongs to.
             role: The seat.
             sink: Stores blobs.
-
-        Yields:
-            The events.
         """
 
 
@@ -106,12 +103,11 @@ class GatewayRecord(Protocol):
 class ModelRequest:
     """One request to a model and its reply.
 
-    `status` is the provider's, 0 without a reply. `judgement` is None until it ended,
-    and where the agent hung up. `usage` None: the provider counted nothing. `ordinal`
-    counts the requests of the session from 0. `headers` are passed on to the provider.
-    `fresh`: it goes on a connection of its own. `sent` is the body that the provider
-    gets: `body` may name a field twice, of which servers read either. `unlisted` are
-    fields that the run let pass, and work that the provider did.
+    `status` is the provider's, 0 without a reply. `judgement` is None until it ended, and where the
+    agent hung up. `usage` None: the provider counted nothing. `ordinal` counts the requests of the
+    session from 0. `headers` are passed on to the provider. `fresh`: it goes on a connection of its
+    own. `sent` is the body that the provider gets: `body` may name a field twice, of which servers
+    read either. `unlisted` are fields that the run let pass, and work that the provider did.
     """
 
     path: str
@@ -166,9 +162,6 @@ class ModelRequest:
             step: The step it belongs to.
             role: The seat.
             sink: Stores request and reply.
-
-        Yields:
-            The events.
         """
         judgement = self.judgement
         verdict = judgement.verdict if judgement else ""
@@ -250,9 +243,6 @@ class Tunnel:
             step: The step it belongs to.
             role: The seat.
             sink: Not needed.
-
-        Yields:
-            The events.
         """
         yield Egress(
             step=step,
@@ -275,9 +265,8 @@ def _metered(step: int, role: str, meter: Meter, amount: int) -> Iterator[Event]
 class ProviderBlame(NamedTuple):
     """Why a model's provider failed a seat's last request, in its own words.
 
-    `may_be_request`: the request itself may have caused it, by a model's name or a
-    parameter that the server does not take. `failed_at` is when, by the monotonic
-    clock.
+    `may_be_request`: the request itself may have caused it, by a model's name or a parameter that
+    the server does not take. `failed_at` is when, by the monotonic clock.
     """
 
     reason: str
@@ -289,11 +278,11 @@ class ProviderBlame(NamedTuple):
 class GatewaySession:
     """What one seat asks of the gateway during one episode.
 
-    The server's thread adds records, the episode's thread takes them. `token` stands
-    for the session in every request, and `registry` holds it until it is closed.
-    `scope` names run, entry, seat and sitting: no other session reads its cached
-    replies. `reads_cache` is false where the provider itself must answer. `hides`: the
-    agent must learn nothing of other sessions from a reply.
+    The server's thread adds records, the episode's thread takes them. `token` stands for the
+    session in every request, and `registry` holds it until it is closed. `scope` names run, entry,
+    seat and sitting: no other session reads its cached replies. `reads_cache` is false where the
+    provider itself must answer. `hides`: the agent must learn nothing of other sessions from a
+    reply.
     """
 
     def __init__(
@@ -341,8 +330,8 @@ class GatewaySession:
         """Return why the provider is to blame for the last request, None if it is not.
 
         Args:
-            patience_s: A request that is still open after so long is one that the
-                provider is late with; 0: open ones are left out.
+            patience_s: A request that is still open after so long is one that the provider is late
+                with; 0: open ones are left out.
         """
         with self._changed:
             now = time.monotonic()

@@ -1,9 +1,9 @@
 """Interfaces of providers, and chat requests in their forms by litellm.
 
-litellm writes the provider's request and reads its reply; both pass through the
-gateway, which holds the key and sees status and bytes itself. Of a chat request only
-what follows is translated, since the rest of litellm's parameters could lead elsewhere:
-to another address, to a reply without a request, to a picture fetched by the harness.
+litellm writes the provider's request and reads its reply; both pass through the gateway, which
+holds the key and sees status and bytes itself. Of a chat request only what follows is translated,
+since the rest of litellm's parameters could lead elsewhere: to another address, to a reply without
+a request, to a picture fetched by the harness.
 """
 
 import importlib.util
@@ -52,9 +52,9 @@ APIS: Mapping[ModelApi, ProviderApi] = {
 class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
     """The provider behind the gateway; "" is no address, or no key.
 
-    Chat requests are translated where `api` is another interface. `timeout_s` is for
-    one request. `cache` is a folder of replies by request. `headers` are sent with each
-    request, and are secrets.
+    Chat requests are translated where `api` is another interface. `timeout_s` is for one request.
+    `cache` is a folder of replies by request. `headers` are sent with each request, and are
+    secrets.
     """
 
     url: str = ""
@@ -89,8 +89,7 @@ class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
 def require_library() -> None:
     """Refuse a machine without the library; nothing is imported.
 
-    Raises:
-        MissingPartError: With the line that installs it.
+    Raises: MissingPartError: With the line that installs it.
     """
     if importlib.util.find_spec(_LIBRARY) is None:
         raise MissingPartError(_LIBRARY, "pip install 'owa_bench[providers]'")
@@ -124,10 +123,8 @@ class Translator:
             address: Where the provider's request goes.
             key: Stands for the API key in it.
             timeout_s: Seconds it has.
-
-        Returns:
-            JSON. Parameters that the provider does not know are left out; what the
-            library raises passes on.
+        Returns: JSON. Parameters that the provider does not know are left out; what the library
+            raises passes on.
         """
         given = {name: terms[name] for name in _PARAMETERS & terms.keys()}
         completion = await self._complete(

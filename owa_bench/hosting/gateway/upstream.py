@@ -32,9 +32,7 @@ class Upstream:
     Args:
         provider: Where requests go.
         transport: For tests.
-
-    Raises:
-        UsageError: The environment names a proxy that cannot be used.
+    Raises: UsageError: The environment names a proxy that cannot be used.
     """
 
     def __init__(
@@ -139,9 +137,6 @@ class Upstream:
         Args:
             record: The request.
             error: What the library raised.
-
-        Returns:
-            The response.
         """
         late = isinstance(error, LATE)
         words = addresses.why_no_reply(error, self.provider.url)
@@ -160,9 +155,6 @@ class Upstream:
         Args:
             record: The request and the provider's reply, where there was one.
             error: What the library raised.
-
-        Returns:
-            The response.
         """
         if record.judgement is not None and not record.status:
             return error_response(502, f"The provider gave no reply: {record.judgement.text}.")

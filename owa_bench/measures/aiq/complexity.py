@@ -22,8 +22,8 @@ MEAN, LINE, NEAREST = "mean of neighbours", "line between neighbours", "nearest 
 class Complexity(NamedTuple):
     """A domain's complexity with the curve it is the area of.
 
-    value: area (size times performance). centres, sizes: the curve. how: the origin of
-    each bin's size, of all pools together. used: policies; span: interval over pools.
+    value: area (size times performance). centres, sizes: the curve. how: the origin of each bin's
+    size, of all pools together. used: policies; span: interval over pools.
     """
 
     value: float

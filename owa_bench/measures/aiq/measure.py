@@ -21,8 +21,8 @@ _NOISE = 0.95  # quantile of DS(x, x) that is the noise floor [D]
 class Dissimilarities(NamedTuple):
     """Dissimilarities of n domains, symmetric.
 
-    told: pairs above the noise floor; the others are not distinguishable from noise.
-    filled: pairs that were not measured and follow from the triangle inequality.
+    told: pairs above the noise floor; the others are not distinguishable from noise. filled: pairs
+    that were not measured and follow from the triangle inequality.
     """
 
     matrix: Floats
@@ -180,10 +180,10 @@ _THIN = 1e-9  # singular values below this share of the largest span no directio
 class Space(NamedTuple):
     """A test suite in the intelligence space.
 
-    units: directions (domains, domains). points: directions times complexity.
-    cut: share of negative eigenvalues that was cut (0: the dissimilarities are exactly
-    Euclidean). dimension: the effective r; basis: its axes (domains, r); held: share of
-    squared singular values each axis holds.
+    units: directions (domains, domains). points: directions times complexity. cut: share of
+    negative eigenvalues that was cut (0: the dissimilarities are exactly Euclidean). dimension: the
+    effective r; basis: its axes (domains, r); held: share of squared singular values each axis
+    holds.
     """
 
     units: Floats
@@ -197,9 +197,9 @@ class Space(NamedTuple):
 class AiqResult(NamedTuple):
     """An agent's AIQ: hull volume in the effective dimension.
 
-    volume: headline, parameters^r. length: volume^(1/r), to compare suites. corners:
-    domains on the hull. full: |det| / n!, which ranks agents by the product of their
-    performances whatever the dissimilarities. reason: why a volume is 0.
+    volume: headline, parameters^r. length: volume^(1/r), to compare suites. corners: domains on the
+    hull. full: |det| / n!, which ranks agents by the product of their performances whatever the
+    dissimilarities. reason: why a volume is 0.
     """
 
     volume: float

@@ -35,9 +35,8 @@ class NextTokenModel(Protocol):
 class CurvePoint(NamedTuple):
     """The curve at one context length.
 
-    length: k. conditional: H_k, bits. marginal: H*_k, bits. uncertainty: U_k, a share.
-    corrected: U_k less its jackknife bias. span: interval of U_k. windows: N; curves
-    compare at equal N only.
+    length: k. conditional: H_k, bits. marginal: H*_k, bits. uncertainty: U_k, a share. corrected:
+    U_k less its jackknife bias. span: interval of U_k. windows: N; curves compare at equal N only.
     """
 
     length: int
@@ -60,8 +59,8 @@ class GroupSums(NamedTuple):
 class EntropyDecayResult(NamedTuple):
     """A model's curve with its summary on one corpus.
 
-    gain: information gain span, NaN with a reason where a length is missing. collapsed:
-    whether U at the longest of `LONG` lies below the threshold; None if not measured.
+    gain: information gain span, NaN with a reason where a length is missing. collapsed: whether U
+    at the longest of `LONG` lies below the threshold; None if not measured.
     """
 
     points: tuple[CurvePoint, ...]

@@ -19,20 +19,15 @@ _END = re.compile(
 def strip_gutenberg(text: str, *, begins_with: str | None = None) -> str:
     """Return the work inside a Project Gutenberg file.
 
-    Everything before the START line and after the END line is removed. A text without
-    such lines is returned as it is.
+    Everything before the START line and after the END line is removed. A text without such lines is
+    returned as it is.
 
     Args:
         text: the file.
-        begins_with: first words of the main text (the paper's offsets, section 3.2):
-            everything before their last occurrence is removed too, and with it a table
-            of contents that repeats them. White space between words does not matter.
-
-    Returns:
-        The work.
-
-    Raises:
-        ScoringError: the text does not hold `begins_with`.
+        begins_with: first words of the main text (the paper's offsets, section 3.2): everything
+            before their last occurrence is removed too, and with it a table of contents that
+            repeats them. White space between words does not matter.
+    Raises: ScoringError: the text does not hold `begins_with`.
 
     >>> strip_gutenberg("x *** START OF THE PROJECT GUTENBERG EBOOK A *** B *** "
     ...                 "END OF THE PROJECT GUTENBERG EBOOK A ***")

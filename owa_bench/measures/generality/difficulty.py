@@ -1,8 +1,8 @@
 """Difficulties from responses, for items without one: Generality paper, table 1.
 
-Each transformation returns the responses and difficulties that `measure` reads. They
-depend on the population: another one gives other difficulties. Tables below the paper's
-sizes warn (`SmallSampleWarning`). FA gives loadings only, for comparison.
+Each transformation returns the responses and difficulties that `measure` reads. They depend on the
+population: another one gives other difficulties. Tables below the paper's sizes warn
+(`SmallSampleWarning`). FA gives loadings only, for comparison.
 """
 
 import math
@@ -231,9 +231,9 @@ def _thresholded(table: Floats, thresholds: list[Floats], steps: Floats) -> Item
 class ItemResponse(NamedTuple):
     """A two-parameter logistic fit.
 
-    difficulties: where half of the agents of that ability succeed, in standard
-    deviations of ability, NaN for items that all or none solve; discriminations:
-    slopes; shifted: difficulties with the easiest at 0, for `measure`.
+    difficulties: where half of the agents of that ability succeed, in standard deviations of
+    ability, NaN for items that all or none solve; discriminations: slopes; shifted: difficulties
+    with the easiest at 0, for `measure`.
     """
 
     difficulties: Floats

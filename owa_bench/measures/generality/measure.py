@@ -1,7 +1,7 @@
 """Generality: capability, spread and gamma of a response curve over difficulty.
 
-Input is what an agent answers on items of known difficulty; no factor analysis and no
-population is needed. Source: the Generality paper, equations 1-6 and properties 1-8.
+Input is what an agent answers on items of known difficulty; no factor analysis and no population is
+needed. Source: the Generality paper, equations 1-6 and properties 1-8.
 """
 
 import math
@@ -22,8 +22,8 @@ _CANCELLATION = 1e-12  # squares this small beside q^2 are rounding
 class ResponseCurve(NamedTuple):
     """An agent characteristic curve: `response[i]` at difficulty `difficulty[i]`.
 
-    Linear between points; two points at one difficulty make a step. Difficulties
-    never fall and begin at 0.
+    Linear between points; two points at one difficulty make a step. Difficulties never fall and
+    begin at 0.
     """
 
     difficulty: Floats

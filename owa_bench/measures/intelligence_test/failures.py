@@ -14,9 +14,9 @@ from owa_bench.scoring.statistics import arrays
 class Failures(NamedTuple):
     """Wrong attempts at each item before it was solved.
 
-    counts: wrong attempts, half counts where scores tie. censored: the item was never
-    solved, so the true count is at least this one. top: the largest count there can be
-    (candidates - 1), inf without a bound.
+    counts: wrong attempts, half counts where scores tie. censored: the item was never solved, so
+    the true count is at least this one. top: the largest count there can be (candidates - 1), inf
+    without a bound.
     """
 
     counts: Floats
@@ -119,8 +119,8 @@ def from_episodes(table: Observables) -> dict[str, Failures]:
 class TailCounts(NamedTuple):
     """Counts at or above a start, as the histogram that the likelihoods read.
 
-    values: distinct whole counts, weights: how many (halves of tied ranks), limits and
-    censored: distinct censoring points and the number of items at each.
+    values: distinct whole counts, weights: how many (halves of tied ranks), limits and censored:
+    distinct censoring points and the number of items at each.
     """
 
     values: Floats

@@ -234,8 +234,8 @@ def measure(
 class Projection(NamedTuple):
     """Model size at which a log-log line of exponent on size reaches a target.
 
-    slope, intercept: of log10 alpha on log10 size. size: parameters at the target with
-    its interval. years: until such a size by Moore's law, 0 if it exists today.
+    slope, intercept: of log10 alpha on log10 size. size: parameters at the target with its
+    interval. years: until such a size by Moore's law, 0 if it exists today.
     """
 
     slope: float

@@ -132,9 +132,9 @@ def _euler_maclaurin(alpha: float, start: Floats, top: float) -> Floats:
 class Comparison(NamedTuple):
     """Power law against another law on one tail.
 
-    ratio: log likelihood of the power law less the other's; positive favours the power
-    law. p: two-sided, that so large a ratio is chance (Vuong). favours: the better law
-    where p < 0.1, else None.
+    ratio: log likelihood of the power law less the other's; positive favours the power law. p:
+    two-sided, that so large a ratio is chance (Vuong). favours: the better law where p < 0.1, else
+    None.
     """
 
     other: str

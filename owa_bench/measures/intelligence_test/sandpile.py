@@ -1,9 +1,8 @@
 """The Bak-Tang-Wiesenfeld sandpile on a grid of 2, 3 or 4 dimensions.
 
-The model of section 6.2 of the Intelligence Test paper: why failure counts follow a
-power law, and how the exponent depends on scale. The grid is open: sand falls off its
-edges. The inner loop is compiled where numba is installed; without it numpy topples a
-whole generation of cells at once.
+The model of section 6.2 of the Intelligence Test paper: why failure counts follow a power law, and
+how the exponent depends on scale. The grid is open: sand falls off its edges. The inner loop is
+compiled where numba is installed; without it numpy topples a whole generation of cells at once.
 """
 
 from collections.abc import Callable

@@ -7,9 +7,8 @@
     V4  replay passed by a second party
     V5  executed by the verifier, with the verifier's seeds
 
-V3 and V4 count who is named in a registry of verifiers (`records.registry`): anybody
-can make a second key. Agents that could see the harness hold a run at V2, those of
-another machine at V4.
+V3 and V4 count who is named in a registry of verifiers (`records.registry`): anybody can make a
+second key. Agents that could see the harness hold a run at V2, those of another machine at V4.
 
 Source: `docs/traces.md#assurance`.
 """
@@ -62,8 +61,8 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
 class AttestationCheck(NamedTuple):
     """A witness or receipt in the run directory, checked against the run.
 
-    `fault` says why it does not hold, `shortfall` why one that holds does not raise
-    the level; it counts when both are empty.
+    `fault` says why it does not hold, `shortfall` why one that holds does not raise the level; it
+    counts when both are empty.
     """
 
     file: str
@@ -104,12 +103,10 @@ def assess(
         bundle: the run directory.
         checks: the checks of its raw evidence.
         signed: whether its report is signed.
-        verifier: public key of the party that asks, which alone can know that it
-            executed the run itself; None if it does not say.
+        verifier: public key of the party that asks, which alone can know that it executed the run
+            itself; None if it does not say.
         registry: whose witnesses and replays count; None: nobody's.
-
-    Returns:
-        Every level with its condition, and the highest met with all below it.
+    Returns: Every level with its condition, and the highest met with all below it.
     """
     broken = ", ".join(check.name for check in checks if not check.ok)
     passed = f"{sum(not check.skipped for check in checks)} checks hold"
@@ -160,11 +157,9 @@ def submission(bundle: Bundle) -> Submission:
 
     Args:
         bundle: the run directory.
-
-    Returns:
-        The name on the list of the verifier who challenged the plan, "" where none is;
-        `number` as of the challenge, `plans` as of that verifier's last replay, 0
-        without one: another verifier cannot know.
+    Returns: The name on the list of the verifier who challenged the plan, "" where none is;
+        `number` as of the challenge, `plans` as of that verifier's last replay, 0 without one:
+        another verifier cannot know.
     """
     challenge = witness.challenge_of(bundle.layout, bundle.plan, bundle.plan_digest)
     if challenge is None or not challenge.submitter:
@@ -203,9 +198,7 @@ def witnesses(bundle: Bundle, registry: Registry | None = None) -> tuple[Attesta
     Args:
         bundle: the run directory.
         registry: whose count; None: nobody's.
-
-    Returns:
-        The checks, by name of file.
+    Returns: The checks, by name of file.
     """
     paths = sorted(bundle.layout.witness.glob("*.json"))
     return tuple(_check_witness(bundle, registry, path) for path in paths)
@@ -217,9 +210,7 @@ def receipts(bundle: Bundle, registry: Registry | None = None) -> tuple[Attestat
     Args:
         bundle: the run directory.
         registry: whose count; None: nobody's.
-
-    Returns:
-        The checks, by name of file.
+    Returns: The checks, by name of file.
     """
     paths = _receipt_paths(bundle)
     return tuple(_check_receipt(bundle, registry, path) for path in paths)

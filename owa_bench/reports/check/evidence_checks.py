@@ -29,9 +29,7 @@ def check_evidence(bundle: Bundle, public: bytes | None = None) -> tuple[CheckRe
     Args:
         bundle: the run directory.
         public: the public key that must have signed; None takes the plan's own.
-
-    Returns:
-        The checks in the order in which they are printed.
+    Returns: The checks in the order in which they are printed.
     """
     return tuple(_checks(bundle, check_attempts(bundle), public))
 

@@ -49,9 +49,6 @@ def check_result(name: str, faults: Iterable[str], good: str) -> CheckResult:
         name: name of the check.
         faults: what is wrong; the first three are printed.
         good: the detail of a check that holds.
-
-    Returns:
-        The result.
     """
     messages = list(faults)
     if not messages:
@@ -66,9 +63,7 @@ def skipped_check(name: str, reason: str) -> CheckResult:
     Args:
         name: name of the check.
         reason: why there was nothing to check.
-
-    Returns:
-        The result, which holds and is marked as skipped.
+    Returns: The result, which holds and is marked as skipped.
     """
     return CheckResult(name, True, f"not checked: {reason}", skipped=True)
 
@@ -212,8 +207,8 @@ def _compare(
 def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
     """Yield where attempts of one plan entry are missing, or too many.
 
-    Attempts are numbered from 0, and a complete one is the last: playing an episode
-    again until it goes well would choose which attempt counts.
+    Attempts are numbered from 0, and a complete one is the last: playing an episode again until it
+    goes well would choose which attempt counts.
     """
     by_entry: dict[int, list[Leaf]] = defaultdict(list)
     for leaf in leaves:
@@ -327,9 +322,8 @@ def _seed_faults(
 def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
-    Calls, supervisor minutes and what a suite's own meters count are in the trace
-    twice, as events of their own and as resources that the world metered. What an agent
-    declares cannot be compared.
+    Calls, supervisor minutes and what a suite's own meters count are in the trace twice, as events
+    of their own and as resources that the world metered. What an agent declares cannot be compared.
     """
     if attempt.leaf.status != "complete":
         return

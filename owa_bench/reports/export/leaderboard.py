@@ -3,8 +3,8 @@
     board = leaderboard([Path("runs/a"), Path("runs/b")], registry)
     write_board(board, Path("board"))
 
-Nothing is entered by hand: a row is what a run directory proves under the reader's
-registry of verifiers. Source: docs/leaderboard.md.
+Nothing is entered by hand: a row is what a run directory proves under the reader's registry of
+verifiers. Source: docs/leaderboard.md.
 """
 
 import multiprocessing
@@ -49,9 +49,9 @@ class Figure(NamedTuple):
 class BoardRow(NamedTuple):
     """An agent of a run that counts.
 
-    `cost` is USD an episode of agent and human streams, `success` a share of the
-    unaided episodes, `axes` the ten by symbol. `rung` is the assurance, "V4" or "V5".
-    `plans` says which plan of the submitter's it is, and of how many.
+    `cost` is USD an episode of agent and human streams, `success` a share of the unaided episodes,
+    `axes` the ten by symbol. `rung` is the assurance, "V4" or "V5". `plans` says which plan of the
+    submitter's it is, and of how many.
     """
 
     agent: str
@@ -93,9 +93,7 @@ def leaderboard(
         runs: The run directories.
         registry: Whose challenges and replays count.
         evaluator: Public key of the party that asks, where it executed runs itself.
-
-    Returns:
-        A row an agent of every run that counts, and what was refused.
+    Returns: A row an agent of every run that counts, and what was refused.
     """
     members = [_member_apart(run, registry, evaluator) for run in runs]
     played = Counter(member.plan_digest for member in members)
@@ -293,9 +291,7 @@ def write_board(board: Standings, folder: Path) -> Path:
     Args:
         board: The leaderboard.
         folder: Where to; made where it is missing.
-
-    Returns:
-        The page.
+    Returns: The page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     template = page_template("leaderboard.html.j2", {"shown": figure_text})
@@ -310,9 +306,7 @@ def figure_text(figure: Figure, decimals: int = 3) -> str:
     Args:
         figure: The figure.
         decimals: Places after the point.
-
-    Returns:
-        Such as "0.500 [0.400, 0.600]".
+    Returns: Such as "0.500 [0.400, 0.600]".
 
     >>> [figure_text(f) for f in (Figure(0.5, 0.4, 0.6), Figure(None), Figure(1.0))]
     ['0.500 [0.400, 0.600]', 'NO EVIDENCE', '1.000']

@@ -1,7 +1,7 @@
 """Norms from runs that persons played: admission of the runs, the file, its tables.
 
-Only what the harness recorded is read: who played by the signed plan, when by the
-clock of the loop, how well by the trace.
+Only what the harness recorded is read: who played by the signed plan, when by the clock of the
+loop, how well by the trace.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,16 +41,13 @@ def make_norms(
     Args:
         run_dirs: One run a person.
         group: Who they are, as whoever makes the norms says.
-        baseline: A run of one baseline agent under the same terms; its raw statistics
-            are the lower anchors a.
-
-    Returns:
-        The norms, unsigned.
-
+        baseline: A run of one baseline agent under the same terms; its raw statistics are the lower
+            anchors a.
+    Returns: The norms, unsigned.
     Raises:
         CheckFailure: The evidence of a run does not hold; names run and check.
-        UsageError: A run is none of one person, is not complete, was begun twice, or
-            has other terms than the first.
+        UsageError: A run is none of one person, is not complete, was begun twice, or has other
+            terms than the first.
     """
     bundles = [_verified(path) for path in run_dirs]
     if not bundles:
@@ -90,9 +87,6 @@ def sealed_norms(norms: HumanNorms, key: Ed25519PrivateKey) -> bytes:
     Args:
         norms: The norms.
         key: The signing key.
-
-    Returns:
-        A DSSE envelope.
     """
     public = public_bytes(key.public_key()).hex()
     signed = msgspec.structs.replace(norms, public_key=public)
@@ -164,10 +158,7 @@ def sign_attendance(run_dir: Path, key: Ed25519PrivateKey) -> Path:
     Args:
         run_dir: The run directory, complete.
         key: Of who watched.
-
-    Returns:
-        The file, `receipts/attendance-KEY.dsse.json`.
-
+    Returns: The file, `receipts/attendance-KEY.dsse.json`.
     Raises:
         CheckFailure: The evidence of the run does not hold.
         UsageError: No one person played all of it, or the key signed its plan.

@@ -1,7 +1,8 @@
 """Table of what readers did: one row for each reader, suite and tier of a run.
 
-A reader is an arm `reader:NAME`, which sees the text of its episodes alone. Every
-figure comes from the counted episodes of a run that verifies.
+A reader is an arm `reader:NAME`, which sees the text of its episodes alone. Every figure comes from
+the counted episodes of a run that verifies.
+
 Source: `docs/readers.md#the-table`.
 """
 
@@ -30,11 +31,11 @@ _MICRO = 1e6
 class ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
     """What one reader did in the episodes of one suite and tier of a run.
 
-    `attempts` are all that were begun for the `planned` episodes; figures are of the
-    `episodes` that count. `low` and `high` are the interval of success over
-    tasks, None for fewer than two. `quality` is the mean of q_state, `p` the mean of
-    the stated probabilities of success and `brier` their Brier score, over the
-    `stated` episodes that have one. `usd` prices each character once: a lower bound.
+    `attempts` are all that were begun for the `planned` episodes; figures are of the `episodes`
+    that count. `low` and `high` are the interval of success over tasks, None for fewer than two.
+    `quality` is the mean of q_state, `p` the mean of the stated probabilities of success and
+    `brier` their Brier score, over the `stated` episodes that have one. `usd` prices each character
+    once: a lower bound.
     """
 
     run: str
@@ -71,12 +72,7 @@ def reader_table(run_dirs: Sequence[Path]) -> ReaderTable:
 
     Args:
         run_dirs: The run directories.
-
-    Returns:
-        The table.
-
-    Raises:
-        RunDirectoryError: One is no run directory.
+    Raises: RunDirectoryError: One is no run directory.
     """
     rows: list[ReaderRow] = []
     skipped: list[str] = []

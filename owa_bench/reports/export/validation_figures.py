@@ -79,9 +79,7 @@ def dose_figure(rows: Sequence[KnobResponse]) -> str:
 
     Args:
         rows: rows of the matrix that were played.
-
-    Returns:
-        The figure as an SVG element.
+    Returns: The figure as an SVG element.
     """
     lines = -(-len(rows) // _COLUMNS)
     with figures.style("validation/doses"):
@@ -143,9 +141,7 @@ def agents_figure(arms: Sequence[ArmValues], named: Sequence[str]) -> str:
     Args:
         arms: every arm of the validation.
         named: names of the unhandicapped agents, which are labelled.
-
-    Returns:
-        The figure as an SVG element.
+    Returns: The figure as an SVG element.
     """
     a, p = AXES.index("A"), AXES.index("P")
     known = [arm for arm in arms if None not in (arm.values[a], arm.values[p])]

@@ -36,10 +36,7 @@ def write_validation(run_dir: Path, signs: bytes, name: str) -> Validation:
         run_dir: a run directory that `owa-bench validate` made.
         signs: the sign file's bytes.
         name: its name, for messages.
-
-    Returns:
-        What was found.
-
+    Returns: What was found.
     Raises:
         FieldError: no episode of the run counts.
         RunDirectoryError: there is no run.
@@ -68,9 +65,7 @@ def render_validation(validation: Validation, named: Sequence[str]) -> str:
     Args:
         validation: what was found.
         named: the unhandicapped agents.
-
-    Returns:
-        The page, self-contained.
+    Returns: The page, self-contained.
     """
     played = [row for row in validation.knobs if row.tasks]
     drawings = [
@@ -110,9 +105,7 @@ def counts(rows: Sequence[KnobResponse], sign: str) -> tuple[int, int]:
     Args:
         rows: rows of the matrix.
         sign: "-" or "0".
-
-    Returns:
-        Two counts.
+    Returns: Two counts.
     """
     cells = [cell for row in rows for cell in row.cells if cell.sign == sign]
     known = [cell for cell in cells if cell.verdict != "NO EVIDENCE"]

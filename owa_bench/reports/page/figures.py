@@ -1,7 +1,7 @@
 """Figures of the report as inline SVG: equal judgements give equal bytes, no dates.
 
-Colours are placeholders that the page's style sheet replaces, so that one drawing is
-right on a light and on a dark screen.
+Colours are placeholders that the page's style sheet replaces, so that one drawing is right on a
+light and on a dark screen.
 """
 
 import io
@@ -127,9 +127,7 @@ def to_svg(figure: Figure, label: str) -> str:
     Args:
         figure: the figure.
         label: its name for screen readers.
-
-    Returns:
-        The element, without dates or sizes.
+    Returns: The element, without dates or sizes.
     """
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -148,9 +146,8 @@ def to_svg(figure: Figure, label: str) -> str:
 def axis_figure(series: Sequence[ArmSeries]) -> str:
     """Return the axis figure; each `data` is a tuple of AxisScore in one order.
 
-    A dot is the value, the thick line the interval *same tasks, new seeds*, the thin
-    one *tasks like these*; without evidence there is no dot, and an axis without any
-    says so.
+    A dot is the value, the thick line the interval *same tasks, new seeds*, the thin one *tasks
+    like these*; without evidence there is no dot, and an axis without any says so.
     """
     names = [f"{axis.symbol}  {axis.name}" for axis in series[0].data]
     with style("axes"):
@@ -288,9 +285,7 @@ def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
     Args:
         label: name of the figure.
         rows: for each plot the agents' series, whose data is a Curve.
-
-    Returns:
-        The figure as an SVG element.
+    Returns: The figure as an SVG element.
     """
     columns = min(_COLUMNS, len(rows))
     lines = -(-len(rows) // columns)
@@ -313,11 +308,9 @@ def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
 
     Args:
         label: name of the figure.
-        series: the agents, whose data is a tuple of Curves; each curve is drawn at its
-            largest magnitude.
-
-    Returns:
-        The figure as an SVG element.
+        series: the agents, whose data is a tuple of Curves; each curve is drawn at its largest
+            magnitude.
+    Returns: The figure as an SVG element.
     """
     names = list(dict.fromkeys(curve.name for one in series for curve in one.data))
     with style(f"gaps/{label}"):

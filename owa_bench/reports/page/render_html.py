@@ -87,9 +87,7 @@ def render_page(bundle: Bundle, report: Report) -> bytes:
     Args:
         bundle: the run directory, for protocol, price card and pictures.
         report: its report.
-
-    Returns:
-        The page in UTF-8.
+    Returns: The page in UTF-8.
     """
     page = render(
         report,
@@ -110,9 +108,6 @@ def render(
         protocol_text: the protocol file as the run used it.
         price_text: the price card as the run used it.
         images: the report's pictures of failures with their pixels.
-
-    Returns:
-        The page.
     """
     verdicts = report.judgement.verdicts
     return _template().render(

@@ -2,8 +2,8 @@
 
     write_site(Path("runs/first"), Path("runs/first/view"))
 
-The site shows what the shards hold; it is no evidence, nothing of it is signed, and
-nothing is checked that `owa-bench verify` checks. Source: docs/read-a-run.md#view
+The site shows what the shards hold; it is no evidence, nothing of it is signed, and nothing is
+checked that `owa-bench verify` checks. Source: docs/read-a-run.md#view
 """
 
 import base64
@@ -95,8 +95,8 @@ class SiteParts:
     def add_events(self, events: tuple[AnyEvent, ...]) -> int:
         """Take the events of an attempt and return their part's number.
 
-        A digest becomes the number of the part with its text, or the name of a
-        picture's file; what the run does not hold is left out.
+        A digest becomes the number of the part with its text, or the name of a picture's file; what
+        the run does not hold is left out.
         """
         rows = []
         for event in events:
@@ -166,8 +166,8 @@ _ATTEMPT = re.compile(r"\b\d{6,}\.\d+\b")
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One attempt in the list; what is not known of an unfinished one is None.
 
-    Success and q_state are as scored: 0 where the episode is disqualified. `cost` is
-    micro-USD of the agent and human streams.
+    Success and q_state are as scored: 0 where the episode is disqualified. `cost` is micro-USD of
+    the agent and human streams.
     """
 
     attempt: str
@@ -203,10 +203,7 @@ def write_site(run_dir: Path, folder: Path, *, live: bool = False) -> SiteFacts:
         run_dir: the run directory.
         folder: of the site.
         live: whether the list is to look for a newer one every few seconds.
-
-    Returns:
-        What was written.
-
+    Returns: What was written.
     Raises:
         RunDirectoryError: there is no run.
         UsageError: the folder holds something else than a site.

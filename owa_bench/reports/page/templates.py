@@ -22,9 +22,7 @@ def page_template(name: str, names: Mapping[str, Any] = {}) -> Template:
     Args:
         name: Its file.
         names: What it can call, by name.
-
-    Returns:
-        The template; whatever it is given is escaped.
+    Returns: The template; whatever it is given is escaped.
     """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -64,8 +62,8 @@ class ReadingColumn(NamedTuple):
 def format_value(value: object) -> str:
     """Return a cell for reading: three decimals, a dash for nothing.
 
-    Amounts that three decimals would make 0 have two significant digits, amounts from
-    a thousand on none behind the point.
+    Amounts that three decimals would make 0 have two significant digits, amounts from a thousand on
+    none behind the point.
     """
     if value is None:
         return _MISSING
@@ -122,9 +120,6 @@ def axis_names(verdict: score.AgentVerdict, symbols: Sequence[str]) -> str:
     Args:
         verdict: whose axes have the names.
         symbols: letters; other words stand as they are.
-
-    Returns:
-        One line.
     """
     names = {axis.symbol: axis.name for axis in verdict.axes}
     return ", ".join(f"{one} {names.get(one, '')}".strip() for one in symbols)
@@ -158,9 +153,7 @@ def format_figure(row: Sequence[object], column: ReadingColumn) -> str:
     Args:
         row: the cells of a row.
         column: the column as it is read.
-
-    Returns:
-        Such as `0.750 (0.512 to 0.899)`.
+    Returns: Such as `0.750 (0.512 to 0.899)`.
     """
     text = format_value(row[column.place])
     if column.ends is None or row[column.place] is None:
@@ -187,9 +180,6 @@ def missing_reason(index: score.IndexScore, verdict: score.AgentVerdict) -> str:
     Args:
         index: the composite.
         verdict: its agent, whose axes have names.
-
-    Returns:
-        One line.
     """
     if index.value is not None:
         return index.reason or ""
@@ -213,9 +203,7 @@ def is_number_column(table: score.CellTable, place: int) -> bool:
     Args:
         table: the table.
         place: index of the column.
-
-    Returns:
-        False for a column of empty cells.
+    Returns: False for a column of empty cells.
     """
     cells = [row[place] for row in table.rows if row[place] is not None]
     return bool(cells) and all(isinstance(cell, int | float) for cell in cells)

@@ -31,8 +31,8 @@ INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 class RecordedAttempt:
     """One attempt as its lines show it.
 
-    `head`, `count` and `replay` are computed from the lines, `closing` is what the
-    recorder wrote. `faults` name what cannot be read.
+    `head`, `count` and `replay` are computed from the lines, `closing` is what the recorder wrote.
+    `faults` name what cannot be read.
     """
 
     attempt_id: str
@@ -88,9 +88,7 @@ def read_attempt(folder: Path, frames: Sequence[TraceFrame], plan_digest: str) -
         folder: the folder of the shards.
         frames: every frame of the attempt, in file order.
         plan_digest: digest of the plan, with which the hash chain begins.
-
-    Returns:
-        The attempt with everything that cannot be read named in its faults.
+    Returns: The attempt with everything that cannot be read named in its faults.
     """
     name = frames[0].attempt_id
     rows, faults = _rows(folder, frames)
@@ -132,10 +130,8 @@ def failed_start(
         attempt: The attempt.
         entry: Its plan entry.
         starts: Those of the run's other attempts.
-
-    Returns:
-        Its own where that reads; else that of the most similar episode, with the terms
-        of its entry; None without any of the suite.
+    Returns: Its own where that reads; else that of the most similar episode, with the terms of its
+        entry; None without any of the suite.
     """
     first = next(iter(attempt.events), None)
     if isinstance(first, EpisodeStart):

@@ -1,7 +1,7 @@
 """A run directory, read independently of the recorder that wrote it.
 
-Shares with the recorder only the schema (`records`) and the hash functions
-(`canonical`). Source: `docs/traces.md#hash-chain`.
+Shares with the recorder only the schema (`records`) and the hash functions (`canonical`). Source:
+`docs/traces.md#hash-chain`.
 """
 
 import math
@@ -43,10 +43,10 @@ _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 class Bundle:
     """A run directory: the plan, and every frame found in the shards.
 
-    `leaves` are computed from the shards; `recorded_leaves` are the lines of
-    `leaves.jsonl`, `leaf_faults` name those that are no leaf. `torn` names shards that
-    end inside an open frame, `faulty` those with bytes that do not read, `damaged`
-    those with whole frames behind such bytes; `faults` name the bytes.
+    `leaves` are computed from the shards; `recorded_leaves` are the lines of `leaves.jsonl`,
+    `leaf_faults` name those that are no leaf. `torn` names shards that end inside an open frame,
+    `faulty` those with bytes that do not read, `damaged` those with whole frames behind such bytes;
+    `faults` name the bytes.
     """
 
     layout: RunLayout
@@ -157,8 +157,8 @@ class Bundle:
     def traces(self) -> Iterator[trace.Trace]:
         """Yield the counted attempts in plan order.
 
-        One that does not read is a failure of quality 0, with nothing in its favour: it
-        is left out only where no other episode says what its start was.
+        One that does not read is a failure of quality 0, with nothing in its favour: it is left out
+        only where no other episode says what its start was.
         """
         entries = {entry.index: entry for entry in self.plan.entries}
         for leaf in self.counting_leaves:
@@ -181,9 +181,7 @@ class Bundle:
 
         Args:
             prices: the run's price card.
-
-        Returns:
-            Micro-USD; NaN where it is unknown.
+        Returns: Micro-USD; NaN where it is unknown.
         """
         counted = {leaf.attempt_id for leaf in self.counting_leaves if leaf is not None}
         costs: dict[int, float] = defaultdict(float)
@@ -210,8 +208,8 @@ def read(run_dir: Path) -> Bundle:
     """Return the run in `run_dir`, neither judged nor checked.
 
     Raises:
-        RunDirectoryError: it is no run directory, or a file that every run has is
-            missing or half written.
+        RunDirectoryError: it is no run directory, or a file that every run has is missing or half
+            written.
         CheckFailure: it holds files that no run holds, which nobody should read.
     """
     layout = RunLayout(Path(run_dir))

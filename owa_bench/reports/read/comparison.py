@@ -66,10 +66,6 @@ def compare(first: str, second: str) -> ArmComparison:
     Args:
         first: "RUN" or "RUN:ARM"; the arm may be left out where the run has one.
         second: The same, of the same run or of another.
-
-    Returns:
-        The comparison.
-
     Raises:
         FieldError: There is no such arm.
         RunDirectoryError: There is no such run.
@@ -106,12 +102,7 @@ def compare_arms(one: ComparedArm, other: ComparedArm) -> ArmComparison:
     Args:
         one: The first.
         other: The second.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        UsageError: They share no pair, or a pair was played on different terms.
+    Raises: UsageError: They share no pair, or a pair was played on different terms.
     """
     first, second = _episodes(one), _episodes(other)
     shared = sorted(first.rows.keys() & second.rows.keys(), key=first.rows.__getitem__)

@@ -1,8 +1,8 @@
 """Outcomes of a run per agent: how planned episodes ended, and the first error of each.
 
-Every planned episode is counted once: by the attempt that counts, else by its last
-attempt that failed through harness or provider, else as not played. An episode that
-the run's budget ended before the agent's first step was not played either.
+Every planned episode is counted once: by the attempt that counts, else by its last attempt that
+failed through harness or provider, else as not played. An episode that the run's budget ended
+before the agent's first step was not played either.
 """
 
 from collections import Counter, defaultdict
@@ -76,9 +76,9 @@ class LostEpisodes(msgspec.Struct, frozen=True):
 class ProviderFailures(msgspec.Struct, frozen=True):
     """Attempts that were laid to a model's provider, played again or not.
 
-    `outages` are those after which the provider left a plain question unanswered too,
-    within a minute; `unconfirmed` all others: a server that fails when an episode goes
-    badly would be one of these.
+    `outages` are those after which the provider left a plain question unanswered too, within a
+    minute; `unconfirmed` all others: a server that fails when an episode goes badly would be one of
+    these.
     """
 
     attempts: int
@@ -93,15 +93,14 @@ class ProviderFailures(msgspec.Struct, frozen=True):
 class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
-    Its interval is over tasks, and `pools` says which episodes it is a share of.
-    `cost_micro_usd` is the cost of a success by agent and human stream, None where
-    there is no success or no known cost. `helped` counts the counted episodes in which
-    the supervisor helped or a person stepped in. `again` counts attempts of its
-    episodes that failed through harness or provider. `commonest` is the most frequent
-    kind and reason among the broken, with its number and its first attempt. `lost` are
-    the planned episodes that a model's provider failed, `answering` the models of the
-    counted ones, `provider` the attempts laid to a provider; none stands in reports
-    from before they were read.
+    Its interval is over tasks, and `pools` says which episodes it is a share of. `cost_micro_usd`
+    is the cost of a success by agent and human stream, None where there is no success or no known
+    cost. `helped` counts the counted episodes in which the supervisor helped or a person stepped
+    in. `again` counts attempts of its episodes that failed through harness or provider. `commonest`
+    is the most frequent kind and reason among the broken, with its number and its first attempt.
+    `lost` are the planned episodes that a model's provider failed, `answering` the models of the
+    counted ones, `provider` the attempts laid to a provider; none stands in reports from before
+    they were read.
     """
 
     arm: str

@@ -1,8 +1,8 @@
 """Pictures of failed episodes: the report names them, the run's packs hold the pixels.
 
-A suite that drives something visible records its last picture as an Evidence event. The
-report names, from the traces alone, failed episodes of different agents and kinds of
-drift; the page holds their pictures, each read from the run's packs and hashed again.
+A suite that drives something visible records its last picture as an Evidence event. The report
+names, from the traces alone, failed episodes of different agents and kinds of drift; the page holds
+their pictures, each read from the run's packs and hashed again.
 """
 
 import base64
@@ -68,9 +68,7 @@ def select_pictures(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
     Args:
         traces: the counted attempts in plan order.
         transcripts: whether the run kept its blobs.
-
-    Returns:
-        The pictures, and of how many failures they are.
+    Returns: The pictures, and of how many failures they are.
     """
     failures, pictured = 0, 0
     by_arm: dict[str, dict[tuple[str, float | None], Picture]] = {}
@@ -100,9 +98,7 @@ def page_images(layout: RunLayout, gallery: Gallery) -> tuple[PageImage, ...]:
     Args:
         layout: paths of the run directory.
         gallery: the pictures that the report names.
-
-    Returns:
-        One image a picture, in their order.
+    Returns: One image a picture, in their order.
     """
     room, images = _PAGE_LIMIT, []
     transcripts = Transcripts(layout)

@@ -1,7 +1,7 @@
 """Ratings of a run's open texts: its items, blind and shuffled, and the agreement.
 
-Two raters, each with a file of their own; neither is shown the agent, the other's
-scores or any figure of the run. Ratings enter no axis.
+Two raters, each with a file of their own; neither is shown the agent, the other's scores or any
+figure of the run. Ratings enter no axis.
 """
 
 import json
@@ -39,12 +39,7 @@ def rated_items(bundle: Bundle, rubric: Rubric, rater: str) -> list[RatedItem]:
         bundle: The run.
         rubric: The rubric.
         rater: Who rates; another rater has another order.
-
-    Returns:
-        The items.
-
-    Raises:
-        UsageError: No episode holds such a text.
+    Raises: UsageError: No episode holds such a text.
     """
     transcripts = Transcripts(bundle.layout)
     items = [
@@ -86,8 +81,7 @@ def _task(trace: Trace, transcripts: Transcripts) -> str:
 def ratings_of(bundle: Bundle) -> tuple[RaterScores, ...]:
     """Return the ratings in a run directory.
 
-    Raises:
-        UsageError: A file is changed, of another run or rubric, or there are three.
+    Raises: UsageError: A file is changed, of another run or rubric, or there are three.
     """
     folder = bundle.layout.ratings
     paths = sorted(folder.glob("*.dsse.json")) if folder.is_dir() else []

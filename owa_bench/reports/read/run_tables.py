@@ -6,6 +6,7 @@
     run.episodes().to_pandas().groupby("arm").success.mean()
 
 Rows are of the attempts that count, as scoring reads them.
+
 Source: docs/read-a-run.md#tables.
 """
 
@@ -62,8 +63,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table`; its types do not depend on the rows.
 
-        Raises:
-            MissingPartError: pyarrow is not installed.
+        Raises: MissingPartError: pyarrow is not installed.
         """
         with needs("pyarrow", INSTALL):
             import pyarrow
@@ -80,8 +80,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame`.
 
-        Raises:
-            MissingPartError: pandas is not installed.
+        Raises: MissingPartError: pandas is not installed.
         """
         with needs("pandas", INSTALL):
             import pandas
@@ -110,9 +109,9 @@ def _plain_type(hint: Any) -> Any:
 class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
     """One counted episode; a disqualified one has 0 as its success and qualities.
 
-    `delta` is the nominal drift magnitude, None in a campaign; `classes` are the
-    classes in effect of the drift that was applied ("D0+D2"). `interventions` is the
-    supervisor budget in words. Costs are micro-USD, None where unknown.
+    `delta` is the nominal drift magnitude, None in a campaign; `classes` are the classes in effect
+    of the drift that was applied ("D0+D2"). `interventions` is the supervisor budget in words.
+    Costs are micro-USD, None where unknown.
     """
 
     attempt: str
@@ -157,8 +156,8 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a counted episode; `observation` names a text for `OpenRun.text`.
 
-    `calls` counts the HTTP and tool calls of the step, `subgoals` are the nodes that
-    were solved in it, `drift` the operators applied before it, since the step before.
+    `calls` counts the HTTP and tool calls of the step, `subgoals` are the nodes that were solved in
+    it, `drift` the operators applied before it, since the step before.
     """
 
     attempt: str
@@ -247,12 +246,8 @@ class OpenRun:
         Args:
             folder: Made if it is not there; files of these names are replaced.
             kind: What files to write.
-
-        Returns:
-            What was written.
-
-        Raises:
-            MissingPartError: Parquet without pyarrow.
+        Returns: What was written.
+        Raises: MissingPartError: Parquet without pyarrow.
         """
         folder.mkdir(parents=True, exist_ok=True)
         written = []
@@ -268,12 +263,8 @@ class OpenRun:
 
         Args:
             digest: SHA-256 of the blob, as the events and `StepRow` name it.
-
-        Returns:
-            The text; bytes that are no UTF-8 are replaced.
-
-        Raises:
-            TraceError: The run does not hold it (any more).
+        Returns: The text; bytes that are no UTF-8 are replaced.
+        Raises: TraceError: The run does not hold it (any more).
         """
         return self._transcripts.read(digest).decode("utf-8", "replace")
 
@@ -300,8 +291,7 @@ class OpenRun:
 def open_run(path: str | Path) -> OpenRun:
     """Return a run directory, open for reading. Nothing is checked: `verify` does that.
 
-    Raises:
-        RunDirectoryError: it is no run directory.
+    Raises: RunDirectoryError: it is no run directory.
     """
     return OpenRun(read(Path(path)))
 

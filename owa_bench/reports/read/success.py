@@ -1,7 +1,7 @@
 """Success of counted episodes: the interval over tasks, and which episodes it pools.
 
-Episodes of one task are not independent: they differ in drift, help, repeat or day
-alone. Source: docs/scoring.md#intervals.
+Episodes of one task are not independent: they differ in drift, help, repeat or day alone. Source:
+docs/scoring.md#intervals.
 """
 
 from collections import Counter
@@ -20,9 +20,7 @@ def success_over_tasks(pairs: Sequence[str], won: Sequence[bool]) -> Interval:
     Args:
         pairs: The plan's name of the world of each counted episode of an agent.
         won: Whether each succeeded.
-
-    Returns:
-        The jackknife over tasks; none for one task, whatever its episodes.
+    Returns: The jackknife over tasks; none for one task, whatever its episodes.
     """
     if not won:
         return Interval(method="over tasks", reason="no counted episode")
@@ -35,9 +33,7 @@ def pooled_words(starts: Sequence[EpisodeStart]) -> str:
 
     Args:
         starts: The first event of each counted episode of an agent.
-
-    Returns:
-        Such as "24 episodes of 6 tasks; 2 drift magnitudes, 2 repeats".
+    Returns: Such as "24 episodes of 6 tasks; 2 drift magnitudes, 2 repeats".
     """
     kinds = Counter(_kind(start) for start in starts)
     words = f"{_number(len(starts), 'episode')} of "

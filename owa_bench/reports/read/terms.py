@@ -47,9 +47,7 @@ def own_terms(plan: Plan) -> str:
 
     Args:
         plan: The plan; one without a battery gives no level anyway.
-
-    Returns:
-        Words for the report.
+    Returns: Words for the report.
     """
     if plan.battery is None:
         return ""
@@ -103,9 +101,7 @@ def checklist_table(
         protocol: The protocol that it pins.
         judgement: The judgement of the run.
         norms: Figures of persons, None where thresholds are provisional.
-
-    Returns:
-        A row an item.
+    Returns: A row an item.
     """
     rows = (
         (1, "anchors with human reference distributions", _anchors(protocol, norms)),

@@ -1,8 +1,8 @@
 """The laboratory of one episode: its key, its registered plans, its draws.
 
-Seeds come from a key that follows from the episode's instance, and so from the run's
-master: HMAC(key, draw | number). The draw of a holdout is the digest of its plan, so it
-exists only once a plan is registered, and it is played once.
+Seeds come from a key that follows from the episode's instance, and so from the run's master:
+HMAC(key, draw | number). The draw of a holdout is the digest of its plan, so it exists only once a
+plan is registered, and it is played once.
 """
 
 import contextlib
@@ -62,8 +62,7 @@ class LocalLaboratory:
     def register(self, plan: HoldoutPlan) -> str:
         """Take a plan before it is played.
 
-        Raises:
-            UsageError: Base, candidate and metric were registered before.
+        Raises: UsageError: Base, candidate and metric were registered before.
         """
         tested = {(old.base, old.candidate, old.metric) for old in self._plans.values()}
         if (plan.base, plan.candidate, plan.metric) in tested:
@@ -80,12 +79,8 @@ class LocalLaboratory:
         Args:
             subject: The version.
             ticket: No holdout.
-
-        Returns:
-            An attempt an instance, in order.
-
-        Raises:
-            UsageError: The ticket names a holdout.
+        Returns: An attempt an instance, in order.
+        Raises: UsageError: The ticket names a holdout.
         """
         if ticket.draw.startswith(HOLDOUT):
             raise UsageError(f"`draw` must be no holdout, got `{ticket.draw}`.")
@@ -101,12 +96,8 @@ class LocalLaboratory:
             plan: Its digest.
             base: The version that it names.
             candidate: The other one.
-
-        Returns:
-            Attempts and answer.
-
-        Raises:
-            UsageError: It is not registered, was answered, or names others.
+        Returns: Attempts and answer.
+        Raises: UsageError: It is not registered, was answered, or names others.
         """
         terms = self._plans.get(plan)
         if terms is None or plan in self._answered:
@@ -178,9 +169,7 @@ def difference(plan: HoldoutPlan, pair: PlayedPair) -> float:
     Args:
         plan: The plan.
         pair: Both attempts.
-
-    Returns:
-        In [-1, 1].
+    Returns: In [-1, 1].
     """
     if plan.metric == "logged":
         return pair.candidate.logged - pair.base.logged

@@ -1,8 +1,8 @@
 """A subject of one's own: versions of an agent's folder, tested and compared.
 
-The harness reads the folders, counts what differs, runs the tests that a version holds
-in the sandbox, and plays base and version on the same instances of a holdout whose
-seeds come from the digest of its plan and a key drawn after the folders were read.
+The harness reads the folders, counts what differs, runs the tests that a version holds in the
+sandbox, and plays base and version on the same instances of a holdout whose seeds come from the
+digest of its plan and a key drawn after the folders were read.
 
 Source: docs/selfrev.md#a-subject-of-ones-own
 """
@@ -43,8 +43,8 @@ class TestOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class VersionFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One version against the base.
 
-    `added` and `removed` are lines, over the files that differ. `confirmed`: e-BH over
-    all versions of the call rejects that it is no better. `pairs` are all attempts.
+    `added` and `removed` are lines, over the files that differ. `confirmed`: e-BH over all versions
+    of the call rejects that it is no better. `pairs` are all attempts.
     """
 
     folder: str
@@ -85,12 +85,7 @@ def read_subject(folder: Path) -> Subject:
 
     Args:
         folder: With `agent.py`; caches and environments in it are left out.
-
-    Returns:
-        The version.
-
-    Raises:
-        UsageError: There is no such folder, no entry file, or too much in it.
+    Raises: UsageError: There is no such folder, no entry file, or too much in it.
     """
     if not folder.is_dir():
         raise UsageError(f"A subject must be a folder, got `{folder}`.")
@@ -127,12 +122,8 @@ def compare_versions(base: Path, versions: Sequence[Path], terms: RevisionTerms)
         base: Folder of the base.
         versions: Folders of the versions.
         terms: What is played; the level is divided by the number of versions.
-
-    Returns:
-        What was found.
-
-    Raises:
-        UsageError: A folder is no subject, equals another, or its program fails.
+    Returns: What was found.
+    Raises: UsageError: A folder is no subject, equals another, or its program fails.
     """
     first = read_subject(base)
     read = [(folder, read_subject(folder)) for folder in versions]
@@ -219,9 +210,7 @@ def run_tests(files: Mapping[str, str]) -> TestOutcome:
 
     Args:
         files: Text by path.
-
-    Returns:
-        What came of them.
+    Returns: What came of them.
     """
     if not any(Path(name).match("test*.py") for name in files):
         return TestOutcome(present=False, passed=False)

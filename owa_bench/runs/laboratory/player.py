@@ -1,7 +1,7 @@
 """Player of inner attempts: an agent with options, on one instance of a tool suite.
 
-The attempt runs through the same shell as any episode; its events, in the bytes that a
-replay compares, are its lines, and their SHA-256 its replay digest.
+The attempt runs through the same shell as any episode; its events, in the bytes that a replay
+compares, are its lines, and their SHA-256 its replay digest.
 """
 
 import json
@@ -79,8 +79,7 @@ class InnerPlayer:
 
     Args:
         inner: The instances.
-        folder: An empty folder: the memory of every subject, and beside it the files
-            of programs.
+        folder: An empty folder: the memory of every subject, and beside it the files of programs.
     """
 
     def __init__(self, inner: InnerDraw, folder: Path) -> None:
@@ -99,9 +98,6 @@ class InnerPlayer:
             seed: Its seed.
             number: Its place in the draw; families take turns.
             repeat: Chooses the noise stream.
-
-        Returns:
-            The instance.
         """
         inner = self.inner
         return Instance(
@@ -134,9 +130,7 @@ class InnerPlayer:
         Args:
             subject: The version.
             instance: The instance.
-
-        Returns:
-            What came of it.
+        Returns: What came of it.
         """
         sink = LineSink()
         episode = Episode(

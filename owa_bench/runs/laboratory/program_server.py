@@ -1,9 +1,9 @@
 """Program server: plays a program's attempts inside its sandbox, each in a fork.
 
-The program is a folder with `agent.py`, which holds a class `Agent` with `reset(brief)`
-and `act(text)`. Every attempt is a child of its own, so nothing outlives one: after it
-each other process is killed and the writable places are emptied. One line of JSON in,
-one out. It runs alone: only the standard library.
+The program is a folder with `agent.py`, which holds a class `Agent` with `reset(brief)` and
+`act(text)`. Every attempt is a child of its own, so nothing outlives one: after it each other
+process is killed and the writable places are emptied. One line of JSON in, one out. It runs alone:
+only the standard library.
 
 Source: docs/selfrev.md#programs
 """

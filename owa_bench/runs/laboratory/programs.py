@@ -53,10 +53,6 @@ class ProgramSandboxes:
         Args:
             subject: The version.
             request: A brief, a text or the end.
-
-        Returns:
-            The answer.
-
         Raises:
             ProgramFailure: It raised, or gave none.
             InfrastructureFailure: No sandbox could be built.

@@ -1,7 +1,7 @@
 """A laboratory that plays a drawn sample of recorded inner attempts, and no other.
 
-What it does not play it takes from the record, so statistics, sets and texts are made
-again from all of them. An attempt on record that is not the one asked for is played.
+What it does not play it takes from the record, so statistics, sets and texts are made again from
+all of them. An attempt on record that is not the one asked for is played.
 """
 
 from collections.abc import Collection, Iterator, Sequence

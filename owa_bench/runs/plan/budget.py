@@ -1,11 +1,11 @@
 """Budgets: meters of an episode and of a run against the ceilings of the plan.
 
-A ceiling is reached when the amount used is no longer below it. An episode that a wall,
-CPU or GPU ceiling ends, or one of the whole run, is `timed`: which episode that falls
-on differs from machine to machine, so it stays out of the replay root.
+A ceiling is reached when the amount used is no longer below it. An episode that a wall, CPU or GPU
+ceiling ends, or one of the whole run, is `timed`: which episode that falls on differs from machine
+to machine, so it stays out of the replay root.
 
-Money (`usd`) is a ceiling of the run alone: what env and harness measured, by the run's
-price card, but for minutes of the supervisor, which is simulated and paid by nobody.
+Money (`usd`) is a ceiling of the run alone: what env and harness measured, by the run's price card,
+but for minutes of the supervisor, which is simulated and paid by nobody.
 """
 
 import math
@@ -46,8 +46,8 @@ class Exhausted(NamedTuple):
 class EpisodeTally:
     """The steps, meters and wall clock of one episode.
 
-    `clock` returns seconds from any fixed point; the tally begins when it is made.
-    Without `prices` no money is counted.
+    `clock` returns seconds from any fixed point; the tally begins when it is made. Without `prices`
+    no money is counted.
     """
 
     def __init__(
@@ -130,9 +130,7 @@ def totals(events: Iterable[Event], prices: PriceCard | None = None) -> dict[str
     Args:
         events: Of any episodes.
         prices: The run's price card; None: no money is counted.
-
-    Returns:
-        Amounts by meter, and `usd`.
+    Returns: Amounts by meter, and `usd`.
     """
     spent: dict[str, float] = {}
     for event in events:
@@ -156,8 +154,7 @@ def _amounts_of(event: Resource, prices: PriceCard | None) -> dict[str, float]:
 def check(budget: Budget) -> None:
     """Refuse a ceiling on no meter, or one that is not above 0.
 
-    Raises:
-        PlanError: Naming field, value and rule.
+    Raises: PlanError: Naming field, value and rule.
     """
     if budget.steps is not None and not 1 <= budget.steps <= MOST:
         rule = "must be at least 1" if budget.steps < 1 else f"must be at most {MOST}"
@@ -209,8 +206,8 @@ def _reached_ceiling(
 class EpisodeSink:
     """Sink that counts what passes; always active, so that nothing is skipped.
 
-    With `evaluation` every cost is put into the evaluation stream: checkpoints and
-    attempt sets of a campaign are no practice.
+    With `evaluation` every cost is put into the evaluation stream: checkpoints and attempt sets of
+    a campaign are no practice.
     """
 
     active = True

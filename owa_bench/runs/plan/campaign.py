@@ -1,10 +1,9 @@
 """Campaigns: plans of episodes over days that share a memory lane.
 
-A campaign runs over days, on one suite or several. Day by day an agent practises on new
-tasks under that day's drift, keeping its memory; then it plays the checkpoint on a
-throw-away copy of that memory. The checkpoint's tasks, seeds and drift are the same
-every day and never occur in practice. A frozen control of each agent plays the same
-checkpoints and remembers nothing.
+A campaign runs over days, on one suite or several. Day by day an agent practises on new tasks under
+that day's drift, keeping its memory; then it plays the checkpoint on a throw-away copy of that
+memory. The checkpoint's tasks, seeds and drift are the same every day and never occur in practice.
+A frozen control of each agent plays the same checkpoints and remembers nothing.
 
 A campaign may also plan attempt sets, all fixed before episode 0 and played on copies
 that are thrown away:
@@ -16,8 +15,8 @@ that are thrown away:
 - of maintenance: every morning a `clean` and a `drifted` lane of the first pairs of the
   checkpoint, also played by a drift-blind baseline.
 
-Suites that are drawn once stand outside the days: the agents play them one time, every
-episode with an empty memory.
+Suites that are drawn once stand outside the days: the agents play them one time, every episode with
+an empty memory.
 """
 
 import itertools
@@ -83,12 +82,7 @@ def plan_campaign(
         agents: Who plays it.
         terms: What the plan says beside its episodes; the calendar is the campaign's.
         baseline: The drift-blind agent, which plays the lanes of maintenance.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlanError: Naming field, value and rule.
+    Raises: PlanError: Naming field, value and rule.
     """
     _check_campaign(campaign)
     _check_dynamics(campaign)
@@ -140,8 +134,8 @@ class _DailyDraw(NamedTuple):
 def _daily_draw(campaign: Campaign, draw: Draw) -> _DailyDraw:
     """Return a draw of the checkpoint with its suite's card.
 
-    The placebo lane practises on the families that the campaign names, else on those
-    that no draw of the suite holds.
+    The placebo lane practises on the families that the campaign names, else on those that no draw
+    of the suite holds.
     """
     card = draws.check(draw, PlanError, "checkpoint").card
     played = {
@@ -177,10 +171,9 @@ def _practice(
 ) -> Iterator[PlanEntry]:
     """Yield a day's practice: tasks never played before, drifted to that day.
 
-    A task of several draws is practised once. The budget of interventions is the
-    draw's smallest, and tools are those of the draw: neither tells an agent which of
-    practice and checkpoint it plays. The placebo lane has as many tasks, of other
-    families.
+    A task of several draws is practised once. The budget of interventions is the draw's smallest,
+    and tools are those of the draw: neither tells an agent which of practice and checkpoint it
+    plays. The placebo lane has as many tasks, of other families.
     """
     if day == campaign.days:
         return
@@ -247,9 +240,7 @@ def _set_tasks(days: Sequence[_DailyDraw], tasks: int, *, mildest: bool = False)
         days: The draws of the checkpoint.
         tasks: Instances per family and tier.
         mildest: Whether each draw's first magnitude alone is wanted.
-
-    Returns:
-        The entries, each once.
+    Returns: The entries, each once.
     """
     made = []
     for draw, _, _ in days:

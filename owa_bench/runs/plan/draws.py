@@ -33,19 +33,17 @@ _BATTERIES = "owa_bench.batteries"
 class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One `[[suite]]` of a battery, or the flags of `run --suite`.
 
-    `families` and `tiers` empty: all public ones; honeypots and held-out families are
-    drawn where they are named. `episodes` are instances per family and
-    tier, each played `repeats` times at every delta, intervention budget and crew. The
-    budget "protocol" is the protocol's share of an instance's horizon: axis A reads it,
-    every other axis budget 0. A
-    suite may stand in several draws; equal episodes are played once. A crew is "open"
-    (as many seats as the suite has), a ceiling on them such as "4", or that ceiling
-    with no messages between seats, "4:muted": `mark_controls` draws which of them every
-    axis reads. `tools_off` are taken from the
-    tools on offer, whatever the instance. `calendar` is the draw's own
-    drift calendar, such as "nested:Label", which gives dose-response curves and enters
-    no axis; empty: the run's. In a battery with a campaign a draw is played at every
-    day's checkpoint, or, with `once`, one time outside the days.
+    `families` and `tiers` empty: all public ones; honeypots and held-out families are drawn where
+    they are named. `episodes` are instances per family and tier, each played `repeats` times at
+    every delta, intervention budget and crew. The budget "protocol" is the protocol's share of an
+    instance's horizon: axis A reads it, every other axis budget 0. A suite may stand in several
+    draws; equal episodes are played once. A crew is "open" (as many seats as the suite has), a
+    ceiling on them such as "4", or that ceiling with no messages between seats, "4:muted":
+    `mark_controls` draws which of them every axis reads. `tools_off` are taken from the tools on
+    offer, whatever the instance. `calendar` is the draw's own drift calendar, such as
+    "nested:Label", which gives dose-response curves and enters no axis; empty: the run's. In a
+    battery with a campaign a draw is played at every day's checkpoint, or, with `once`, one time
+    outside the days.
     """
 
     name: str
@@ -65,10 +63,9 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A battery file: the protocol it is judged by and what is drawn from each suite.
 
-    `gives_level` false marks one whose report tells no level. `underpowered` marks one
-    that is too small to place an agent: the least number of instances a family is
-    waived, and its level line says so. With `campaign` its draws are the checkpoint of
-    every day of a campaign.
+    `gives_level` false marks one whose report tells no level. `underpowered` marks one that is too
+    small to place an agent: the least number of instances a family is waived, and its level line
+    says so. With `campaign` its draws are the checkpoint of every day of a campaign.
     """
 
     name: str
@@ -105,12 +102,7 @@ def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
         draw: The draw.
         error: The class to raise.
         place: Where the draw stands, for the message.
-
-    Returns:
-        The suite.
-
-    Raises:
-        FieldError: Of class `error`, naming the first field that breaks a rule.
+    Raises: FieldError: Of class `error`, naming the first field that breaks a rule.
     """
     suites = discovery.find("suites")
     if draw.name not in suites:
@@ -152,9 +144,7 @@ def pair_id(card: SuiteCard, family: str, tier: int, number: int) -> str:
         family: Its family.
         tier: Its tier.
         number: Which instance of family and tier, from 0.
-
-    Returns:
-        The name, such as "toolquest@2/restock/T1/0003".
+    Returns: The name, such as "toolquest@2/restock/T1/0003".
     """
     return f"{card.name}@{card.version}/{family}/T{tier}/{number:04d}"
 
@@ -165,9 +155,7 @@ def entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
     Args:
         draw: The draw.
         card: The card of its suite.
-
-    Yields:
-        Plan entries without arm and index.
+    Yields: Plan entries without arm and index.
     """
     for number in range(draw.episodes):
         for tier, family in itertools.product(tiers(draw, card), families(draw, card)):
@@ -201,17 +189,14 @@ def _pair_entries(
 def mark_controls(drawn: Iterable[PlanEntry]) -> list[PlanEntry]:
     """Return entries, controls marked: of one task, repeat and terms one is a base row.
 
-    Where a task is played under the ceiling 1 and higher ones, its base row has 1 in
-    one half of the repeats and the highest in the other; its pair draws which half.
-    Else the base row is the one with the highest ceiling. No agent is told: one that
-    gives up where it finds itself alone loses half of its base rows.
+    Where a task is played under the ceiling 1 and higher ones, its base row has 1 in one half of
+    the repeats and the highest in the other; its pair draws which half. Else the base row is the
+    one with the highest ceiling. No agent is told: one that gives up where it finds itself alone
+    loses half of its base rows.
 
     Args:
         drawn: Entries without arm, in order.
-
-    Returns:
-        The entries in the same order.
-
+    Returns: The entries in the same order.
     Source: docs/scoring.md#axes, axis S.
     """
     entries = list(drawn)
@@ -360,15 +345,12 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
     """Refuse a battery that claims to give levels and cannot.
 
     Source: docs/scoring.md#admissibility, (b) and (c).
-
     Args:
         battery: The battery.
         protocol: The protocol it is judged by.
-
-    Raises:
-        BatteryError: A family has fewer instances than the protocol's m_min, the
-            magnitudes that T integrates over are not all drawn, or not every task is
-            drawn without help and under the protocol's budget.
+    Raises: BatteryError: A family has fewer instances than the protocol's m_min, the magnitudes
+        that T integrates over are not all drawn, or not every task is drawn without help and under
+        the protocol's budget.
     """
     if not battery.gives_level:
         return

@@ -1,8 +1,8 @@
 """The master secret of a run: committed to before episode 0, revealed after it.
 
-A plan publishes H(nonce | master). Both lie in the user's data folder under that
-commitment until `reveal` writes them into the run directory; then anybody can derive
-every seed and regenerate every episode.
+A plan publishes H(nonce | master). Both lie in the user's data folder under that commitment until
+`reveal` writes them into the run directory; then anybody can derive every seed and regenerate every
+episode.
 """
 
 from pathlib import Path
@@ -42,9 +42,7 @@ def commit(folder: Path, master: bytes | None = None) -> Escrow:
     Args:
         folder: The data folder.
         master: The master secret; None for a fresh one.
-
-    Returns:
-        Master, nonce and commitment.
+    Returns: Master, nonce and commitment.
     """
     master = fresh_bytes() if master is None else master
     nonce = fresh_bytes()
@@ -59,12 +57,7 @@ def find(folder: Path, name: str) -> Escrow:
     Args:
         folder: The data folder.
         name: The commitment, 64 hex digits.
-
-    Returns:
-        Master, nonce and commitment.
-
-    Raises:
-        UsageError: The folder does not hold them.
+    Raises: UsageError: The folder does not hold them.
     """
     path = _path(folder, name)
     if not path.exists():
@@ -82,10 +75,7 @@ def reveal(folder: Path, layout: RunLayout) -> Reveal:
     Args:
         folder: The data folder.
         layout: The run directory.
-
-    Returns:
-        What was published.
-
+    Returns: What was published.
     Raises:
         RunDirectoryError: There is no plan.
         UsageError: The folder does not hold the master.
@@ -105,10 +95,7 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
     Args:
         layout: The run directory.
         plan: Its plan.
-
-    Returns:
-        The master, a verifier's challenge or nonce mixed in.
-
+    Returns: The master, a verifier's challenge or nonce mixed in.
     Raises:
         UsageError: The run is not revealed.
         CheckFailure: What was revealed is not what was committed to.
@@ -147,12 +134,8 @@ def seed_root(layout: RunLayout, plan: Plan, master: bytes) -> bytes:
         layout: The run directory.
         plan: Its plan.
         master: The master that it commits to.
-
-    Returns:
-        The master, a verifier's challenge or nonce mixed in.
-
-    Raises:
-        CheckFailure: The plan waits for a challenge, or holds two.
+    Returns: The master, a verifier's challenge or nonce mixed in.
+    Raises: CheckFailure: The plan waits for a challenge, or holds two.
     """
     return mixed_master(master, seed_nonce(layout, plan, plan_digest(layout)))
 

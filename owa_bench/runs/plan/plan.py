@@ -40,12 +40,8 @@ def plan_draws(drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan
         drawn: The draws; episodes that are equal in several are played once.
         agents: Who plays them.
         terms: The plan without suites, arms and entries.
-
-    Returns:
-        The plan, checked.
-
-    Raises:
-        PlanError: Naming field, value and rule.
+    Returns: The plan, checked.
+    Raises: PlanError: Naming field, value and rule.
     """
     arms = arms_of(agents)
     suites = [draws.check(draw, PlanError) for draw in drawn]
@@ -74,12 +70,7 @@ def assemble_plan(
         arms: The arms of the agents.
         entries: The entries in order; each gets its place as index.
         terms: The plan without suites, arms and entries.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlanError: Naming field, value and rule.
+    Raises: PlanError: Naming field, value and rule.
     """
     numbered = tuple(replace(entry, index=index) for index, entry in enumerate(limited(entries)))
     refuse_misfits(agents, numbered)
@@ -109,9 +100,7 @@ def arms_of(
     Args:
         agents: The agents.
         control: As which control they play, "" for none.
-
-    Returns:
-        The arms, in the order of the agents.
+    Returns: The arms, in the order of the agents.
     """
     if not agents:
         raise PlanError("arms", (), "must hold at least one agent")
@@ -171,8 +160,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
 def check_plan(plan: Plan) -> None:
     """Refuse a plan whose entries contradict it.
 
-    Raises:
-        PlanError: Naming field, value and rule.
+    Raises: PlanError: Naming field, value and rule.
     """
     if not plan.entries:
         raise PlanError("entries", (), "must hold at least one episode")
@@ -254,9 +242,7 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
     Args:
         agents: The agents.
         entries: What they are to play.
-
-    Raises:
-        PlanError: Naming the agent and the suite.
+    Raises: PlanError: Naming the agent and the suite.
     """
     for name in sorted({entry.suite for entry in entries}):
         suite: Suite = discovery.get("suites", name)
@@ -290,8 +276,7 @@ def refuse_unready(plan: Plan) -> None:
 
     A suite that rests on more than Python's packages says so in `ready()`.
 
-    Raises:
-        MissingPartError: With the line that installs what is lacking.
+    Raises: MissingPartError: With the line that installs what is lacking.
     """
     for entry in plan.suites:
         discovery.get("suites", entry.name).ready(entry.families)
@@ -303,9 +288,7 @@ def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
     Args:
         mine: The plan that would be written now.
         written: The plan on disk.
-
-    Returns:
-        Names of fields.
+    Returns: Names of fields.
     """
     return tuple(
         field
@@ -330,9 +313,7 @@ def write_plan(
         key: Signs it.
         protocol: The protocol's file.
         price_card: The price card's file.
-
-    Returns:
-        The plan digest.
+    Returns: The plan digest.
     """
     payload = canonical_json(plan)
     layout.root.mkdir(parents=True, exist_ok=True)

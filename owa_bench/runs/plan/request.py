@@ -53,11 +53,11 @@ ExecutorName = Literal["local", "ray"]
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be played, by which agents: a battery, draws, a campaign or trials.
 
-    `protocol` counts where no battery names one; it and `price_card` are names or
-    paths. `sandbox` holds the agents' processes; "auto" is namespaces where the
-    machine allows them, else none. `worlds_of` is another run of the same key folder,
-    not revealed, whose master and so whose worlds are used: its commitment, too.
-    `model_fields` are fields that the model gateway passes on though none of its list.
+    `protocol` counts where no battery names one; it and `price_card` are names or paths. `sandbox`
+    holds the agents' processes; "auto" is namespaces where the machine allows them, else none.
+    `worlds_of` is another run of the same key folder, not revealed, whose master and so whose
+    worlds are used: its commitment, too. `model_fields` are fields that the model gateway passes on
+    though none of its list.
     """
 
     agents: tuple[str, ...]
@@ -81,8 +81,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(NamedTuple):
     """An attempt that closed, and how far the run is: `done` of `total` entries.
 
-    `usd` is what the run has cost (`runs/plan/budget.py`), without earlier calls where
-    the plan has no ceiling for a whole run; `helped`: the supervisor helped in it.
+    `usd` is what the run has cost (`runs/plan/budget.py`), without earlier calls where the plan has
+    no ceiling for a whole run; `helped`: the supervisor helped in it.
     """
 
     entry: PlanEntry
@@ -101,12 +101,11 @@ _NO_GATEWAY = GatewayOptions()
 class RunOptions:
     """How a plan is played; none of it changes what a run's replay root says.
 
-    `home` holds keys and masters; `folder` is where relative agents are found;
-    `client` seats an agent that plays from outside, one episode at a time. `executor`
-    "local" is this process, or `workers` processes; "ray" is the cluster at
-    `ray_address`, or one started on this machine. `preflight` is told what answered
-    before anything is signed or played; None: nothing is asked. The run stops when
-    more than `failure_share` of an agent's attempts failed through the harness;
+    `home` holds keys and masters; `folder` is where relative agents are found; `client` seats an
+    agent that plays from outside, one episode at a time. `executor` "local" is this process, or
+    `workers` processes; "ray" is the cluster at `ray_address`, or one started on this machine.
+    `preflight` is told what answered before anything is signed or played; None: nothing is asked.
+    The run stops when more than `failure_share` of an agent's attempts failed through the harness;
     None: the protocol's share, 1: it never does.
     """
 
@@ -165,12 +164,8 @@ def draft_plan(
         request: What is to be played.
         folder: Where relative paths of agents start.
         in_process: Whether agents share the harness' process.
-
-    Returns:
-        The plan with its protocol and price card.
-
-    Raises:
-        UsageError: Or a subclass, naming what is wrong and the way out.
+    Returns: The plan with its protocol and price card.
+    Raises: UsageError: Or a subclass, naming what is wrong and the way out.
     """
     agents = tuple(
         _hosted(load_agent(text, folder=folder), request.sandbox, in_process=in_process)
@@ -231,8 +226,8 @@ def draft_plan(
 def _with_roots(plan: Plan, agents: Iterable[AgentHandle]) -> Plan:
     """Return a plan that says what root its arms' sandboxes have, where that counts.
 
-    That is where what an episode, a sitting or a seat knows must not reach another but
-    through what is recorded: sittings and seats, memory lanes, days, and controls.
+    That is where what an episode, a sitting or a seat knows must not reach another but through what
+    is recorded: sittings and seats, memory lanes, days, and controls.
     """
     cards = [discovery.get("suites", suite.name).card for suite in plan.suites]
     apart = any(card.isolated for card in cards) or any(
@@ -266,9 +261,7 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
     Args:
         request: What is to be played.
         folder: Where relative paths of agents start.
-
-    Raises:
-        AgentSpecError: Naming the agent and why.
+    Raises: AgentSpecError: Naming the agent and why.
     """
     with ForkServer() as fork_server:
         launcher = AgentLauncher(fork_server)
@@ -317,12 +310,12 @@ def _read(kind: str, name: str) -> bytes:
 class RunEstimate(NamedTuple):
     """Episodes, seconds and cost of a plan.
 
-    `scripted_s` is the time of agents that answer at once, by what the suites' cards
-    say that an episode takes; `longest_s` that of agents that use every deadline of
-    every step. `cost_micro_usd` is the most that steps, hints and metered ceilings can
-    cost, None if a meter has no price; `unknown` are the meters an agent may declare
-    and no ceiling bounds. The run directory takes about `record_bytes`, and
-    `transcript_bytes` more with transcripts, by the cards too.
+    `scripted_s` is the time of agents that answer at once, by what the suites' cards say that an
+    episode takes; `longest_s` that of agents that use every deadline of every step.
+    `cost_micro_usd` is the most that steps, hints and metered ceilings can cost, None if a meter
+    has no price; `unknown` are the meters an agent may declare and no ceiling bounds. The run
+    directory takes about `record_bytes`, and `transcript_bytes` more with transcripts, by the cards
+    too.
     """
 
     episodes: int
@@ -341,9 +334,6 @@ def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
     Args:
         draft: The plan with its protocol and price card.
         options: How it would be played.
-
-    Returns:
-        The estimate.
     """
     plan, ceilings = draft.plan, draft.plan.budget
     hint_min = protocol.load(draft.protocol).quality.minutes_per_hint

@@ -13,9 +13,7 @@ def sample_sizes(plan: Plan, projects: str) -> SampleSizes:
     Args:
         plan: The plan.
         projects: The suite whose episodes are projects.
-
-    Returns:
-        Tasks by axis, families, projects, and what is played a day.
+    Returns: Tasks by axis, families, projects, and what is played a day.
     """
     learner = next(arm for arm in plan.arms if not _is_control(arm))
     own = [entry for entry in plan.entries if entry.arm == learner.name]

@@ -1,13 +1,12 @@
 """Trials: plans of episodes in which a novelty comes in at a drawn place.
 
-Trials follow SAIL-ON: a lane of episodes, plain ones first, then novel ones. Each trial
-draws the episode at which the novelty comes in; it stays to the end. The agent is not
-told and keeps its memory over the whole trial, so that it may notice and adapt; every
-arm plays the same trials on the same pairs. With `given`, each trial is followed by one
-of Given Detection: as long, novel from the same place, and there the brief's goal says
-in each episode whether the novelty has come, with as many hints as are asked for. What
-an agent believes it declares with a Move: beliefs `novelty` and `novelty_threshold`,
-the last of an episode counts.
+Trials follow SAIL-ON: a lane of episodes, plain ones first, then novel ones. Each trial draws the
+episode at which the novelty comes in; it stays to the end. The agent is not told and keeps its
+memory over the whole trial, so that it may notice and adapt; every arm plays the same trials on the
+same pairs. With `given`, each trial is followed by one of Given Detection: as long, novel from the
+same place, and there the brief's goal says in each episode whether the novelty has come, with as
+many hints as are asked for. What an agent believes it declares with a Move: beliefs `novelty` and
+`novelty_threshold`, the last of an episode counts.
 
 Source of trials: docs/cartpole3d.md.
 """
@@ -29,10 +28,10 @@ from owa_bench.seeding import stream
 class Trials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Trials: `count` of them per family and tier of `draw`.
 
-    A trial has `draw.episodes` episodes; the first novel one is drawn between the two
-    `before` (episodes before it, both ends included) from `seed`. `draw.deltas` is the
-    one magnitude of the novelty. `given` adds trials whose agent is told; `hints` of
-    them: -1 none, 0 to 3 what kind of novelty, more and more exactly.
+    A trial has `draw.episodes` episodes; the first novel one is drawn between the two `before`
+    (episodes before it, both ends included) from `seed`. `draw.deltas` is the one magnitude of the
+    novelty. `given` adds trials whose agent is told; `hints` of them: -1 none, 0 to 3 what kind of
+    novelty, more and more exactly.
     """
 
     draw: Draw
@@ -50,12 +49,7 @@ def plan_trials(trials: Trials, agents: Sequence[AgentHandle], terms: Plan) -> P
         trials: The trials.
         agents: Who plays them.
         terms: What the plan says beside its episodes.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlanError: Naming field, value and rule.
+    Raises: PlanError: Naming field, value and rule.
     """
     card = draws.check(trials.draw, PlanError).card
     _check_trials(trials, card)

@@ -25,12 +25,7 @@ def validation_draws(
         battery: Name or TOML file.
         suites: Those of the battery that are played; empty: all.
         episodes: Factor on the battery's instances per family and tier.
-
-    Returns:
-        The draws.
-
-    Raises:
-        FieldError: The battery has no such suite, or the factor is below 1.
+    Raises: FieldError: The battery has no such suite, or the factor is below 1.
     """
     if episodes < 1:
         raise FieldError("--episodes", episodes, "must be at least 1")
@@ -56,12 +51,7 @@ def validation_arms(
         knobs: Names of the knobs that are played; empty: all.
         ends: Whether only the first and the last dose of a knob are played.
         whole: Whether the crossed design and the unhandicapped agents play too.
-
-    Returns:
-        The arms.
-
-    Raises:
-        FieldError: There is no such knob.
+    Raises: FieldError: There is no such knob.
     """
     known = {knob.name for knob in design.knobs}
     for name in knobs:
@@ -84,9 +74,7 @@ def agent_spec(arm: ValidationArm, draws: Collection[Draw]) -> str:
     Args:
         arm: The arm.
         draws: What is drawn; a share of families is turned into their names.
-
-    Returns:
-        The text of `--agent`.
+    Returns: The text of `--agent`.
     """
     if not arm.turned:
         return arm.agent

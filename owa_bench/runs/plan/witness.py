@@ -4,8 +4,8 @@
     nonce     a verifier's nonce, signed together with the plan digest and the time;
               that of the plan's challenger enters the seeds
 
-Each adds one file to `witness/`. It weighs something where the reader's registry names
-who signed. Dates of commits prove nothing: whoever commits sets them.
+Each adds one file to `witness/`. It weighs something where the reader's registry names who signed.
+Dates of commits prove nothing: whoever commits sets them.
 """
 
 import base64
@@ -44,10 +44,7 @@ def by_rfc3161(layout: RunLayout, url: str, *, client: httpx.Client | None = Non
         layout: The run directory.
         url: Address of the service.
         client: Sends the request; None for a fresh client.
-
-    Returns:
-        The witness, written to `witness/`.
-
+    Returns: The witness, written to `witness/`.
     Raises:
         FieldError: `url` is no address.
         CheckFailure: The service does not answer, refuses, or stamps something else.
@@ -81,12 +78,8 @@ def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
         layout: The run directory.
         nonce: What the verifier chose, 8 characters or more.
         key: Signs it.
-
-    Returns:
-        The witness, written to `witness/`.
-
-    Raises:
-        FieldError: The nonce is too short.
+    Returns: The witness, written to `witness/`.
+    Raises: FieldError: The nonce is too short.
     """
     if len(nonce) < 8:
         raise FieldError("nonce", nonce, "must have at least 8 characters")
@@ -106,9 +99,7 @@ def sign_nonce(
         time: When the verifier saw the plan (ISO 8601, UTC).
         submitter: Name of who signed the plan on the verifier's list, "" for none.
         number: How many plans of theirs were challenged, with this one.
-
-    Returns:
-        The witness, made before any attempt.
+    Returns: The witness, made before any attempt.
     """
     witness = Witness(
         kind="nonce",
@@ -130,19 +121,15 @@ def challenge(
 ) -> Witness:
     """Sign the challenge of a plan: the nonce that its seeds wait for.
 
-    It follows from key and plan, so asking again gives the same one, and nobody without
-    the key knows it before.
+    It follows from key and plan, so asking again gives the same one, and nobody without the key
+    knows it before.
 
     Args:
         layout: The run directory.
         key: The challenger's.
         log: The challenger's, which counts the plan; None: the plan has no number.
-
-    Returns:
-        The witness, written to `witness/`.
-
-    Raises:
-        FieldError: The plan names another challenger, or none.
+    Returns: The witness, written to `witness/`.
+    Raises: FieldError: The plan names another challenger, or none.
     """
     plan = read_plan(layout)
     mine = public_bytes(key.public_key()).hex()
@@ -165,9 +152,7 @@ def challenge_nonce(key: Ed25519PrivateKey, digest: str) -> str:
     Args:
         key: The verifier's.
         digest: Of the plan, in hex.
-
-    Returns:
-        64 hex digits, HMAC(private key, "challenge" | digest).
+    Returns: 64 hex digits, HMAC(private key, "challenge" | digest).
     """
     return keyed_digest(key.private_bytes_raw(), "challenge", digest).hex()
 
@@ -179,10 +164,7 @@ def ask_challenge(layout: RunLayout, url: str, *, client: httpx.Client | None = 
         layout: The run directory, whose signed plan is sent.
         url: Address of the service.
         client: Sends the request; None for a fresh client.
-
-    Returns:
-        The witness, written to `witness/`.
-
+    Returns: The witness, written to `witness/`.
     Raises:
         FieldError: `url` is no address.
         CheckFailure: The service does not answer, refuses, or signs something else.
@@ -215,9 +197,7 @@ def keep(layout: RunLayout, witness: Witness) -> Witness:
     Args:
         layout: The run directory.
         witness: The witness.
-
-    Returns:
-        It, with the attempts that are in the shards now: 0 before episode 0.
+    Returns: It, with the attempts that are in the shards now: 0 before episode 0.
     """
     frames = itertools.chain.from_iterable(map(scan, shard_paths(layout)))
     attempts = len({frame.segment.attempt_id for frame in frames})
@@ -234,9 +214,6 @@ def free_path(folder: Path, stem: str, suffix: str) -> Path:
         folder: The folder, made where it is missing.
         stem: The name.
         suffix: Its end.
-
-    Returns:
-        The path.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, number = folder / f"{stem}{suffix}", 1

@@ -65,9 +65,9 @@ _LOG = logging.getLogger(__name__)
 class RunSummary(NamedTuple):
     """What a run directory holds. `missing` entries have no complete attempt.
 
-    `missing_through_provider` are those whose last attempt a model's provider failed.
-    `stopped` are the arms that such failures stopped in this call, with the words of
-    the first; `never_acted` the arms that failed before the env took an act of theirs.
+    `missing_through_provider` are those whose last attempt a model's provider failed. `stopped` are
+    the arms that such failures stopped in this call, with the words of the first; `never_acted` the
+    arms that failed before the env took an act of theirs.
     """
 
     root: Path
@@ -100,10 +100,7 @@ def play(
         options: How it is played.
         resume: Whether a run that is there already goes on, if its plan is the same.
         plan_only: Whether to stop when the plan is written.
-
-    Returns:
-        What the directory holds then.
-
+    Returns: What the directory holds then.
     Raises:
         UsageError: The request cannot be played.
         PreflightError: What an agent needs does not answer; nothing is written.
@@ -143,10 +140,7 @@ def resume(out: Path, options: RunOptions) -> RunSummary:
     Args:
         out: The run directory.
         options: How it is played.
-
-    Returns:
-        What the directory holds then.
-
+    Returns: What the directory holds then.
     Raises:
         RunDirectoryError: It holds no run.
         UsageError: Agents, suites or packages are not those of the plan any more.
@@ -408,8 +402,5 @@ def day_path(layout: RunLayout, day: int) -> Path:
     Args:
         layout: The run directory.
         day: Number of the day.
-
-    Returns:
-        The path.
     """
     return layout.receipts / f"day-{day:04d}.dsse.json"

@@ -1,8 +1,7 @@
 """Setup of an episode from a plan entry: instance, env, first and last event.
 
 The loop and replay use the same functions. Besides what the env emits, an attempt holds
-EpisodeStart, what the agent declares with a Move (before the step of that move), and
-EpisodeEnd.
+EpisodeStart, what the agent declares with a Move (before the step of that move), and EpisodeEnd.
 """
 
 import base64
@@ -55,11 +54,10 @@ def env_for(
     Args:
         plan: The plan.
         drifted: A suite under one calendar of the plan (`Resolver.drifted_suite`).
-        view: What the agent sees; the actions on record are the same calls in each. A
-            native suite has one view.
+        view: What the agent sees; the actions on record are the same calls in each. A native suite
+            has one view.
         wire: Whether calls go over HTTP.
         laboratories: In place of the suite's own, where it needs one.
-    Returns: The env.
     """
     suite, source = drifted
     if suite.card.native:
@@ -95,9 +93,7 @@ class EnvPool:
         Args:
             resolved: What is to be played.
             view: What the agent sees.
-
-        Yields:
-            The env.
+        Yields: The env.
         """
         entry, suite, _, _, source = resolved
         scene = (entry.suite, view, entry.calendar)
@@ -139,9 +135,7 @@ def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
     Args:
         env: The env.
         info: Its info.
-
-    Returns:
-        The info; `picture` is a data URL of a JPEG.
+    Returns: The info; `picture` is a data URL of a JPEG.
     """
     if not isinstance(env, Pictured) or env.ending is not None:
         return info
@@ -162,9 +156,6 @@ def episode_start(
         resolved: The entry that is played.
         attempt: Which attempt at it, from 0.
         opening: What the env knows of the episode.
-
-    Returns:
-        The event.
     """
     arm = next(arm for arm in plan.arms if arm.name == resolved.entry.arm)
     entry = resolved.entry
@@ -220,9 +211,6 @@ def episode_end(env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float) -
         ending: How the episode ended in it.
         timed: Whether a clock ended it.
         wall_s: Seconds it took.
-
-    Returns:
-        The event.
     """
     return EpisodeEnd(
         outcome=ending.outcome,
@@ -245,9 +233,6 @@ def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
     Args:
         reason: What failed.
         wall_s: Seconds the attempt took.
-
-    Returns:
-        The event.
     """
     return EpisodeEnd(
         outcome="infrastructure",
@@ -276,9 +261,6 @@ def declared_events(
         sink: Stores the blobs.
         seat: The agent's seat.
         at_ms: Simulated milliseconds since reset.
-
-    Yields:
-        The events.
     """
     for meter, amount in move.usage:
         yield Resource(step=step, source="agent", role=seat, meter=meter, amount=amount)
@@ -321,9 +303,6 @@ def brief_of(
         seat: The agent's seat, "" where there is one.
         sitting: Of the seat, from 0.
         interventions_left: How often the supervisor may still be asked; None: always.
-
-    Returns:
-        The brief.
     """
     entry = resolved.entry
     task = env.task_of(seat)
@@ -350,9 +329,7 @@ def told_goal(card: SuiteCard, entry: PlanEntry) -> Mapping[str, Any]:
     Args:
         card: The suite's; its `hints` go by family.
         entry: The entry that is played.
-
-    Returns:
-        Whether the novelty is there, and what of it is told; nothing elsewhere.
+    Returns: Whether the novelty is there, and what of it is told; nothing elsewhere.
     """
     if isinstance(entry.told, msgspec.UnsetType):
         return {}

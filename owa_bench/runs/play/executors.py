@@ -1,9 +1,9 @@
 """Executors: play work items in this process, in worker processes, or on a cluster.
 
-Episodes do not know of each other, but for those that a lane keeps, which one thread at
-a time plays; so the traces are the same whatever the executor and its number of workers
-and threads. A worker that dies takes its open attempts with it: they stay unfinished,
-and another worker plays them again.
+Episodes do not know of each other, but for those that a lane keeps, which one thread at a time
+plays; so the traces are the same whatever the executor and its number of workers and threads. A
+worker that dies takes its open attempts with it: they stay unfinished, and another worker plays
+them again.
 """
 
 import contextlib
@@ -58,12 +58,8 @@ class Executor(Protocol):
             tally: What the run has used so far.
             on_done: Called for every closed attempt, from the caller's thread.
             stopped: Whether nothing more of a plan entry's arm is played.
-
-        Returns:
-            Whether a worker died.
-
-        Raises:
-            InfrastructureFailure: A worker reports one, or none can work.
+        Returns: Whether a worker died.
+        Raises: InfrastructureFailure: A worker reports one, or none can work.
         """
 
 
@@ -85,9 +81,7 @@ def play_here(
         on_done: Called for every closed attempt, from this thread.
         stopped: Whether nothing more of a plan entry's arm is played.
         client: Connects agents that play from outside.
-
-    Returns:
-        False: no worker died.
+    Returns: False: no worker died.
     """
     waiting = WorkQueue(items, lanes_first=config.concurrency > 1, stopped=stopped)
     layout = RunLayout(Path(config.run))
@@ -299,14 +293,10 @@ def play_in_workers(
         on_done: Called for every closed attempt.
         stopped: Whether nothing more of a plan entry's arm is played.
         workers: Number of processes.
-        lock: Descriptor of the run's lock. Workers hold it too, so that a run is not
-            resumed while a worker of a killed parent still writes.
-
-    Returns:
-        Whether a worker died.
-
-    Raises:
-        InfrastructureFailure: A worker reports one, or none can work.
+        lock: Descriptor of the run's lock. Workers hold it too, so that a run is not resumed while
+            a worker of a killed parent still writes.
+    Returns: Whether a worker died.
+    Raises: InfrastructureFailure: A worker reports one, or none can work.
     """
     pool = WorkerPool(items, config, tally, on_done, stopped, ProcessHosts(lock))
     pool.play(workers)
@@ -332,8 +322,7 @@ class WorkerProcess:
     def receive(self) -> tuple[WorkerMessage]:
         """Return the next message.
 
-        Raises:
-            EOFError: The process has died.
+        Raises: EOFError: The process has died.
         """
         try:
             return (_MESSAGE.decode(self.connection.recv_bytes()),)
@@ -370,9 +359,7 @@ class ProcessHosts:
 
         Args:
             config: Its configuration.
-
-        Returns:
-            The process.
+        Returns: The process.
         """
         ours, theirs = multiprocessing.Pipe()
         descriptor = theirs.fileno()
@@ -393,9 +380,7 @@ class ProcessHosts:
 
         Args:
             links: The workers.
-
-        Returns:
-            Some of them.
+        Returns: Some of them.
         """
         by_connection = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
         ready = wait_for_messages(list(by_connection))

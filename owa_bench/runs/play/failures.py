@@ -46,10 +46,8 @@ class FailureLimit:
         Args:
             arm: The arm it was made for.
             result: The attempt.
-
-        Raises:
-            FailureLimitError: More than the share of the arm's attempts failed through
-                the harness.
+        Raises: FailureLimitError: More than the share of the arm's attempts failed through the
+            harness.
         """
         status, reason = result.leaf.status, result.end.reason
         self._attempts[arm] += 1

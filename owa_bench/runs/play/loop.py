@@ -1,9 +1,9 @@
 """The episode loop: one entry of a plan, played once and written down.
 
-Who failed decides the status. What the agent's process raised, answered or missed ends
-the episode as agent_raised or agent_timeout, which is scored. Anything that the env or
-the harness raised ends the attempt as infrastructure, which is never scored; so does a
-failure of the model's provider, which the gateway saw.
+Who failed decides the status. What the agent's process raised, answered or missed ends the episode
+as agent_raised or agent_timeout, which is scored. Anything that the env or the harness raised ends
+the attempt as infrastructure, which is never scored; so does a failure of the model's provider,
+which the gateway saw.
 """
 
 import threading
@@ -57,8 +57,8 @@ class RunStopped(BaseException):
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that was closed: its leaf, its last event, and what it used.
 
-    `helpless`: the env carried out no act; the agent did not begin, or a model or an
-    address stands behind it. So its set-up may be to blame.
+    `helpless`: the env carried out no act; the agent did not begin, or a model or an address stands
+    behind it. So its set-up may be to blame.
     """
 
     leaf: Leaf
@@ -99,10 +99,7 @@ def play_episode(
         attempt: Which attempt at the entry, its seed, and what those before it leave.
         memory: The agent's folder.
         spent: What the run has used so far, by meter.
-
-    Returns:
-        The closed attempt.
-
+    Returns: The closed attempt.
     Raises:
         InfrastructureFailure: The attempt cannot be written.
         RunStopped: The run is being stopped.
@@ -257,10 +254,10 @@ class _Episode:
     def _refuse_provider_failure(self, failure: AgentFailure | None = None) -> None:
         """Raise where the model's provider failed an agent that then did badly.
 
-        A request that a provider refuses may be the agent's doing, who would so have a
-        bad episode played again: a plain request tells. Requests of our own agents are
-        ours. Of each failure that takes an attempt away the question is asked too, once
-        for all seats, and recorded: its answer tells no outage.
+        A request that a provider refuses may be the agent's doing, who would so have a bad episode
+        played again: a plain request tells. Requests of our own agents are ours. Of each failure
+        that takes an attempt away the question is asked too, once for all seats, and recorded: its
+        answer tells no outage.
         """
         ours = self._agent.origin.kind == "registry" and not self._agent.package
         for blame in self._blames:

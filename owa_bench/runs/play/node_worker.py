@@ -1,9 +1,9 @@
 """Workers on other machines: checks of a node, and one worker that sends its records.
 
-A node shares nothing with the driver: no run directory, no data folder, no working
-directory, no master. The plan and the agents' files are sent to it. What its worker
-records goes back as messages in the order of writing, and the driver alone writes.
-Nothing here needs the library that carries the messages.
+A node shares nothing with the driver: no run directory, no data folder, no working directory, no
+master. The plan and the agents' files are sent to it. What its worker records goes back as messages
+in the order of writing, and the driver alone writes. Nothing here needs the library that carries
+the messages.
 """
 
 import os
@@ -93,9 +93,7 @@ def node_faults(plan: bytes, agents: bytes, variables: Sequence[str]) -> list[st
         plan: The plan's file.
         agents: The archive of the agents' files.
         variables: Names of environment variables that must be set.
-
-    Returns:
-        What is missing or another than in the plan, in words; empty: nothing.
+    Returns: What is missing or another than in the plan, in words; empty: nothing.
     """
     decoded = msgspec.json.decode(plan, type=Plan)
     faults = [f"{n} is not set there" for n in variables if n not in os.environ]
@@ -156,8 +154,7 @@ class NodeWorker:
     def messages(self) -> Iterator[bytes]:
         """Play what is given; yield the messages, several at a time.
 
-        Yields:
-            Bytes of a list of `NodeMessage`.
+        Yields: Bytes of a list of `NodeMessage`.
         """
         threading.Thread(target=self._work, daemon=True).start()
         ended = False

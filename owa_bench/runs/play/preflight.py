@@ -1,9 +1,9 @@
 """Preflight: what the agents of a run need is asked before its plan is signed.
 
-An agent that asks a model is played up to its first act in each of its suites, on an
-instance that no plan draws, so that the provider gets the first request that the run
-will send: with the suite's tools, the agent's system text and a picture where it wants
-one. A command and an address begin and end one episode. Nothing is recorded or counted.
+An agent that asks a model is played up to its first act in each of its suites, on an instance that
+no plan draws, so that the provider gets the first request that the run will send: with the suite's
+tools, the agent's system text and a picture where it wants one. A command and an address begin and
+end one episode. Nothing is recorded or counted.
 """
 
 import tempfile
@@ -84,11 +84,8 @@ def preflight(
         agents: The agent of each arm, by the arm's name.
         options: What they may reach.
         folder: No agent's process sees it; None: there is none.
-
-    Yields:
-        A line for each agent behind an address, each command, and each agent and suite
-        that asks a model; for a provider that no agent of ours asks, one line.
-
+    Yields: A line for each agent behind an address, each command, and each agent and suite that
+        asks a model; for a provider that no agent of ours asks, one line.
     Raises:
         PreflightError: Something does not answer as it must; with the whole error.
         AgentSpecError: An agent needs a model, and there is no provider.
@@ -172,9 +169,7 @@ class _Stage:
         Args:
             member: The agent.
             acts: Whether it acts once.
-
-        Yields:
-            What answered.
+        Yields: What answered.
         """
         for entry in self._scenes.of(member.arm):
             resolved = self._scenes.resolver(entry, _SEED)

@@ -1,11 +1,10 @@
 """Ray executor: workers are actors on the nodes of a cluster.
 
-Every node is asked first whether it can play the plan; one that cannot is named and
-not used. An actor gets the plan, the agents' files and, by the work item, seeds; its
-records come back as one stream of messages, and only this process writes to the run
-directory. An actor that died, or whose node did, is replaced on a node with fewer
-deaths. When this process dies its actors' messages reach nobody, and the cluster ends
-them.
+Every node is asked first whether it can play the plan; one that cannot is named and not used. An
+actor gets the plan, the agents' files and, by the work item, seeds; its records come back as one
+stream of messages, and only this process writes to the run directory. An actor that died, or whose
+node did, is replaced on a node with fewer deaths. When this process dies its actors' messages reach
+nobody, and the cluster ends them.
 """
 
 import contextlib
@@ -71,10 +70,7 @@ def play_on_ray(
         stopped: Whether nothing more of a plan entry's arm is played.
         workers: Number of actors.
         address: The cluster; "": that of RAY_ADDRESS, else one started here.
-
-    Returns:
-        Whether a worker died.
-
+    Returns: Whether a worker died.
     Raises:
         MissingPartError: Ray is not installed.
         UsageError: No node can play the plan.
@@ -114,8 +110,8 @@ def _variables(config: WorkerConfig) -> tuple[str, ...]:
 def _connected(address: str, workers: int) -> Any:
     """Return the library, connected; nothing is reported to its makers.
 
-    It reads its settings when it is imported. The token of a cluster that is started
-    here is for this session alone and written nowhere.
+    It reads its settings when it is imported. The token of a cluster that is started here is for
+    this session alone and written nowhere.
     """
     cluster = address or os.environ.get("RAY_ADDRESS")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -149,9 +145,7 @@ class RayHosts:
         layout: The run directory.
         agents: The archive of the agents' files.
         variables: Environment variables that a node must have.
-
-    Raises:
-        UsageError: No node can.
+    Raises: UsageError: No node can.
     """
 
     def __init__(
@@ -170,9 +164,7 @@ class RayHosts:
 
         Args:
             config: The worker's configuration.
-
-        Returns:
-            The way to it.
+        Returns: The way to it.
         """
         alive = self._live_nodes()
         nodes = [node for node in self._nodes if node in alive]
@@ -201,9 +193,7 @@ class RayHosts:
 
         Args:
             links: The workers.
-
-        Returns:
-            Some of them.
+        Returns: Some of them.
         """
         streams = {link.stream: link for link in links if isinstance(link, RayWorker)}
         ready, _ = self._ray.wait(list(streams), fetch_local=False)
@@ -226,8 +216,7 @@ class RayHosts:
     def take(self, stream: Any) -> list[NodeMessage]:
         """Return the next messages of a stream.
 
-        Raises:
-            EOFError: It has ended, or its actor has.
+        Raises: EOFError: It has ended, or its actor has.
         """
         try:
             return _MESSAGES.decode(self._ray.get(next(stream)))

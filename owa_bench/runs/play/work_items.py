@@ -60,9 +60,7 @@ def read_history(layout: RunLayout, index: int, attempt: int, *, died: bool) -> 
         index: The entry.
         attempt: The attempt that is to be made, from 0.
         died: Whether the worker of the attempt before died.
-
-    Returns:
-        What the frames of the attempts before it say.
+    Returns: What the frames of the attempts before it say.
     """
     names = {attempt_id(index, number) for number in range(attempt)}
     given: list[Intervention] = []
@@ -93,11 +91,11 @@ def _is_given(event: Intervention) -> bool:
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt still to be made at a plan entry.
 
-    `failures` are attempts before it that the harness failed; attempts that a kill left
-    unfinished are not among them. `refused` are those that the model's provider failed
-    in this call of the run. `seed` is that of the entry's pair, `keeps` whether
-    its memory is kept. `died`: the worker of the attempt before died, by itself and not
-    with its machine. `history` is read when the item is dispatched.
+    `failures` are attempts before it that the harness failed; attempts that a kill left unfinished
+    are not among them. `refused` are those that the model's provider failed in this call of the
+    run. `seed` is that of the entry's pair, `keeps` whether its memory is kept. `died`: the worker
+    of the attempt before died, by itself and not with its machine. `history` is read when the item
+    is dispatched.
     """
 
     index: int
@@ -127,12 +125,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts that one thread makes in order: at one entry, or of what a lane keeps.
 
-    `state` is the state of its lane that the item begins with, `memory` that state's
-    digest; `reverts` the earlier state to which an ablation takes a change back. `ends`
-    is the state that the item leaves the lane in, None where it leaves none. `states`
-    are the known digests of states that are copied. `lane_key` is the key of the lane's
-    snapshots, `spent` what the run had used when the item was dispatched. `abandoned`:
-    a provider failed an attempt that what follows in the lane rests on.
+    `state` is the state of its lane that the item begins with, `memory` that state's digest;
+    `reverts` the earlier state to which an ablation takes a change back. `ends` is the state that
+    the item leaves the lane in, None where it leaves none. `states` are the known digests of states
+    that are copied. `lane_key` is the key of the lane's snapshots, `spent` what the run had used
+    when the item was dispatched. `abandoned`: a provider failed an attempt that what follows in the
+    lane rests on.
     """
 
     number: int
@@ -174,9 +172,6 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             layout: The run directory, where the histories of its entries are read.
             spent: What the run has used so far.
-
-        Returns:
-            The item.
         """
         attempts = tuple(_with_history(each, layout) for each in self.attempts)
         return replace(self, attempts=attempts, spent=dict(spent))
@@ -195,8 +190,8 @@ class WorkQueue:
 
     Args:
         items: The items, in plan order.
-        lanes_first: Whether what a lane keeps goes before copies of its states, so that
-            several workers find more to do; else in plan order.
+        lanes_first: Whether what a lane keeps goes before copies of its states, so that several
+            workers find more to do; else in plan order.
         stopped: Whether nothing more of a plan entry's arm is played, by its index.
     """
 
@@ -313,10 +308,8 @@ def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, 
         plan: The plan.
         leaves: The attempts on record.
         root: The master, any verifier's nonce mixed in.
-
-    Returns:
-        An item per entry on its own, per copy of a lane's memory, and per part of what
-        a lane keeps, that is not complete.
+    Returns: An item per entry on its own, per copy of a lane's memory, and per part of what a lane
+        keeps, that is not complete.
     """
     record = _Record(leaves)
     states: dict[str, dict[int, str]] = {}

@@ -1,12 +1,12 @@
 """Workers: play work items one after the other, in this process or in one of their own.
 
-A worker gets seeds by the work item, never the master. It is told its items in JSON
-messages, and sends one for every closed attempt and one for every item done; an empty
-message ends it when its items are done.
+A worker gets seeds by the work item, never the master. It is told its items in JSON messages, and
+sends one for every closed attempt and one for every item done; an empty message ends it when its
+items are done.
 
 A worker process is `python -m owa_bench.runs.play.worker FD`; its connection brings the
-configuration first. The end of the connection means that the parent has died, and ends
-it at once. It leaves interrupts to its parent.
+configuration first. The end of the connection means that the parent has died, and ends it at once.
+It leaves interrupts to its parent.
 """
 
 import contextlib
@@ -56,10 +56,10 @@ END = b""
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a worker; crosses the connection to a worker process.
 
-    `run` is the run directory and `shard` the number of the shard it writes there
-    under `lease`. `redact_key` marks what stands in a secret's place. `folder` is where
-    relative agents are found; no sandboxed agent sees `hidden`. `prices` are the
-    plan's price card, `image` what private roots are made from.
+    `run` is the run directory and `shard` the number of the shard it writes there under `lease`.
+    `redact_key` marks what stands in a secret's place. `folder` is where relative agents are found;
+    no sandboxed agent sees `hidden`. `prices` are the plan's price card, `image` what private roots
+    are made from.
     """
 
     run: str
@@ -81,12 +81,8 @@ def with_image(config: WorkerConfig, plan: Plan) -> WorkerConfig:
     Args:
         config: How a worker of this machine plays.
         plan: The plan.
-
-    Returns:
-        The configuration itself where no arm needs one.
-
-    Raises:
-        InfrastructureFailure: It does not fit into memory.
+    Returns: The configuration itself where no arm needs one.
+    Raises: InfrastructureFailure: It does not fit into memory.
     """
     folder = Path(config.folder)
     origins = [
@@ -190,9 +186,7 @@ class Worker:
         Args:
             item: What to play.
             on_done: Called for every closed attempt.
-
-        Returns:
-            What is left of the item.
+        Returns: What is left of the item.
         """
         with ExitStack() as stack:
             lane = None

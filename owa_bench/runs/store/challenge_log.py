@@ -3,13 +3,13 @@
     verifier/KEY.jsonl             a line a plan, in the order of their challenges
     verifier/KEY.submitters.toml   the verifier's list of submitters (`submitters`)
 
-A line that was written is never lost: the log only grows, and a flood meets a limit
-before it meets the disk. The limits are for keys that are not on the list of
-submitters. Half of the room is for keys that the log held before it was half full, so
-that fresh keys, which cost nothing, cannot shut out those at work.
+A line that was written is never lost: the log only grows, and a flood meets a limit before it meets
+the disk. The limits are for keys that are not on the list of submitters. Half of the room is for
+keys that the log held before it was half full, so that fresh keys, which cost nothing, cannot shut
+out those at work.
 
-A plan of a submitter on the list has a number. One that was challenged before its key
-was listed gets none later: else one could have many challenged and list the best.
+A plan of a submitter on the list has a number. One that was challenged before its key was listed
+gets none later: else one could have many challenged and list the best.
 
 Source: docs/check-a-report.md#challenge.
 """
@@ -38,8 +38,8 @@ _HOUR_S = 3600.0
 class ChallengedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the log: a plan that was challenged, and the key that signed it.
 
-    `name` is that of its submitter on the list then, "" for none, and `number` the
-    count of their plans with this one.
+    `name` is that of its submitter on the list then, "" for none, and `number` the count of their
+    plans with this one.
     """
 
     plan_digest: str
@@ -68,9 +68,7 @@ class ChallengeLog:
         path: File of JSON lines; it is read, and added to.
         limits: Of its size and of its growth.
         clock: Seconds, for tests.
-
-    Raises:
-        CheckFailure: A line before the last is no line of a log.
+    Raises: CheckFailure: A line before the last is no line of a log.
     """
 
     def __init__(
@@ -105,12 +103,8 @@ class ChallengeLog:
         Args:
             name: The submitter, new or known.
             key: 64 hex digits.
-
-        Returns:
-            The new list.
-
-        Raises:
-            FieldError: The name or the key breaks a rule, or is another's.
+        Returns: The new list.
+        Raises: FieldError: The name or the key breaks a rule, or is another's.
         """
         changed = self.submitters.with_key(name, key)
         write_submitters(self._list_path, changed)
@@ -132,12 +126,8 @@ class ChallengeLog:
         Args:
             plan: The signed plan.
             digest: Of the plan, in hex.
-
-        Returns:
-            The same line however often it is asked for.
-
-        Raises:
-            NoRoomError: The log, or its disk, takes no more for now.
+        Returns: The same line however often it is asked for.
+        Raises: NoRoomError: The log, or its disk, takes no more for now.
         """
         return self.line_of(digest, lambda: _line(plan, digest))
 
@@ -147,12 +137,7 @@ class ChallengeLog:
         Args:
             plan_digest: Of the plan.
             make: Returns its line, where it has none.
-
-        Returns:
-            The line.
-
-        Raises:
-            NoRoomError: The log, or its disk, takes no more for now.
+        Raises: NoRoomError: The log, or its disk, takes no more for now.
         """
         with self._lock, self._open() as file:
             self._take_new(file)
@@ -229,8 +214,8 @@ class ChallengeLog:
     def _take_new(self, file: IO[bytes]) -> None:
         """Read the lines that were added since.
 
-        A last line without its end was cut off while it was written: its challenge was
-        never told, and the next line takes its place.
+        A last line without its end was cut off while it was written: its challenge was never told,
+        and the next line takes its place.
         """
         file.seek(self._read)
         data = file.read()
@@ -258,9 +243,7 @@ def log_of(home: Path, key: str) -> ChallengeLog:
     Args:
         home: Its data folder.
         key: Name of its key.
-
-    Returns:
-        The log at `verifier/KEY.jsonl`.
+    Returns: The log at `verifier/KEY.jsonl`.
     """
     return ChallengeLog(home / "verifier" / f"{key}.jsonl")
 

@@ -1,8 +1,8 @@
 """Guards of a run directory, and the provenance of what its plan rests on.
 
-May this plan be played in this directory, by this process alone, on this code? A plan
-pins the digest of the code that draws its worlds, the agents' fingerprints, the
-installed packages, and the protocol and price card.
+May this plan be played in this directory, by this process alone, on this code? A plan pins the
+digest of the code that draws its worlds, the agents' fingerprints, the installed packages, and the
+protocol and price card.
 """
 
 import ast
@@ -61,7 +61,6 @@ def refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     Args:
         layout: The directory.
         resume: Whether a run in it goes on.
-
     Raises:
         UsageError: It holds a run that is not resumed.
         RunDirectoryError: It holds no run to resume, or something else.
@@ -127,9 +126,7 @@ def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
     Args:
         fields: In what it differs.
         layout: The run directory.
-
-    Raises:
-        UsageError: There is a difference.
+    Raises: UsageError: There is a difference.
     """
     if fields:
         raise UsageError(
@@ -145,9 +142,7 @@ def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
     Args:
         layout: The run directory.
         plan: Its plan.
-
-    Raises:
-        RunDirectoryError: A file is missing or another.
+    Raises: RunDirectoryError: A file is missing or another.
     """
     fixed = {layout.protocol: plan.protocol_digest, layout.price_card: plan.price_digest}
     for path, digest in fixed.items():
@@ -164,9 +159,7 @@ def drifted(plan: Plan, folder: Path | None) -> tuple[str, ...]:
     Args:
         plan: The plan.
         folder: Where relative paths of agents start.
-
-    Returns:
-        Names of what differs, in words.
+    Returns: Names of what differs, in words.
     """
     changed = []
     for arm in plan.arms:
@@ -199,8 +192,8 @@ def refuse_revealed(layout: RunLayout) -> None:
 def source_digest(suite: Suite) -> str:
     """Return the digest of the code that draws a suite's worlds and drifts them.
 
-    Equal code has equal digests wherever it is installed; what other suites have of
-    their own is not in it.
+    Equal code has equal digests wherever it is installed; what other suites have of their own is
+    not in it.
     """
     digest = hashlib.sha256()
     for name, path in sorted(sources(suite).items()):
@@ -212,9 +205,9 @@ def source_digest(suite: Suite) -> str:
 def sources(suite: Suite) -> dict[str, Path]:
     """Return the files that a suite's worlds come from, by a name free of places.
 
-    The suite's own folder (or file) with its templates and scripts, what drift is, the
-    operators of its domain, other packages' and other suites' too, and what of seeding,
-    hashing and repositories those import.
+    The suite's own folder (or file) with its templates and scripts, what drift is, the operators of
+    its domain, other packages' and other suites' too, and what of seeding, hashing and repositories
+    those import.
     """
     files = _files(_home_of(type(suite).__module__)) | _files(_PACKAGE / "drift")
     for name, operator in discovery.find("operators").items():
@@ -248,9 +241,9 @@ def other_code(suites: Iterable[SuiteEntry]) -> dict[str, str]:
 def environment() -> tuple[tuple[str, str], ...]:
     """Return python, platform and the version of every package this one rests on.
 
-    The packages of installed drift operators, which every nested drift of their domain
-    draws on, and what those rest on are among them.
-    Read once: what is installed while a process runs, that process does not use.
+    The packages of installed drift operators, which every nested drift of their domain draws on,
+    and what those rest on are among them. Read once: what is installed while a process runs, that
+    process does not use.
     """
     packages = {_NAME, *discovery.installed_operators().values()}
     versions = {name: version for p in packages for name, version in _closure(p)}
@@ -367,10 +360,7 @@ def prune(layout: RunLayout) -> Pruned:
 
     Args:
         layout: The run directory.
-
-    Returns:
-        What was dropped.
-
+    Returns: What was dropped.
     Raises:
         RunDirectoryError: It is no run directory.
         UsageError: It is being played, or it holds no transcripts.

@@ -1,8 +1,8 @@
 """Locks and syncs of a disk, with errors that name the path.
 
-Network file systems lack one or the other. A folder that cannot be synced is left to
-the file system, for its files are synced themselves; a lock that cannot be had is an
-error, for two players would write one run.
+Network file systems lack one or the other. A folder that cannot be synced is left to the file
+system, for its files are synced themselves; a lock that cannot be had is an error, for two players
+would write one run.
 """
 
 import errno
@@ -40,12 +40,8 @@ def lock(descriptor: int, path: Path, *, wait: bool = True) -> bool:
         descriptor: Of the open file.
         path: Its path, for errors.
         wait: Whether to wait for it.
-
-    Returns:
-        Whether the lock is held now; always true after waiting.
-
-    Raises:
-        OSError: The file system has no locks, or another fault; it names the path.
+    Returns: Whether the lock is held now; always true after waiting.
+    Raises: OSError: The file system has no locks, or another fault; it names the path.
     """
     with naming(path):
         try:

@@ -1,8 +1,7 @@
 """Leaves and traces of a run directory: written, read back, made again from shards.
 
-A leaf line or frame that is half written is never read as whole. Leaves can be made
-again from the shards alone. Shards are read by `records.shards`, blobs by
-`records.packs`.
+A leaf line or frame that is half written is never read as whole. Leaves can be made again from the
+shards alone. Shards are read by `records.shards`, blobs by `records.packs`.
 """
 
 import hashlib
@@ -58,9 +57,6 @@ def leaf_of(
         attempt: Which attempt at it, from 0.
         shard: Name of the shard.
         frames: Offset and length of its frames, in bytes.
-
-    Returns:
-        The leaf.
     """
     return Leaf(
         attempt_id=attempt_id(index, attempt),
@@ -80,11 +76,10 @@ def leaf_of(
 def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     """Return the leaves on record, each once; a half-written last line is not one.
 
-    A worker that outlived its driver writes a leaf again that a resumed run had
-    already read from the shard.
+    A worker that outlived its driver writes a leaf again that a resumed run had already read from
+    the shard.
 
-    Raises:
-        TraceError: Any other line is not a leaf.
+    Raises: TraceError: Any other line is not a leaf.
     """
     leaves = []
     for number, line in enumerate(lines_of(layout.leaves), 1):
@@ -103,8 +98,7 @@ def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
 
     Only for a run that nobody is writing.
 
-    Raises:
-        TraceError: A frame is out of order or twice there.
+    Raises: TraceError: A frame is out of order or twice there.
     """
     leaves = leaves_of_shards(layout)
     write_whole(layout.leaves, _leaf_lines(leaves))
@@ -114,11 +108,10 @@ def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
 def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     """Return the leaves by the shards alone, by index, then attempt.
 
-    An attempt without a closing line has status "unfinished"; one of which a frame is
-    damaged has status "unreadable".
+    An attempt without a closing line has status "unfinished"; one of which a frame is damaged has
+    status "unreadable".
 
-    Raises:
-        TraceError: A frame is out of order or twice there.
+    Raises: TraceError: A frame is out of order or twice there.
     """
     digest = plan_digest(layout)
     found, shards = index_shards(shard_paths(layout))
@@ -156,12 +149,8 @@ def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
     Args:
         layout: The run directory.
         leaf: The attempt's leaf.
-
-    Returns:
-        The attempt's events.
-
-    Raises:
-        TraceError: Shard and leaf do not agree.
+    Returns: The attempt's events.
+    Raises: TraceError: Shard and leaf do not agree.
     """
     lines: list[bytes] = []
     closing: Closing | None = None

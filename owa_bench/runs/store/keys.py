@@ -1,7 +1,7 @@
 """Signing keys in the user's data folder: Ed25519, PEM, mode 0600.
 
-Every call takes the folder; `data_folder()` is its default place. A key never lies in
-a run directory.
+Every call takes the folder; `data_folder()` is its default place. A key never lies in a run
+directory.
 """
 
 import os
@@ -48,12 +48,8 @@ def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
     Args:
         folder: The data folder.
         name: Name of the key.
-
-    Returns:
-        Where the key lies.
-
-    Raises:
-        UsageError: The name is taken: a key is never overwritten.
+    Returns: Where the key lies.
+    Raises: UsageError: The name is taken: a key is never overwritten.
     """
     private, public = _paths(folder, name)
     key = Ed25519PrivateKey.generate()
@@ -75,10 +71,6 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     Args:
         folder: The data folder.
         name: Name of the key.
-
-    Returns:
-        The private key.
-
     Raises:
         UnknownNameError: There is none.
         UsageError: It is not Ed25519 PEM, or others may read it.
@@ -103,12 +95,7 @@ def ensure(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     Args:
         folder: The data folder.
         name: Name of the key.
-
-    Returns:
-        The private key.
-
-    Raises:
-        UnknownNameError: There is no key of another name: it may be mistyped.
+    Raises: UnknownNameError: There is no key of another name: it may be mistyped.
     """
     if name == DEFAULT and name not in key_names(folder):
         keygen(folder, name)
@@ -136,7 +123,6 @@ def write_private(path: Path, data: bytes) -> None:
     Args:
         path: The file.
         data: Its bytes.
-
     Raises:
         FileExistsError: There is one.
         UsageError: The folder cannot be made.

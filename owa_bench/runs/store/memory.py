@@ -1,16 +1,14 @@
 """Memory of an agent between episodes: its folder, the digest, sealed snapshots.
 
-Episodes of a lane share what is in their folder, all others get an empty one. Folders
-lie outside the run directory, since an agent may write down secrets, and every episode
-has one of its own, so that no agent can tell by it whether it plays on a copy. After
-each episode of a lane the folder is packed and sealed under the lane's key, which
-derives from the run's master, and only that snapshot lies in the run:
-`lanes/NAME/DIGEST.sealed`. A resumed run goes on from the snapshot whose digest the
-last complete leaf names. Snapshots that a plan needs copies of are kept.
+Episodes of a lane share what is in their folder, all others get an empty one. Folders lie outside
+the run directory, since an agent may write down secrets, and every episode has one of its own, so
+that no agent can tell by it whether it plays on a copy. After each episode of a lane the folder is
+packed and sealed under the lane's key, which derives from the run's master, and only that snapshot
+lies in the run: `lanes/NAME/DIGEST.sealed`. A resumed run goes on from the snapshot whose digest
+the last complete leaf names. Snapshots that a plan needs copies of are kept.
 
-A folder holds plain files and folders under a quota. One that holds anything else is
-its agent's failure: the episode counts as `agent_raised`, and the lane goes on from
-the snapshot before.
+A folder holds plain files and folders under a quota. One that holds anything else is its agent's
+failure: the episode counts as `agent_raised`, and the lane goes on from the snapshot before.
 """
 
 import re
@@ -130,8 +128,8 @@ class Snapshots(Protocol):
         Args:
             digest: Digest of the folder.
             sealed: Its sealed content.
-            kept: Digests of the snapshot that the open attempt began with, and of
-                those that copies are made of.
+            kept: Digests of the snapshot that the open attempt began with, and of those that copies
+                are made of.
         """
 
 
@@ -151,8 +149,8 @@ class SnapshotFiles:
         Args:
             digest: Digest of the folder.
             sealed: Its sealed content.
-            kept: Digests of the snapshot that the open attempt began with, and of
-                those that copies are made of.
+            kept: Digests of the snapshot that the open attempt began with, and of those that copies
+                are made of.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._path(digest), sealed)
@@ -170,9 +168,7 @@ def lane_key(master: bytes, lane: str) -> bytes:
     Args:
         master: The run's secret, any verifier's nonce mixed in.
         lane: Name of the lane.
-
-    Returns:
-        The key, 32 bytes.
+    Returns: The key, 32 bytes.
     """
     return keyed_digest(master, "memory", lane)
 
@@ -223,8 +219,8 @@ class LaneMemory:
     def settle(self) -> str:
         """Seal a snapshot of the folder and return its digest.
 
-        The one before stays: until the leaf is closed a resumed run goes on from it.
-        A folder that cannot be kept goes back to it.
+        The one before stays: until the leaf is closed a resumed run goes on from it. A folder that
+        cannot be kept goes back to it.
         """
         try:
             entries = read_folder(self.path, self._quota)
@@ -248,8 +244,7 @@ class LaneMemory:
     def snapshot(self, digest: str) -> tuple[MemoryEntry, ...]:
         """Return what a snapshot of the lane holds.
 
-        Raises:
-            RunDirectoryError: It is not there, or does not hold what its name says.
+        Raises: RunDirectoryError: It is not there, or does not hold what its name says.
         """
         if digest == EMPTY:
             return ()

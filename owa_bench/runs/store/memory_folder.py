@@ -45,18 +45,14 @@ class MemoryFault(Exception):
 def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
     """Return what a folder holds, in order of path.
 
-    Nothing is opened but plain files, no link is followed, and no more is read than
-    the quota allows.
+    Nothing is opened but plain files, no link is followed, and no more is read than the quota
+    allows.
 
     Args:
         folder: The folder.
         quota: What it may hold.
-
-    Returns:
-        Its files and folders.
-
-    Raises:
-        MemoryFault: It breaks the quota, holds something else, or is gone.
+    Returns: Its files and folders.
+    Raises: MemoryFault: It breaks the quota, holds something else, or is gone.
     """
     entries: list[MemoryEntry] = []
     size = 0
@@ -95,15 +91,13 @@ def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
 def carry_over(folder: Path, size: int) -> None:
     """Leave nothing in a folder but the names, modes and contents that it may hold.
 
-    It is written anew: times, extended attributes and the order of its entries are
-    gone, so that what is carried over is what was counted.
+    It is written anew: times, extended attributes and the order of its entries are gone, so that
+    what is carried over is what was counted.
 
     Args:
         folder: Folder of an agent that has ended.
         size: Bytes of contents and of names, folders' names among them.
-
-    Raises:
-        MemoryFault: It holds more, or something that cannot be kept.
+    Raises: MemoryFault: It holds more, or something that cannot be kept.
     """
     entries = read_folder(folder, MemoryQuota(size=size))
     names = sum(len(os.fsencode(entry.parts[-1])) for entry in entries)
@@ -133,8 +127,7 @@ def _content(descriptor: int, most: int) -> bytes:
 def remove_folder(folder: Path) -> None:
     """Remove a folder however deep it is; a link or file in its place is unlinked.
 
-    Folders in folders are moved up first, so that no path gets long. What cannot be
-    removed stays.
+    Folders in folders are moved up first, so that no path gets long. What cannot be removed stays.
     """
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
@@ -240,16 +233,14 @@ def memory_change(
 ) -> tuple[MemoryChange, tuple[MemoryEntry, ...]]:
     """Return what changed between two snapshots, and the later one without it.
 
-    Where the change adds or alters tool families (folders below `families/`), those
-    alone are put back to the earlier snapshot, else everything.
+    Where the change adds or alters tool families (folders below `families/`), those alone are put
+    back to the earlier snapshot, else everything.
 
     Args:
         before: The earlier snapshot.
         after: The later one.
         window: The mornings of both.
-
-    Returns:
-        The record and the entries to play on.
+    Returns: The record and the entries to play on.
     """
     old, new = ({entry.parts: entry.data for entry in side} for side in (before, after))
     changed = [

@@ -1,7 +1,7 @@
 """Output of a recorder: where the bytes of its shard and its pack go.
 
-`ShardFiles` is the local one. A recorder on another machine has one that sends the same
-bytes to the machine with the run directory, where a `ShardFiles` writes them.
+`ShardFiles` is the local one. A recorder on another machine has one that sends the same bytes to
+the machine with the run directory, where a `ShardFiles` writes them.
 """
 
 import os
@@ -37,9 +37,7 @@ class ShardOutput(Protocol):
         Args:
             frame: Bytes of one zstd frame and its padding; empty for blobs alone.
             blobs: Bytes for the pack; may be empty.
-
-        Raises:
-            OSError: They cannot be written.
+        Raises: OSError: They cannot be written.
         """
 
     def commit(self, leaves: Sequence[Leaf]) -> None:
@@ -47,9 +45,7 @@ class ShardOutput(Protocol):
 
         Args:
             leaves: Leaves of attempts whose last frame was appended.
-
-        Raises:
-            OSError: It cannot be made durable.
+        Raises: OSError: It cannot be made durable.
         """
 
     def close(self) -> None:
@@ -63,9 +59,7 @@ class ShardFiles:
         layout: The run directory.
         shard: Number of the shard, not taken before.
         lease: Stands in the shard's head; "" for a shard without one.
-
-    Raises:
-        RunDirectoryError: The shard or its pack exists: neither is ever appended to.
+    Raises: RunDirectoryError: The shard or its pack exists: neither is ever appended to.
     """
 
     def __init__(self, layout: RunLayout, shard: int, lease: str = "") -> None:
@@ -89,9 +83,7 @@ class ShardFiles:
         Args:
             frame: Bytes of one zstd frame; may be empty.
             blobs: Bytes for the pack; may be empty.
-
-        Raises:
-            OSError: The disk refuses them.
+        Raises: OSError: The disk refuses them.
         """
         if blobs:
             if self._pack < 0:
@@ -109,9 +101,7 @@ class ShardFiles:
 
         Args:
             leaves: Leaves of attempts whose last frame was appended.
-
-        Raises:
-            OSError: The disk refuses.
+        Raises: OSError: The disk refuses.
         """
         appended = self._appended
         if appended != self._synced:

@@ -1,13 +1,12 @@
 """Recorder: events become hashed lines, lines become frames, frames a shard.
 
-One recorder writes one shard; any number of episodes may be open in it at once, from
-any number of threads. A frame holds lines of one attempt and closes at 1,000 lines, 256
-KiB or 1 s, whichever comes first, right after an attempt's first event, so that a begun
-attempt stays visible, and after help was given. Blobs go into the shard's pack no later
-than the frame whose events name them. What was given to the output is safe from a kill:
-a killed process loses at most its open frames and the blobs they name. Within
-`COMMIT_S` the output makes everything durable; only then are the leaves of closed
-attempts appended.
+One recorder writes one shard; any number of episodes may be open in it at once, from any number of
+threads. A frame holds lines of one attempt and closes at 1,000 lines, 256 KiB or 1 s, whichever
+comes first, right after an attempt's first event, so that a begun attempt stays visible, and after
+help was given. Blobs go into the shard's pack no later than the frame whose events name them. What
+was given to the output is safe from a kill: a killed process loses at most its open frames and the
+blobs they name. Within `COMMIT_S` the output makes everything durable; only then are the leaves of
+closed attempts appended.
 
     frame   segment line, event lines, and in the last one the closing line
     chain   h_t = SHA-256(0x02 | h_(t-1) | exact bytes of event line t)
@@ -73,9 +72,8 @@ class EpisodeWriter:
     def emit(self, event: Event) -> None:
         """Write one event after those before it.
 
-        Raises:
-            InfrastructureFailure: The event does not fit its schema, the disk refused
-                a write, or the attempt is closed.
+        Raises: InfrastructureFailure: The event does not fit its schema, the disk refused a write,
+            or the attempt is closed.
         """
         with self._lock:
             if self._leaf is not None:
@@ -118,12 +116,8 @@ class EpisodeWriter:
         Args:
             status: How the attempt ended.
             memory: Digest of the agent's memory after it, in a lane.
-
-        Returns:
-            The leaf.
-
-        Raises:
-            InfrastructureFailure: The status is "complete" and there is no episode_end.
+        Returns: The leaf.
+        Raises: InfrastructureFailure: The status is "complete" and there is no episode_end.
         """
         with self._lock:
             if self._leaf is None:
@@ -231,9 +225,6 @@ class Recorder:
         Args:
             index: The entry's.
             attempt: Which attempt at it, from 0.
-
-        Returns:
-            The sink.
         """
         writer = EpisodeWriter(self, index, attempt)
         with self._lock:
@@ -253,8 +244,7 @@ class Recorder:
     def keep(self, data: bytes) -> str:
         """Return the SHA-256 of `data`, stored under it if transcripts are kept.
 
-        Raises:
-            InfrastructureFailure: It is too large, or cannot be written.
+        Raises: InfrastructureFailure: It is too large, or cannot be written.
         """
         name = sha256(data)
         if not self._transcripts:

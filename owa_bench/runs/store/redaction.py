@@ -1,9 +1,9 @@
 """Redaction: a registered secret becomes {secret:NAME:MARK} before hashing.
 
-MARK is the first 16 hex of HMAC(redact key, text that was found). A secret is known
-in every form it may take inside a text: as it is, JSON-escaped once and twice,
-URL-quoted, HTML-escaped, and inside any base64 text. Replay learns the same secrets
-from the regenerated world and puts them back.
+MARK is the first 16 hex of HMAC(redact key, text that was found). A secret is known in every form
+it may take inside a text: as it is, JSON-escaped once and twice, URL-quoted, HTML-escaped, and
+inside any base64 text. Replay learns the same secrets from the regenerated world and puts them
+back.
 
 Source: docs/traces.md#events.
 """
@@ -62,10 +62,8 @@ class Redactor:
         Args:
             name: Stands in the records in its place.
             value: The secret.
-
-        Raises:
-            FieldError: The value is too short to be told from other text, or the name
-                would not survive inside JSON.
+        Raises: FieldError: The value is too short to be told from other text, or the name would not
+            survive inside JSON.
         """
         if len(value) < SHORTEST:
             raise FieldError(
@@ -128,19 +126,17 @@ class Redactor:
     def checked(self, event: Event) -> AnyEvent:
         """Return an event as a reader decodes it, secrets and all.
 
-        Raises:
-            InfrastructureFailure: A field does not fit the schema.
+        Raises: InfrastructureFailure: A field does not fit the schema.
         """
         return _decoded(event, lambda raw: raw)
 
     def encode(self, event: Event) -> EncodedEvent:
         """Return the lines of an event, secrets replaced, every field checked.
 
-        The line is decoded once and encoded again, so that it is the one encoding of
-        what it says: a reader that does the same gets the same bytes.
+        The line is decoded once and encoded again, so that it is the one encoding of what it says:
+        a reader that does the same gets the same bytes.
 
-        Raises:
-            InfrastructureFailure: A field does not fit the schema.
+        Raises: InfrastructureFailure: A field does not fit the schema.
         """
         checked = _decoded(event, self._redacted)
         return EncodedEvent(ENCODER.encode(checked), replay_line(checked))
@@ -258,8 +254,7 @@ class LineBuffer:
     def add(self, event: Event) -> None:
         """Take an event.
 
-        Raises:
-            InfrastructureFailure: A field does not fit the schema.
+        Raises: InfrastructureFailure: A field does not fit the schema.
         """
         kind = type(event)
         fits, varies = _KINDS.get(kind, _UNKNOWN)

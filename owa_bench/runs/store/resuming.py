@@ -35,8 +35,7 @@ class LeaseNote(msgspec.Struct, frozen=True, kw_only=True):
 class RunLease:
     """The lease of one session; the run's lock must be held.
 
-    Raises:
-        RunDirectoryError: A shard was written to after its session was over.
+    Raises: RunDirectoryError: A shard was written to after its session was over.
     """
 
     def __init__(self, layout: RunLayout) -> None:
@@ -48,8 +47,7 @@ class RunLease:
     def check(self) -> None:
         """Refuse shards that a worker of an earlier session wrote to since.
 
-        Raises:
-            RunDirectoryError: Naming the shard and the way out.
+        Raises: RunDirectoryError: Naming the shard and the way out.
         """
         if not self._layout.lease.exists():
             return  # the first session, or a run from before leases
@@ -101,9 +99,7 @@ def mend_signature(layout: RunLayout, plan: Plan, home: Path, name: str) -> None
         plan: The plan that it holds.
         home: The data folder.
         name: Of the key in it.
-
-    Raises:
-        RunDirectoryError: The signature does not read, and the key is another one.
+    Raises: RunDirectoryError: The signature does not read, and the key is another one.
     """
     public = bytes.fromhex(plan.public_key)
     try:

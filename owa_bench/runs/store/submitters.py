@@ -1,7 +1,8 @@
 """A verifier's list of submitters: names, and the keys that sign their plans.
 
-Kept by hand, or by `owa-bench verifier register`. Anybody can sign each plan with a
-fresh key, so a verifier counts plans by the names on its own list.
+Kept by hand, or by `owa-bench verifier register`. Anybody can sign each plan with a fresh key, so a
+verifier counts plans by the names on its own list.
+
 Source: docs/check-a-report.md#whose-plan-it-is.
 """
 
@@ -53,12 +54,7 @@ class SubmitterList(TomlRecord, frozen=True):
         Args:
             name: The submitter.
             key: 64 hex digits.
-
-        Returns:
-            The new list.
-
-        Raises:
-            FieldError: The key stands under another name.
+        Raises: FieldError: The key stands under another name.
         """
         if not key or not KEY.fullmatch(key):
             raise FieldError("--submitter", key, "must be 64 hex digits")

@@ -81,16 +81,16 @@ TrainingOptions = Mapping[str, OptionValue]
 class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that decides the result of a training.
 
-    `options` go to the env, `settings` to the algorithm; `layers` and `normalise` left
-    out take the algorithm's own. `features` name what a network reads in place of the
-    observation (`skills.trained`), `actions` "leans" what it chooses in place of pushes
+    `options` go to the env, `settings` to the algorithm; `layers` and `normalise` left out take the
+    algorithm's own. `features` name what a network reads in place of the observation
+    (`skills.trained`), `actions` "leans" what it chooses in place of pushes
     (`skills.balancing.leaning`). 0 for `evaluate_every`: at the end alone.
 
-    With `trial`, so many episodes in a row are one to the algorithm, which sees where
-    each begins and what it did last; one that is terminated costs `penalty`. With
-    `imitation`, so many steps are played first to imitate CartPole3D's planner.
-    `memory` is the size of a recurrent network's state, 0 the algorithm's own. `start`
-    is the folder of another training, whose last policy this one begins with.
+    With `trial`, so many episodes in a row are one to the algorithm, which sees where each begins
+    and what it did last; one that is terminated costs `penalty`. With `imitation`, so many steps
+    are played first to imitate CartPole3D's planner. `memory` is the size of a recurrent network's
+    state, 0 the algorithm's own. `start` is the folder of another training, whose last policy this
+    one begins with.
     """
 
     env_id: str = "owa_bench/CartPole3D-v2"
@@ -157,9 +157,7 @@ def refuse_start(training: Training, before: Training) -> None:
     Args:
         training: Begins with the policy.
         before: The policy's own; another algorithm is refused as the policy is read.
-
-    Raises:
-        UsageError: Something that the policy brings differs.
+    Raises: UsageError: Something that the policy brings differs.
     """
     kept = ("features", "actions", "trial", "layers", "memory", "settings")
     other = [name for name in kept if getattr(training, name) != getattr(before, name)]
@@ -178,9 +176,7 @@ def refuse_other(training: Training, before: Training) -> None:
     Args:
         training: What is asked for.
         before: What was begun.
-
-    Raises:
-        UsageError: They differ.
+    Raises: UsageError: They differ.
     """
     free = {"steps", "checkpoint_every", "evaluate_every", "episodes"}
     other = [

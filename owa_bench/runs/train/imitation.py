@@ -25,8 +25,7 @@ _THREATENED = 4.0  # weight of a state in which the PD rule alone would fail
 def check_imitation(training: Training) -> None:
     """Refuse a training that cannot imitate.
 
-    Raises:
-        UsageError: it has no planner, no policy to fit, or a scale that moves.
+    Raises: UsageError: it has no planner, no policy to fit, or a scale that moves.
     """
     given = (training.algorithm, training.backend, training.actions, training.trial)
     if given != ("ppo", BATCHED, "leans", 0):

@@ -78,12 +78,7 @@ def new_learner(training: Training, *, seed: int, logs: Path | None) -> Learner:
         training: What is trained and how.
         seed: Of the envs and of the network.
         logs: Folder of TensorBoard's logs; None for none.
-
-    Returns:
-        The learner.
-
-    Raises:
-        UsageError: The algorithm cannot learn so.
+    Raises: UsageError: The algorithm cannot learn so.
     """
     import torch
 
@@ -123,13 +118,8 @@ def load_learner(
         seed: Of the envs and of the new streams.
         logs: Folder of TensorBoard's logs; None for none.
         replayed: Whether the steps that its replay buffer holds are kept.
-
-    Returns:
-        The learner.
-
-    Raises:
-        UsageError: The checkpoint's policy has another algorithm, or reads or does
-            something else than these envs have.
+    Raises: UsageError: The checkpoint's policy has another algorithm, or reads or does something
+        else than these envs have.
     """
     recipe = recipe_of(training)
     other = read_metadata(folder / POLICY).algorithm
@@ -197,9 +187,6 @@ def callback(on_step: Callable[[int], None], on_rollout: Callable[[Any], None]) 
     Args:
         on_step: Called with the steps so far.
         on_rollout: Called with the model after every rollout.
-
-    Returns:
-        The callback.
     """
     from stable_baselines3.common.callbacks import BaseCallback
 

@@ -8,9 +8,8 @@
     DIR/tensorboard/                 learning curves, evaluations among them
     DIR/model.zip                    the newest policy: `owa-bench run --agent sb3:..`
 
-One machine, one seed: the same policy. A resumed training goes on from its last
-checkpoint with fresh streams, so it is repeatable too but not what an uninterrupted one
-would have become.
+One machine, one seed: the same policy. A resumed training goes on from its last checkpoint with
+fresh streams, so it is repeatable too but not what an uninterrupted one would have become.
 """
 
 import dataclasses
@@ -102,10 +101,7 @@ def train(
         options: How evaluations are played.
         resume: Whether the training in the folder goes on.
         callbacks: Functions to call on the way.
-
-    Returns:
-        The policy and its last evaluation.
-
+    Returns: The policy and its last evaluation.
     Raises:
         UsageError: It cannot be trained so.
         MissingPartError: The learning libraries are not installed.
@@ -132,8 +128,7 @@ def _recorded(folder: Path) -> Training:
 def newest_checkpoint(folder: Path) -> Path:
     """Return the last checkpoint of a training.
 
-    Raises:
-        UsageError: the folder holds none.
+    Raises: UsageError: the folder holds none.
     """
     checkpoints = sorted(folder.glob(f"checkpoints/{_CHECKPOINTS}"))
     if not checkpoints:

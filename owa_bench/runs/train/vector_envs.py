@@ -19,16 +19,12 @@ def make_envs(training: Training, seed: int, *, scaled: bool) -> tuple[Any, Any]
     """Return vectorised envs, and their scaling or None.
 
     Args:
-        training: What is trained and how. Backends: "here" steps envs in this process,
-            "processes" each in its own, "batched" all at once (CartPole3D).
+        training: What is trained and how. Backends: "here" steps envs in this process, "processes"
+            each in its own, "batched" all at once (CartPole3D).
         seed: Of the envs.
         scaled: Whether observations and rewards are scaled by what was met.
-
-    Returns:
-        The envs as Stable-Baselines3 takes them, and the same as their scaling.
-
-    Raises:
-        UsageError: The env cannot be made so.
+    Returns: The envs as Stable-Baselines3 takes them, and the same as their scaling.
+    Raises: UsageError: The env cannot be made so.
     """
     from stable_baselines3.common.vec_env import VecNormalize
 
@@ -108,8 +104,8 @@ def _with_leans(envs: Any) -> Any:
 def _with_trials(envs: Any, episodes: int, penalty: float) -> Any:
     """Return envs whose episodes are trials of so many episodes of `envs`.
 
-    An observation begins with what `skills.trained.trial_inputs` adds. A trial ends
-    with its last episode; each episode that is terminated costs `penalty`.
+    An observation begins with what `skills.trained.trial_inputs` adds. A trial ends with its last
+    episode; each episode that is terminated costs `penalty`.
     """
     from stable_baselines3.common.vec_env import VecEnvWrapper
 

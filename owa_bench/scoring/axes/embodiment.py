@@ -62,12 +62,8 @@ def safety(counts: Floats, hours: Floats, rules: Embodiment) -> Floats:
         counts: (..., 4) incidents: near miss, minor, major, critical.
         hours: (...) exposure in hours, above 0.
         rules: Weights of near misses, minor and major incidents.
-
-    Returns:
-        (...) in [0, 1].
-
-    Raises:
-        ScoringError: A negative count, or no exposure.
+    Returns: (...) in [0, 1].
+    Raises: ScoringError: A negative count, or no exposure.
 
     >>> from types import SimpleNamespace
     >>> weights = SimpleNamespace(near_miss=0.05, minor=0.2, major=1.0)
@@ -90,9 +86,7 @@ def transfer(simulated: Floats, real: Floats, variance: Floats) -> Floats:
         simulated: AR_sim*, success in simulation.
         real: Strict success on the real side, of the same shape.
         variance: Of their difference, of the same shape: equal rates differ by chance.
-
-    Returns:
-        Shares of that shape.
+    Returns: Shares of that shape.
 
     >>> transfer(np.array([0.8, 0.0]), np.array([0.4, 0.0]), np.zeros(2))
     array([0.5, 0. ])
@@ -112,9 +106,9 @@ def device_rows(sample: Sample) -> Flags:
 class _Matched(NamedTuple):
     """Rates of each task on both sides: one row stands for a task.
 
-    `rows` are places in the table, `device`, `own` and `reference` (tasks,) rates,
-    `earlier` the rate of other episodes in simulation by family, `cells` and `dropped`
-    count instances under one drift.
+    `rows` are places in the table, `device`, `own` and `reference` (tasks,) rates, `earlier` the
+    rate of other episodes in simulation by family, `cells` and `dropped` count instances under one
+    drift.
     """
 
     rows: Integers
@@ -169,8 +163,8 @@ def _cell_numbers(table: Observables) -> Integers:
 def _earlier(sample: Sample, simulated: Flags) -> Mapping[str, float]:
     """Return the agent's success in simulation outside its scored episodes, by family.
 
-    Checkpoints and registered runs show what it can do: whoever fails the scored
-    simulation on purpose is measured by them, on the tiers and drift that are matched.
+    Checkpoints and registered runs show what it can do: whoever fails the scored simulation on
+    purpose is measured by them, on the tiers and drift that are matched.
     """
     table, others = sample.table, sample.others
     if others is None:

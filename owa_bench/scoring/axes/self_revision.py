@@ -64,9 +64,7 @@ def revision_evidence(
         sets: The attempt sets of each, in order.
         weights: (families,) weights that sum to 1.
         protocol: Published numbers.
-
-    Returns:
-        The evidence; `reason` says why there is none.
+    Returns: The evidence; `reason` says why there is none.
     """
     least = protocol.revision.set_min
     reason = None
@@ -110,9 +108,6 @@ def revision_gain(
         protocol: Published numbers.
         left_out: A task to leave out.
         counted: Whether it passes the filters; None: find out.
-
-    Returns:
-        The gain.
     """
     kept = np.arange(found.tasks) != (-1 if left_out is None else left_out)
     family = found.family[kept]

@@ -163,8 +163,8 @@ def _missing_reason(sample: Sample, rows: Flags) -> str:
 def _held_back(sample: Sample, rows: Flags) -> str:
     """Return why a control is none beside the references, "" if it is one.
 
-    A crew may do the same acts with wrong contents until it is spoken to: what the
-    references reach there without a word says what one role, or a muted crew, can do.
+    A crew may do the same acts with wrong contents until it is spoken to: what the references reach
+    there without a word says what one role, or a muted crew, can do.
     """
     table, crew = sample.table, sample.table.crew
     level = sample.protocol.statistics.gate_level
@@ -205,9 +205,7 @@ def upper_mean(values: Floats, level: float) -> float:
     Args:
         values: (tasks,).
         level: Of the bound.
-
-    Returns:
-        The bound; the value itself where there is one.
+    Returns: The bound; the value itself where there is one.
 
     >>> round(upper_mean(np.array([-0.3, -0.1]), 0.95), 6)
     0.431375
@@ -234,9 +232,9 @@ def _no_room(sample: Sample, statistics: StatisticsTable) -> str | None:
 def _idle_control(sample: Sample, rows: Flags) -> str:
     """Return why a control was not played, "" if all were.
 
-    A control that fails after a small share of the full crew's actions, or of its
-    answers that were new, says nothing of what one role, or a crew without messages,
-    could have done. Both are counted per seat: seats act at the same time.
+    A control that fails after a small share of the full crew's actions, or of its answers that were
+    new, says nothing of what one role, or a crew without messages, could have done. Both are
+    counted per seat: seats act at the same time.
     """
     table, crew = sample.table, sample.table.crew
     least = sample.protocol.sociality.control_share
@@ -316,12 +314,10 @@ def _pooled(totals: Totals, sample: Sample, *rivals: FloatsTuple) -> list[Floats
     Args:
         totals: Weighted sums.
         sample: The sample; its families are named "suite/family".
-        rivals: Tuples of (resamples, families). A family that one of them lacks (NaN)
-            is left out everywhere.
-
-    Returns:
-        (resamples,) for each tuple: the greatest mean of each suite, averaged over
-        suites by their weight; NaN where no family is left.
+        rivals: Tuples of (resamples, families). A family that one of them lacks (NaN) is left out
+            everywhere.
+    Returns: (resamples,) for each tuple: the greatest mean of each suite, averaged over suites by
+        their weight; NaN where no family is left.
     """
     known = ~np.isnan(sum(values for group in rivals for values in group))
     suites = np.array([name.partition("/")[0] for name in sample.families])

@@ -47,8 +47,8 @@ def tool_economy(used: Floats, success: Floats, grid: Floats, prior: int) -> Flo
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add success per magnitude, and the categories used under drift.
 
-    Only categories used on enough tasks have a column. The upper anchor counts the
-    categories that enough tasks offer.
+    Only categories used on enough tasks have a column. The upper anchor counts the categories that
+    enough tasks offer.
     """
     table, rules = sample.table, sample.protocol.tools
     rows = sample.base & table.needs_tools

@@ -1,8 +1,8 @@
 """Axis W: world model, the skill of stated probabilities over a reference.
 
-The reference is the better of two predictors that look at nothing: the protocol's p of
-each class, and the best constant of each class in hindsight. So no constant by class
-has skill, whatever worlds a run draws.
+The reference is the better of two predictors that look at nothing: the protocol's p of each class,
+and the best constant of each class in hindsight. So no constant by class has skill, whatever worlds
+a run draws.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
 """Expansion closure: the gain of the tool families that a revision installed.
 
-A tool family is a folder below `families/` in the agent's memory folder that the
-harness saw come or change. It takes it away for the ablated set; all sets are its own.
-Families that an agent shipped with and unlocks come in the placebo lane too, so the
-gain must be one over that lane.
+A tool family is a folder below `families/` in the agent's memory folder that the harness saw come
+or change. It takes it away for the ablated set; all sets are its own. Families that an agent
+shipped with and unlocks come in the placebo lane too, so the gain must be one over that lane.
 """
 
 import math
@@ -122,9 +121,6 @@ def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
         values: A p-value per hypothesis.
         alpha: Family-wise level.
 
-    Returns:
-        Whether each is rejected.
-
     >>> holm([0.001, 0.04, 0.03], 0.05)
     (True, False, False)
     """
@@ -146,9 +142,7 @@ def expansion(
         sets: The attempt sets of the agent's revisions.
         table: Counted episodes of the agent.
         protocol: Published numbers.
-
-    Returns:
-        The record of the closure.
+    Returns: The record of the closure.
     """
     installed = [revision for revision in sets if revision.installed and not revision.fault]
     if not installed:

@@ -1,8 +1,8 @@
 """Maintenance closure: what is kept under drift, from one memory, day by day.
 
-Every morning the harness plays a clean and a drifted lane of one list of tasks on
-copies of the memory of that morning. A drift-blind baseline plays the same lanes: where
-it keeps almost everything, drift did not bite and nothing is shown.
+Every morning the harness plays a clean and a drifted lane of one list of tasks on copies of the
+memory of that morning. A drift-blind baseline plays the same lanes: where it keeps almost
+everything, drift did not bite and nothing is shown.
 """
 
 import math
@@ -89,9 +89,6 @@ def lane_means(table: Observables, condition: str) -> dict[int, float]:
     Args:
         table: One arm's episodes.
         condition: `clean` or `drifted`.
-
-    Returns:
-        The mean by day.
     """
     rows = (table.condition == condition) & (table.day != NO_DAY)
     days = np.unique(table.day[rows]).tolist()
@@ -113,9 +110,7 @@ def maintenance(
         base: The episodes that the agent's axes rest on.
         protocol: Published numbers.
         beside: Ratios that are printed beside.
-
-    Returns:
-        The record of the closure.
+    Returns: The record of the closure.
     """
     rules = protocol.closures
     days = _window(table)

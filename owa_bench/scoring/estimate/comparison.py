@@ -1,9 +1,10 @@
 """Paired comparison of two agents: quality, success and cost on the pairs both played.
 
-A pair is one instance under the same terms. Differences are second minus first; costs
-are compared by their ratio. Intervals over *tasks like these* are those of every other
-statistic: a difference d in [-1, 1] is treated as the share (1 + d) / 2, and a ratio
-of costs as the second's share of both. Source: docs/scoring.md#intervals.
+A pair is one instance under the same terms. Differences are second minus first; costs are compared
+by their ratio. Intervals over *tasks like these* are those of every other statistic: a difference d
+in [-1, 1] is treated as the share (1 + d) / 2, and a ratio of costs as the second's share of both.
+
+Source: docs/scoring.md#intervals.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,9 +30,9 @@ UNDRIFTED = "no drift"
 class PairedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure of two agents over the pairs of one group, with its difference.
 
-    `difference` is second minus first, of cost the second over the first. Costs are
-    micro-USD an episode, of the agent and human streams. Tasks weigh within families
-    alike, families as in the battery.
+    `difference` is second minus first, of cost the second over the first. Costs are micro-USD an
+    episode, of the agent and human streams. Tasks weigh within families alike, families as in the
+    battery.
     """
 
     measure: str
@@ -60,9 +61,7 @@ def outcomes_of(table: Observables, rows: Integers) -> PairedOutcomes:
     Args:
         table: Its episodes.
         rows: (pairs,) row of each pair's episode.
-
-    Returns:
-        The outcomes, in order of `rows`.
+    Returns: The outcomes, in order of `rows`.
     """
     cost = table.cost_agent[rows] + table.cost_human[rows]
     return PairedOutcomes(table.q[rows], table.u[rows], cost, table.classes[rows])
@@ -87,10 +86,8 @@ def paired_figures(sample: Sample, second: PairedOutcomes) -> tuple[PairedFigure
     Args:
         sample: The first agent's episodes, one a pair; families, weights and level.
         second: Those of the second agent, in the same order.
-
-    Returns:
-        Figures: overall, by family, tier and drift class in effect (the highest that
-        struck in either episode). A group that is all pairs is not repeated.
+    Returns: Figures: overall, by family, tier and drift class in effect (the highest that struck in
+        either episode). A group that is all pairs is not repeated.
     """
     table = sample.table
     first = outcomes_of(table, np.arange(len(table)))

@@ -89,9 +89,7 @@ def made_of(symbols: Sequence[str], protocol: Protocol) -> dict[str, tuple[str, 
     Args:
         symbols: Axes with evidence.
         protocol: Weights.
-
-    Returns:
-        Axes by name.
+    Returns: Axes by name.
     """
     wanted = dict(needed(protocol.index))
     if EMBODIED_AXIS in symbols:
@@ -106,9 +104,7 @@ def index_statistics(values: Mapping[str, Floats], rules: Index) -> dict[str, Fl
     Args:
         values: (resamples,) by symbol of an axis.
         rules: Weights and exponent of the protocol.
-
-    Returns:
-        (resamples,) by name.
+    Returns: (resamples,) by name.
     """
     statistics: dict[str, Floats] = {}
     for name, symbols in needed(rules).items():
@@ -134,9 +130,7 @@ def embodied_index(values: Mapping[str, Floats], rules: Robotics) -> dict[str, F
     Args:
         values: (resamples,) by symbol of an axis.
         rules: Weights of the robotics annex.
-
-    Returns:
-        (resamples,) by name; nothing without evidence on an axis.
+    Returns: (resamples,) by name; nothing without evidence on an axis.
     """
     used = [str(symbol) for symbol, weight in rules.weights.items() if weight > 0]
     if EMBODIED_AXIS not in values or any(s not in values for s in used):
@@ -173,8 +167,8 @@ def delta_method(
 class FrontierGrid(NamedTuple):
     """Intervention budgets of a frontier by rising demand, or why there is none.
 
-    `demand` is the mean demand of a budget's episodes, `target` s: the share of
-    episodes with q_state >= q*.
+    `demand` is the mean demand of a budget's episodes, `target` s: the share of episodes with
+    q_state >= q*.
     """
 
     budgets: tuple[int, ...]
@@ -235,16 +229,13 @@ def falling_fit(quality: Floats, weights: Floats) -> Floats:
 def area(fit: Floats, demands: Floats) -> Floats:
     """Return AUF, the area under the frontier over demands 0 to 1.
 
-    Linear between points; flat below the smallest demand, where a non-increasing
-    frontier can only be higher.
+    Linear between points; flat below the smallest demand, where a non-increasing frontier can only
+    be higher.
 
     Args:
         fit: (resamples, points) fitted quality.
         demands: (points,) rising, in [0, 1].
-
-    Returns:
-        (resamples,).
-
+    Returns: (resamples,).
     Source: [S] section 6 of the AAI paper.
 
     >>> area(np.array([[1.0, 0.5]]), np.array([0.5, 1.0]))
@@ -258,15 +249,13 @@ def area(fit: Floats, demands: Floats) -> Floats:
 def area_bounds(fit: Floats, demands: Floats) -> tuple[float, float]:
     """Return the least and the greatest area of a non-increasing frontier.
 
-    Between two points it lies anywhere between their values, below the smallest
-    demand anywhere from its first value to 1.
+    Between two points it lies anywhere between their values, below the smallest demand anywhere
+    from its first value to 1.
 
     Args:
         fit: (points,) fitted quality.
         demands: (points,) rising, in [0, 1].
-
-    Returns:
-        Two areas.
+    Returns: Two areas.
 
     >>> area_bounds(np.array([1.0, 0.5]), np.array([0.5, 1.0]))
     (0.75, 1.0)
@@ -286,10 +275,8 @@ def delegable_bounds(fit: Floats, demands: Floats, target: float) -> tuple[float
         fit: (points,) fitted share of successes.
         demands: (points,) rising, in [0, 1].
         target: s.
-
-    Returns:
-        The largest demand that was played and reaches s, and the smallest that was
-        played and does not; 0 and 1 where there is none.
+    Returns: The largest demand that was played and reaches s, and the smallest that was played and
+        does not; 0 and 1 where there is none.
 
     >>> delegable_bounds(np.array([1.0, 0.5]), np.array([0.0, 1.0]), 0.75)
     (0.0, 1.0)
@@ -306,9 +293,7 @@ def delegable(fit: Floats, demands: Floats, target: float) -> Floats:
         fit: (resamples, points) fitted share of episodes with q_state >= q*.
         demands: (points,) rising, in [0, 1].
         target: s.
-
-    Returns:
-        (resamples,).
+    Returns: (resamples,).
 
     >>> delegable(np.array([[1.0, 0.5], [0.4, 0.3]]), np.array([0.0, 1.0]), 0.75)
     array([0.5, 0. ])
@@ -330,9 +315,7 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
     Args:
         sample: Counted episodes of one agent.
         statistics: Table to add columns to.
-
-    Returns:
-        The budgets; with a reason where there is no frontier.
+    Returns: The budgets; with a reason where there is no frontier.
     """
     table = sample.table
     budgets = sorted(set(table.interventions.tolist()))
@@ -366,9 +349,7 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[StatisticKey
     Args:
         totals: Weighted totals of the columns.
         grid: Budgets of the frontier.
-
-    Returns:
-        (resamples,) each; nothing without a frontier.
+    Returns: (resamples,) each; nothing without a frontier.
     """
     if grid.reason:
         return {}

@@ -1,11 +1,11 @@
 """Drift dose and response: quality over drift magnitude, by what drifted.
 
-A suite may sort its operators into groups (ChangeSurf: DOM, Label, Layout, Flow, Auth,
-Friction). A group or announcement class that was played under a calendar of its own
-("nested:Label") is shown alone; any other by the episodes of the run's calendar in
-which it drifted, among others. A class is the one in effect: episodes of "nested:D1"
-whose vendors told nothing stand under "nested:D1", not under D1 alone. Drifted episodes
-are also compared with the undrifted ones of the same tasks, pair by pair.
+A suite may sort its operators into groups (ChangeSurf: DOM, Label, Layout, Flow, Auth, Friction). A
+group or announcement class that was played under a calendar of its own ("nested:Label") is shown
+alone; any other by the episodes of the run's calendar in which it drifted, among others. A class is
+the one in effect: episodes of "nested:D1" whose vendors told nothing stand under "nested:D1", not
+under D1 alone. Drifted episodes are also compared with the undrifted ones of the same tasks, pair
+by pair.
 """
 
 import itertools
@@ -108,9 +108,7 @@ def dose_response(
         plan: The run's plan.
         sample: Counted episodes of suites whose operators have groups.
         exposures: Drift of each episode, by index of the plan entry.
-
-    Returns:
-        Estimates of quality, and of the gap to the clean partner.
+    Returns: Estimates of quality, and of the gap to the clean partner.
     """
     table = sample.table
     met = tuple(exposures[index] for index in table.index.tolist())

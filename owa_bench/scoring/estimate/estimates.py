@@ -69,8 +69,8 @@ class DriftCurve(NamedTuple):
 class LeftOut(NamedTuple):
     """Statistics without one cluster each, and the clusters that each one reads.
 
-    `values` and `read` are (clusters,) each; `units` counts the clusters of an exact
-    bound, for a composite those of the axis with the fewest.
+    `values` and `read` are (clusters,) each; `units` counts the clusters of an exact bound, for a
+    composite those of the axis with the fewest.
     """
 
     clusters: Clusters
@@ -84,8 +84,7 @@ class LeftOut(NamedTuple):
 class ArmEstimates:
     """Every statistic of one agent, and its values without one cluster each.
 
-    `coverage` says what each axis rests on, `smallest` how many tasks the smallest
-    family has.
+    `coverage` says what each axis rests on, `smallest` how many tasks the smallest family has.
     """
 
     point: Mapping[StatisticKey, float]
@@ -104,9 +103,7 @@ class ArmEstimates:
         Args:
             key: Key of the statistic.
             share: Whether it lies in [0, 1].
-
-        Returns:
-            The estimate; a composite with an axis at 0 has no interval.
+        Returns: The estimate; a composite with an axis at 0 has no interval.
         """
         return _estimate_of(key, self.point, self.tasks, share=share)
 
@@ -140,9 +137,7 @@ def estimate(sample: Sample, axes: Sequence[Axis]) -> ArmEstimates:
     Args:
         sample: Counted episodes of one agent.
         axes: Axes to estimate.
-
-    Returns:
-        Point estimates and what intervals are read from.
+    Returns: Point estimates and what intervals are read from.
     """
     failed = _passed_over(sample)
     while True:
@@ -158,9 +153,7 @@ def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[StatisticKe
     Args:
         sample: Counted episodes of one agent.
         axes: Axes to estimate.
-
-    Returns:
-        Their values; those of axes that raise are left out.
+    Returns: Their values; those of axes that raise are left out.
     """
     failed = _passed_over(sample)
     while True:
@@ -330,9 +323,7 @@ def task_estimates(
         statistics: Table that holds the columns.
         means: Keys whose columns were added by `add_mean`.
         shares: By key of a share a / (a + b) of two of these means, the two keys.
-
-    Returns:
-        Estimates of shares.
+    Returns: Estimates of shares.
     """
     parts: list[_Part] = [partial(_mean, key) for key in means]
     parts += [partial(_share_of, key, *pair) for key, pair in shares.items()]

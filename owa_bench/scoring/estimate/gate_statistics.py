@@ -116,9 +116,7 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
     Args:
         sample: Counted episodes of one agent.
         statistics: Table to add columns to.
-
-    Returns:
-        The keys, and the span, which is not resampled.
+    Returns: The keys, and the span, which is not resampled.
     """
     table, probes, rules = sample.table, sample.table.probes, sample.protocol.memory
     counted = np.isin(probes.row, np.flatnonzero(sample.base)) & ~probes.helped
@@ -146,8 +144,8 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
 class ProjectOutcomes(NamedTuple):
     """Projects played: their number, least days, and cost relative to an expert.
 
-    `cost` is the cost of a delivery over an expert's; None where nothing was delivered
-    or a price is unknown. `attempts` were delivered.
+    `cost` is the cost of a delivery over an expert's; None where nothing was delivered or a price
+    is unknown. `attempts` were delivered.
     """
 
     number: int = 0

@@ -18,9 +18,7 @@ def improving(
         p_values: Its p value of "the slope is not above 0", 1 where it has none.
         required: The least slope.
         rules: Published numbers.
-
-    Returns:
-        Whether Holm's procedure rejects and the slope reaches the requirement.
+    Returns: Whether Holm's procedure rejects and the slope reaches the requirement.
     """
     decimals = rules.statistics.gate_decimals
     real = holm(p_values, rules.improvement.alpha)
@@ -33,11 +31,10 @@ def improving(
 def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     """Judge whether the agent improves on enough families by its own spending.
 
-    Reads `required` (slope), `count` (families, 0 all of them), `days` and `of` (the
-    link on which a slope is asked for; empty: the plain slope). A family passes if
-    Holm's procedure over all planned families rejects "its slope is not above 0", and
-    the slope reaches the requirement. A family without a slope counts with p = 1;
-    saturated families are exempt on a link.
+    Reads `required` (slope), `count` (families, 0 all of them), `days` and `of` (the link on which
+    a slope is asked for; empty: the plain slope). A family passes if Holm's procedure over all
+    planned families rejects "its slope is not above 0", and the slope reaches the requirement. A
+    family without a slope counts with p = 1; saturated families are exempt on a link.
     """
     rules, required = findings.protocol.improvement, rule.required or 0.0
     families = [k for k in findings.kappas if k.family is not None]

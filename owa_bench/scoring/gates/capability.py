@@ -78,8 +78,8 @@ def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
 def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the cognitive micro-batteries (eq 33 of the AAI paper).
 
-    Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a
-    part fails, else NO EVIDENCE where a part has none. Fidelity is shown, not judged.
+    Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a part fails,
+    else NO EVIDENCE where a part has none. Fidelity is shown, not judged.
     """
     norms, numbers, read = findings.protocol.norms, rule.numbers, findings.cognition
     false, span = read.get("hallucination", gate.GateReading()), read.get("span")

@@ -29,11 +29,11 @@ DYNAMIC, AREA = "AAI_dyn", "AUF"
 class CheckpointSeries(NamedTuple):
     """Checkpoints of one agent in order of days.
 
-    `spent` is cumulative agent-initiated cost in kappa units, `quality` maps a family
-    to its mean quality at each checkpoint. `total` is agent and human cost in kappa
-    units, `floor` a family's lower bound at the last checkpoint. `counted` are the
-    places of the longest run of consecutive days with enough practice and new
-    spending; `human` says which part humans had up to its end, "" if none.
+    `spent` is cumulative agent-initiated cost in kappa units, `quality` maps a family to its mean
+    quality at each checkpoint. `total` is agent and human cost in kappa units, `floor` a family's
+    lower bound at the last checkpoint. `counted` are the places of the longest run of consecutive
+    days with enough practice and new spending; `human` says which part humans had up to its end, ""
+    if none.
     """
 
     days: tuple[int, ...]
@@ -81,8 +81,8 @@ def checkpoint_series(
 ) -> CheckpointSeries:
     """Return the checkpoints of a campaign.
 
-    Only the agent stream counts: all that could change the state of the lane, attempts
-    that the harness lost included; checkpoints are copies and cost the evaluation.
+    Only the agent stream counts: all that could change the state of the lane, attempts that the
+    harness lost included; checkpoints are copies and cost the evaluation.
 
     Args:
         table: the arm's episodes, practice and checkpoints.
@@ -90,9 +90,7 @@ def checkpoint_series(
         protocol: published numbers.
         prices: the price card.
         lost: micro-USD of lost attempts of the agent, by day.
-
-    Returns:
-        The series; without checkpoints or priced costs it says why.
+    Returns: The series; without checkpoints or priced costs it says why.
     """
     marks = _unaided(table)
     days = sorted(set(table.day[marks].tolist()))
@@ -172,8 +170,8 @@ def _means(table: Observables, marks: Flags, days: list[int], family: str) -> Fl
 class DailyEstimates(NamedTuple):
     """Estimates of each checkpoint alone, NaN where not computable.
 
-    `values` maps an axis symbol, AAI_dyn and AUF to its series, `frontier` holds the
-    fitted frontier of a day, `families` mean and error of each family's quality.
+    `values` maps an axis symbol, AAI_dyn and AUF to its series, `frontier` holds the fitted
+    frontier of a day, `families` mean and error of each family's quality.
     """
 
     values: Mapping[str, Floats]
@@ -243,8 +241,8 @@ class FrozenControl(NamedTuple):
 class CampaignWindow(NamedTuple):
     """The checkpoints of one arm with everything measured at them.
 
-    `flow` is the axis R of the run, None without evidence; `frozen` the control;
-    `revision` what R rests on.
+    `flow` is the axis R of the run, None without evidence; `frozen` the control; `revision` what R
+    rests on.
     """
 
     points: CheckpointSeries
@@ -268,9 +266,7 @@ class CampaignWindow(NamedTuple):
         Args:
             values: (checkpoints,) capabilities.
             link: name of the link.
-
-        Returns:
-            Slope and curvature with their intervals.
+        Returns: Slope and curvature with their intervals.
         """
         return curvature(
             self.points.spent,

@@ -243,9 +243,7 @@ def at_least(marks: Sequence[bool | None], count: int) -> bool | None:
     Args:
         marks: each holds, does not, or is unknown (None).
         count: number that must hold.
-
-    Returns:
-        True, False or None.
+    Returns: True, False or None.
     """
     if marks.count(True) >= count:
         return True
@@ -271,15 +269,12 @@ class ScoreParts(NamedTuple):
 def score_parts(window: CampaignWindow, bend: Curvature) -> ScoreParts:
     """Return the parts of the continuous score on the protocol's link.
 
-    `base` is the score of position and rate alone; acceleration enters `score` as it
-    is, and `shifted` into [0, 1].
+    `base` is the score of position and rate alone; acceleration enters `score` as it is, and
+    `shifted` into [0, 1].
 
     Args:
         window: the arm's checkpoints.
         bend: the curvature of AAI_dyn on the link.
-
-    Returns:
-        The parts.
     """
     rules, link = window.protocol.telemetry, window.protocol.improvement
     g = on_link(window.daily.dynamic, link.link, link.link_clip)
@@ -310,9 +305,7 @@ def telemetry_table(
         index: innovation index, None without evidence.
         reached: the milestones.
         unit: micro-USD of a kappa unit.
-
-    Returns:
-        A row a part.
+    Returns: A row a part.
     """
     rows: list[tuple[str, str | float | None]] = [
         ("position", figure(found.position)),

@@ -104,12 +104,8 @@ def steps_made(before: float, after: float, distance: float, link: str) -> int:
         after: capability in (0, 1).
         distance: length of a step, log units.
         link: name of the link.
-
-    Returns:
-        0 where the capability fell.
-
-    Raises:
-        ScoringError: a capability lies outside (0, 1) or the step is not above 0.
+    Returns: 0 where the capability fell.
+    Raises: ScoringError: a capability lies outside (0, 1) or the step is not above 0.
 
     >>> steps_made(0.40, 0.86, float(np.log(2)), "surprisal")
     2

@@ -93,8 +93,7 @@ def _link_steps(values: Floats, protocol: Protocol) -> int | None:
 def _innovation(window: CampaignWindow) -> float | None:
     """Return the innovation index of the window's revisions that brought a gain.
 
-    Counted are revisions whose attempt sets show it, and the tool families that they
-    installed.
+    Counted are revisions whose attempt sets show it, and the tool families that they installed.
     """
     rules, days, revision = window.protocol.telemetry, window.points.days, window.revision
     if revision is None or revision.reason is not None:
@@ -222,9 +221,7 @@ def marginal_return_table(
         axes: value of each axis by symbol.
         protocol: the protocol with the index weights.
         responses: slope of each axis on resources, where it is measured.
-
-    Returns:
-        A row an axis, None where the index is 0 or unknown.
+    Returns: A row an axis, None where the index is 0 or unknown.
     """
     weights = {str(symbol): w for symbol, w in protocol.index.weights.items() if w > 0}
     known = {s: a for s, a in axes.items() if s in weights and a}

@@ -164,13 +164,8 @@ def per_resource(slope: float, bend: float, spend_rate: float) -> tuple[float, f
         slope: capability a day.
         bend: its curvature, per day^2.
         spend_rate: kappa units a day.
-
-    Returns:
-        Slope per kappa unit and curvature per its square.
-
-    Raises:
-        ScoringError: the spend rate is not above 0.
-
+    Returns: Slope per kappa unit and curvature per its square.
+    Raises: ScoringError: the spend rate is not above 0.
     Source: [S] section 3.7 of the AAI paper, time-based alternative.
 
     >>> per_resource(0.1, 0.04, 2.0)
@@ -190,9 +185,7 @@ def after_spending(spent: Floats) -> Flags:
 
     Args:
         spent: (checkpoints,) cumulative kappa units.
-
-    Returns:
-        (checkpoints,) flags.
+    Returns: (checkpoints,) flags.
     """
     return np.concatenate((spent[:1] >= 0, np.diff(spent) > 0))
 
@@ -292,9 +285,7 @@ def block_interval(
         level: two-sided level.
         root: seed of the resamples.
         resamples: their number.
-
-    Returns:
-        Both bounds, NaN where too many resamples hold one level of R.
+    Returns: Both bounds, NaN where too many resamples hold one level of R.
     """
     rows = block_bootstrap(len(spent), resamples, root, "kappa")
     first, second = np.triu_indices(len(spent), k=1)
@@ -340,13 +331,10 @@ def kappas(
         points: the checkpoints.
         dynamic: (checkpoints,) AAI_dyn, which the agent's kappa reads.
         protocol: the protocol with its rules.
-        missing: axes without evidence in the run, named where AAI_dyn lacks a day; a
-            run may lack an axis that each checkpoint has, as that of a frozen control
-            lacks what is played once.
+        missing: axes without evidence in the run, named where AAI_dyn lacks a day; a run may lack
+            an axis that each checkpoint has, as that of a frozen control lacks what is played once.
         root: seed of the resamples.
-
-    Returns:
-        Nothing without checkpoints.
+    Returns: Nothing without checkpoints.
     """
     if points.reason and not points.days:
         return ()

@@ -93,9 +93,7 @@ def axis_thresholds(protocol: Protocol, level: int = 4) -> Mapping[str, float]:
     Args:
         protocol: the protocol with its gates.
         level: the AAI level.
-
-    Returns:
-        The threshold by symbol of the axis.
+    Returns: The threshold by symbol of the axis.
     """
     return {
         rule.of: rule.required
@@ -133,9 +131,7 @@ def response_table(title: str, found: Sequence[Response], note: str) -> CellTabl
         title: title of the table.
         found: the responses.
         note: text below the table.
-
-    Returns:
-        A row a response.
+    Returns: A row a response.
     """
     columns = ("of", "last", "target", "slope", "low", "high", "why")
     rows = tuple((r.name, figure(r.last), r.target, *map(figure, r.slope), r.reason) for r in found)

@@ -52,13 +52,8 @@ def normalised_rate(slope: float, reference: float) -> float:
     Args:
         slope: the link rate, per kappa unit.
         reference: the published normaliser l_ref.
-
-    Returns:
-        A share in [0, 1).
-
-    Raises:
-        ScoringError: the reference is not above 0.
-
+    Returns: A share in [0, 1).
+    Raises: ScoringError: the reference is not above 0.
     Source: [R] section 3.12 of the AAI paper, published normaliser.
 
     >>> normalised_rate(0.1, 0.1), normalised_rate(-1.0, 0.1)
@@ -282,13 +277,8 @@ def margins(
     Args:
         days: for each checkpoint the quality of each family.
         experts: mean and standard error of expert quality by family.
-
-    Returns:
-        (checkpoints,) by family, NaN where it was not played.
-
-    Raises:
-        ScoringError: a family quality lies outside [0, 1].
-
+    Returns: (checkpoints,) by family, NaN where it was not played.
+    Raises: ScoringError: a family quality lies outside [0, 1].
     Source: [S] eq 19 of the AAI paper.
 
     >>> margins([{"f": FamilyQuality(0.9, 0.03)}], {"f": (0.8, 0.04), "g": (0.5, 0.1)})

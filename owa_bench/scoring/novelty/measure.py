@@ -1,8 +1,8 @@
 """Novelty: APTI and the other SAIL-ON metrics over trials.
 
-A trial plays instances before and after a novelty is introduced; the agent states of
-each the probability that it is novel. Source: sail-on-client's metric page [R]; APTI
-from the AIQ paper, section 3.4.2 [S]; `docs/companions.md#novelty`.
+A trial plays instances before and after a novelty is introduced; the agent states of each the
+probability that it is novel. Source: sail-on-client's metric page [R]; APTI from the AIQ paper,
+section 3.4.2 [S]; `docs/companions.md#novelty`.
 """
 
 import math
@@ -20,9 +20,9 @@ from owa_bench.scoring.statistics import arrays
 class NoveltyTrial(NamedTuple):
     """One trial, in the order played.
 
-    agent, baseline: performance >= 0 per instance. novelty, threshold: as the agent
-    stated them; an instance counts as detected if novelty >= threshold. introduced:
-    index of the first novel instance.
+    agent, baseline: performance >= 0 per instance. novelty, threshold: as the agent stated them; an
+    instance counts as detected if novelty >= threshold. introduced: index of the first novel
+    instance.
     """
 
     agent: Floats
@@ -35,10 +35,10 @@ class NoveltyTrial(NamedTuple):
 class NoveltyResult(NamedTuple):
     """The SAIL-ON metrics over trials; NaN where none of its trials exists.
 
-    m1: mean novel instances still called normal, over correctly detected trials. m2:
-    share of trials correctly detected. m2_1: share of trials with a false alarm. m3:
-    novelty reaction performance. m4: the same over trials of Given Detection. m5: OPTI.
-    m6: APTI. trials, detected, given: counts.
+    m1: mean novel instances still called normal, over correctly detected trials. m2: share of
+    trials correctly detected. m2_1: share of trials with a false alarm. m3: novelty reaction
+    performance. m4: the same over trials of Given Detection. m5: OPTI. m6: APTI. trials, detected,
+    given: counts.
     """
 
     m1: float

@@ -1,10 +1,9 @@
 """Novelty metrics of SAIL-ON trials, arm by arm, from the traces of a run.
 
-A trial is a lane of plain episodes, then novel ones; in one of Given Detection the
-agent is told which they are, and M4 alone reads it. Performance is an episode's
-q_state. The agent states novelty in Belief events: the last `novelty` of an episode and
-the last `novelty_threshold` count; an arm that states nothing has no detection. What
-the novelty is it states as probabilities of `level/N`.
+A trial is a lane of plain episodes, then novel ones; in one of Given Detection the agent is told
+which they are, and M4 alone reads it. Performance is an episode's q_state. The agent states novelty
+in Belief events: the last `novelty` of an episode and the last `novelty_threshold` count; an arm
+that states nothing has no detection. What the novelty is it states as probabilities of `level/N`.
 """
 
 import math
@@ -75,8 +74,8 @@ class TrialTrace(NamedTuple):
 class ArmNovelty(NamedTuple):
     """An arm's metrics over its trials.
 
-    `silent`: it never stated a probability. `named`: share of trials at whose end the
-    level stated most probable is the true one, NaN if it stated none.
+    `silent`: it never stated a probability. `named`: share of trials at whose end the level stated
+    most probable is the true one, NaN if it stated none.
     """
 
     arm: str

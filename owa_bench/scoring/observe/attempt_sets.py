@@ -1,9 +1,8 @@
 """Attempt sets of revisions: what the harness played of each, checked and read.
 
-The plan names the sets before episode 0. Here every set is read from the attempts and
-checked: arm, phase, tasks, budget, order in time, and that each began with the memory
-that it is said to begin with. Of what an agent declared only counts in which episodes
-it proposed and adopted something.
+The plan names the sets before episode 0. Here every set is read from the attempts and checked: arm,
+phase, tasks, budget, order in time, and that each began with the memory that it is said to begin
+with. Of what an agent declared only counts in which episodes it proposed and adopted something.
 """
 
 import math
@@ -80,8 +79,8 @@ class RevisionSets(NamedTuple):
 class RevisionGain(NamedTuple):
     """The gain of one revision: capabilities by condition, Delta, alpha, filters.
 
-    `gated` is Delta, at most the gain over the placebo; NaN without a placebo lane.
-    `counted` is whether it passes the filters; a harmful one needs none.
+    `gated` is Delta, at most the gain over the placebo; NaN without a placebo lane. `counted` is
+    whether it passes the filters; a harmful one needs none.
     """
 
     capability: Mapping[str, float]
@@ -95,8 +94,8 @@ class RevisionGain(NamedTuple):
 class RevisionEvidence:
     """What axis R and its gate rest on: sums of gains before the division by R0.
 
-    `error` and `gated_error` are jackknife errors over tasks inside families, NaN
-    where a family has one task; `freedom` their degrees of freedom.
+    `error` and `gated_error` are jackknife errors over tasks inside families, NaN where a family
+    has one task; `freedom` their degrees of freedom.
     """
 
     sets: tuple[RevisionSets, ...]
@@ -114,9 +113,6 @@ class RevisionEvidence:
         Args:
             error: Standard error of the estimate.
             level: Level of the bound.
-
-        Returns:
-            The distance.
         """
         return t_quantile(level, max(self.freedom, 1)) * error
 
@@ -127,9 +123,7 @@ def own_controls(plan: Plan, arm: Arm) -> tuple[Arm, ...]:
     Args:
         plan: The run's plan.
         arm: The arm that is judged.
-
-    Returns:
-        Frozen and placebo arms.
+    Returns: Frozen and placebo arms.
     """
     same = (arm.agent, arm.fingerprint)
     return tuple(
@@ -149,9 +143,7 @@ def read_sets(
         arm: The arm.
         every_arm: Counted episodes of every arm.
         families: "suite/family" names of the plan, sorted.
-
-    Returns:
-        A record a window, in order; nothing where none was planned.
+    Returns: A record a window, in order; nothing where none was planned.
     """
     windows = {
         entry.window
@@ -168,9 +160,7 @@ def set_rows(table: Observables, condition: str, window: tuple[int, int]) -> Fla
         table: Episodes.
         condition: The set.
         window: The mornings of the revision.
-
-    Returns:
-        (episodes,).
+    Returns: (episodes,).
     """
     rows: Flags = (table.condition == condition) & (table.since == window[0])
     played: Flags = rows & (table.day == window[1])
@@ -286,9 +276,7 @@ def morning_digest(practice: Observables, day: int) -> str:
     Args:
         practice: The lane's practice, in order.
         day: The day.
-
-    Returns:
-        The digest after the last practice before that day.
+    Returns: The digest after the last practice before that day.
     """
     before = practice.memory[practice.day < day]
     return str(before[-1]) if len(before) else _EMPTY

@@ -42,9 +42,9 @@ _ANSWERING = frozenset({"answer", "go_on", "finish", "declare_infeasible"})
 def crew_row(trace: Trace) -> dict[str, Any]:
     """Return the columns of one episode: limits, longest runs, messages, actions.
 
-    Runs without a novel result count rounds, in which every seat acts once; cycles,
-    repeats and near-duplicate messages are each seat's own. Only messages and conflicts
-    of the suite's own channel count; what an agent declares is counted apart.
+    Runs without a novel result count rounds, in which every seat acts once; cycles, repeats and
+    near-duplicate messages are each seat's own. Only messages and conflicts of the suite's own
+    channel count; what an agent declares is counted apart.
     """
     start, actions = trace.start, tuple(trace.of(events.Action))
     seats = max(1, len(start.seats))
@@ -161,16 +161,14 @@ class ProbeRecord(NamedTuple):
 def probe_records(trace: Trace, *, void: bool) -> tuple[ProbeRecord, ...]:
     """Return the probes of an episode with how they were asked.
 
-    An item is without tools only where the last `tools` event of its seat offers
-    nothing but answering, going on and ending; without such an event it is not.
+    An item is without tools only where the last `tools` event of its seat offers nothing but
+    answering, going on and ending; without such an event it is not.
 
     Args:
         trace: The episode.
-        void: Whether it is disqualified: then every answer counts as wrong, so that
-            no agent can drop the items that it does not know.
-
-    Returns:
-        The probes, in order.
+        void: Whether it is disqualified: then every answer counts as wrong, so that no agent can
+            drop the items that it does not know.
+    Returns: The probes, in order.
     """
     records: list[ProbeRecord] = []
     offers: dict[str, frozenset[str]] = {}
@@ -217,9 +215,7 @@ def project_days(trace: Trace, *, void: bool) -> tuple[events.ProjectDay, ...]:
     Args:
         trace: The episode.
         void: Whether it is disqualified.
-
-    Returns:
-        The days, in order.
+    Returns: The days, in order.
     """
     days = tuple(trace.of(events.ProjectDay))
     return tuple(map(_unearned, days)) if void else days
@@ -281,9 +277,7 @@ def entry_table(
         record: Table to build; its columns are attributes of the entries.
         entries: Entries of each episode.
         columns: Columns that are given, not read from the entries.
-
-    Returns:
-        The table; None is NaN in a column of reals.
+    Returns: The table; None is NaN in a column of reals.
     """
     pairs = [(row, entry) for row, episode in enumerate(entries) for entry in episode]
     names = [item.name for item in fields(record) if item.name not in ("row", *columns)]
@@ -300,9 +294,7 @@ def arrays(
         record: Dataclass of arrays.
         rows: Its rows, by name of a column.
         leave_out: Fields to leave out.
-
-    Returns:
-        Arrays (rows,) by name.
+    Returns: Arrays (rows,) by name.
     """
     return {
         item.name: np.array([row[item.name] for row in rows], dtype=_DTYPES[item.type])
@@ -318,9 +310,6 @@ def matrix(rows: Sequence[Any], width: int, kind: Any) -> Any:
         rows: Rows of `width` values.
         width: Number of columns.
         kind: Type of the values.
-
-    Returns:
-        The array.
     """
     return np.array(rows, dtype=kind).reshape(len(rows), width)
 

@@ -1,8 +1,8 @@
 """Attempt sets of campaigns inside episodes, rebuilt from their inner attempts.
 
-Nothing here reads a figure that the session stated: qualities are those of the inner
-attempts, statistics and e-values are computed again from them, and which adoption
-rests on which test follows from the order of the events.
+Nothing here reads a figure that the session stated: qualities are those of the inner attempts,
+statistics and e-values are computed again from them, and which adoption rests on which test follows
+from the order of the events.
 
 Source: docs/selfrev.md#evidence.
 """
@@ -115,9 +115,7 @@ def inner_faults(events: Sequence[AnyEvent]) -> Iterator[str]:
 
     Args:
         events: Of the episode, in order.
-
-    Yields:
-        A line a fault.
+    Yields: A line a fault.
     """
     batches: dict[str, list[InnerAttempt]] = defaultdict(list)
     plans: dict[str, HoldoutRegistration] = {}
@@ -210,16 +208,14 @@ def campaign_sets(
 ) -> tuple[RevisionSets, ...]:
     """Return the attempt sets of an arm's campaigns, a task being a campaign.
 
-    A gain that does not count is taken out: its campaign reads the first version
-    throughout. Harm always counts. The share of adopted components that e-BH confirms
-    over all registered tests of their campaign is the stage of validation.
+    A gain that does not count is taken out: its campaign reads the first version throughout. Harm
+    always counts. The share of adopted components that e-BH confirms over all registered tests of
+    their campaign is the stage of validation.
 
     Args:
         campaigns: Of one arm.
         families: "suite/family" names of the plan, sorted.
-
-    Returns:
-        One record, nothing where there was no campaign.
+    Returns: One record, nothing where there was no campaign.
     """
     played = [c for c in campaigns if c.quality]
     if not played:

@@ -1,7 +1,7 @@
 """Observables: the counted episodes of a run as one table, read from their traces.
 
-Episodes that ended by an infrastructure failure are left out; a disqualifying violation
-scores its episode 0. Source: docs/scoring.md#axes.
+Episodes that ended by an infrastructure failure are left out; a disqualifying violation scores its
+episode 0. Source: docs/scoring.md#axes.
 """
 
 import math
@@ -83,8 +83,8 @@ class _EpisodeRow(NamedTuple):
 def longest_run(trace: Trace) -> int:
     """Return n: verified actions in the longest run between two interventions.
 
-    A refused request is no intervention; an action that was not verified neither
-    counts nor breaks the run.
+    A refused request is no intervention; an action that was not verified neither counts nor breaks
+    the run.
     """
     best = run = 0
     for event in trace.events:
@@ -285,12 +285,8 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
     Args:
         traces: Attempts, one a plan entry at most.
         prices: Price card.
-
-    Returns:
-        A row per counted episode.
-
-    Raises:
-        ScoringError: A trace has a number out of its range.
+    Returns: A row per counted episode.
+    Raises: ScoringError: A trace has a number out of its range.
     """
     rows = [_row(t, prices) for t in traces if t.end.outcome != "infrastructure"]
     rows.sort(key=lambda row: (row.columns["index"], row.columns["attempt"]))

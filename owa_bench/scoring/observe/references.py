@@ -1,8 +1,8 @@
 """References: what shipped agents reach on the cells that an agent was scored on.
 
-An agent that holds back where a control is guessed lowers what it is compared with.
-The protocol names, for each suite, shipped agents whose own episodes on the same
-instances bound that comparison. Source: docs/scoring.md#references.
+An agent that holds back where a control is guessed lowers what it is compared with. The protocol
+names, for each suite, shipped agents whose own episodes on the same instances bound that
+comparison. Source: docs/scoring.md#references.
 """
 
 from collections import defaultdict
@@ -25,9 +25,7 @@ def reference_episodes(plan: Plan, episodes: Observables, protocol: Protocol) ->
         plan: The run's plan, which says who plays an arm.
         episodes: Counted episodes of every arm.
         protocol: It names the references of each suite.
-
-    Returns:
-        The episodes; of a suite without references none.
+    Returns: The episodes; of a suite without references none.
     """
     agents = {arm.name: arm.agent for arm in plan.arms}
     named = [
@@ -48,10 +46,8 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
         sample: The agent's sample, with the run's reference episodes.
         rows: (episodes,) the agent's rows that are asked for.
         column: Column that is read, "q" or "u".
-
-    Returns:
-        (episodes,): the mean of the cell; NaN outside `rows`, and where no reference
-        played every cell of the suite. The best has the greatest mean over the cells.
+    Returns: (episodes,): the mean of the cell; NaN outside `rows`, and where no reference played
+        every cell of the suite. The best has the greatest mean over the cells.
     """
     table, best = sample.table, np.full(len(rows), np.nan)
     if sample.references is None or not len(sample.references):

@@ -20,14 +20,13 @@ NOT_APART: Final = "sittings, seats and lanes shared the kernel's caches and loc
 class Sample:
     """One agent's counted episodes and the published numbers.
 
-    `base` marks the rows that axes rest on: those without help. `priced` marks those
-    under the protocol's intervention budget on the same tasks, which A rests on; the
-    frontier reads the other budgets too. `crews` is `base` with the controls of a
-    crew's size and channel, which axis S alone reads. `families` are those of the plan,
-    `weights` sum to 1 over them. `revision` is what axis R rests on, None where it is
-    not read. `references` are the episodes of the run's reference agents, None where
-    none are read; `others` are the agent's own that no axis rests on. `shared_root`
-    says why the agent's sittings, seats and lanes could pass bits to each other past
+    `base` marks the rows that axes rest on: those without help. `priced` marks those under the
+    protocol's intervention budget on the same tasks, which A rests on; the frontier reads the other
+    budgets too. `crews` is `base` with the controls of a crew's size and channel, which axis S
+    alone reads. `families` are those of the plan, `weights` sum to 1 over them. `revision` is what
+    axis R rests on, None where it is not read. `references` are the episodes of the run's reference
+    agents, None where none are read; `others` are the agent's own that no axis rests on.
+    `shared_root` says why the agent's sittings, seats and lanes could pass bits to each other past
     the record, "" where they could not.
     """
 
@@ -50,10 +49,10 @@ def sample_of(
 ) -> Sample:
     """Return the episodes that the axes of one agent rest on.
 
-    Of each suite holdout episodes where there are any, else the checkpoints of every
-    day: a campaign is judged by the mean of its window. Practice, attempt sets and
-    honeypots count nowhere, nor do episodes with a drift calendar of their own.
-    Axes rest on episodes without help, A on those under the protocol's budget.
+    Of each suite holdout episodes where there are any, else the checkpoints of every day: a
+    campaign is judged by the mean of its window. Practice, attempt sets and honeypots count
+    nowhere, nor do episodes with a drift calendar of their own. Axes rest on episodes without help,
+    A on those under the protocol's budget.
 
     Args:
         plan: The run's plan.
@@ -61,9 +60,7 @@ def sample_of(
         protocol: Published numbers.
         prices: Price card.
         shared_root: Why sittings, seats and lanes of the agent were not apart.
-
-    Returns:
-        The sample of the axes.
+    Returns: The sample of the axes.
     """
     sample = _sample(plan, table.take(table.calendar == ""), protocol, prices)
     return replace(sample, shared_root=shared_root)
@@ -72,17 +69,15 @@ def sample_of(
 def grouped_of(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
     """Return the episodes that drift dose and response of one agent rest on.
 
-    Episodes of suites whose operators have groups, under any calendar; the same phases
-    and budgets as for the axes.
+    Episodes of suites whose operators have groups, under any calendar; the same phases and budgets
+    as for the axes.
 
     Args:
         plan: The run's plan.
         table: Counted episodes of the agent.
         protocol: Published numbers.
         prices: Price card.
-
-    Returns:
-        The sample, all of whose rows are base rows.
+    Returns: The sample, all of whose rows are base rows.
     """
     suites = [suite.name for suite in plan.suites if suite.groups and not suite.native]
     whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
@@ -132,9 +127,7 @@ def under_all_budgets(table: Observables, budgets: int) -> Flags:
     Args:
         table: The episodes of one agent.
         budgets: How many intervention budgets the table has.
-
-    Returns:
-        (episodes,) bool.
+    Returns: (episodes,) bool.
     """
     code = same_task(table)
     pairs = np.unique(np.stack((code, table.interventions)), axis=1)
@@ -147,9 +140,6 @@ def scored_rows(table: Observables) -> Flags:
 
     Args:
         table: Episodes of any agents, honeypots and calendars left aside.
-
-    Returns:
-        (episodes,).
     """
     plain = table.condition == ""
     holdout: Flags = plain & (table.phase == "holdout")
@@ -163,9 +153,7 @@ def daily_plan(plan: Plan) -> Plan:
 
     Args:
         plan: The run's plan.
-
-    Returns:
-        The plan itself where no suite does.
+    Returns: The plan itself where no suite does.
     """
     played = {entry.suite for entry in plan.entries if entry.phase == "checkpoint"}
     suites = tuple(suite for suite in plan.suites if suite.name in played)

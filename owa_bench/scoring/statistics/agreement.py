@@ -76,9 +76,7 @@ def rater_agreement(one: Floats, two: Floats, metric: Metric, level: float) -> R
         two: (items,) scores of the second.
         metric: Of alpha.
         level: Of the intervals, a share.
-
-    Returns:
-        Each as (value, low, high); the bounds are at most 1.
+    Returns: Each as (value, low, high); the bounds are at most 1.
     """
 
     def alpha(a: Floats, b: Floats) -> float:

@@ -24,9 +24,7 @@ def percentile_interval(draws: Floats, *, level: float = 0.95) -> IntervalEstima
     Args:
         draws: (resamples,); NaN is left out.
         level: share of the resamples inside.
-
-    Returns:
-        NaN with a reason where half of the resamples or more are NaN.
+    Returns: NaN with a reason where half of the resamples or more are NaN.
     """
     known = draws[~np.isnan(draws)]
     if known.size < max(2, draws.size // 2):
@@ -46,12 +44,8 @@ def vector(values: npt.ArrayLike, name: str) -> Floats:
     Args:
         values: (n,) numbers.
         name: name of the argument, for the message.
-
-    Returns:
-        (n,) floats.
-
-    Raises:
-        ScoringError: `values` has another shape, is empty, or holds NaN.
+    Returns: (n,) floats.
+    Raises: ScoringError: `values` has another shape, is empty, or holds NaN.
     """
     array = _numbers(values, name)
     if array.ndim != 1:
@@ -69,12 +63,8 @@ def matrix(values: npt.ArrayLike, name: str, *, axes: str) -> Floats:
         values: (rows, columns) numbers; NaN is allowed.
         name: name of the argument, for the message.
         axes: names of both dimensions, for the message.
-
-    Returns:
-        (rows, columns) floats.
-
-    Raises:
-        ScoringError: `values` has another shape or is empty.
+    Returns: (rows, columns) floats.
+    Raises: ScoringError: `values` has another shape or is empty.
     """
     array = _numbers(values, name)
     if array.ndim != 2 or not array.size:
@@ -88,9 +78,7 @@ def check_finite(array: Floats, name: str) -> None:
     Args:
         array: any shape.
         name: name of the argument, for the message.
-
-    Raises:
-        ScoringError: with the first place that holds no finite number.
+    Raises: ScoringError: with the first place that holds no finite number.
     """
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
@@ -106,9 +94,7 @@ def check_range(array: Floats, name: str, low: float, high: float) -> None:
         name: name of the argument, for the message.
         low: least value allowed.
         high: largest value allowed.
-
-    Raises:
-        ScoringError: with the first place outside.
+    Raises: ScoringError: with the first place outside.
     """
     bad = np.argwhere((array < low) | (array > high))
     if bad.size:
@@ -125,9 +111,7 @@ def check_lengths(first: Floats, second: Floats, names: str) -> None:
         first: (n, ...) array.
         second: (n, ...) array.
         names: names of both arguments, for the message.
-
-    Raises:
-        ScoringError: the lengths differ.
+    Raises: ScoringError: the lengths differ.
     """
     if first.shape[0] != second.shape[0]:
         lengths = (first.shape[0], second.shape[0])

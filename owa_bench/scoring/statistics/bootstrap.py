@@ -1,7 +1,7 @@
 """Resampled days from named streams, and figures as a judgement holds them.
 
-Days come from raw Philox output, so they are equal on every machine. Only the interval
-of the AAI paper that is printed beside kappa resamples; gates read none of it.
+Days come from raw Philox output, so they are equal on every machine. Only the interval of the AAI
+paper that is printed beside kappa resamples; gates read none of it.
 """
 
 import hashlib
@@ -22,9 +22,7 @@ def philox(root: str, *path: str | int) -> np.random.Philox:
     Args:
         root: Replay root of the run, hexadecimal.
         path: Names of the stream below it.
-
-    Returns:
-        A generator of raw 64-bit words.
+    Returns: A generator of raw 64-bit words.
     """
     text = "/".join(str(part) for part in (root, *path))
     key = hashlib.sha256(text.encode()).digest()[:16]

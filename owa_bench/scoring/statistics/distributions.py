@@ -1,7 +1,7 @@
 """Quantiles and tails of the t, normal and chi-squared laws.
 
-They are those of `scipy.stats`, from the functions of `scipy.special` behind them:
-importing `scipy.stats` takes longer than most commands that judge a run.
+They are those of `scipy.stats`, from the functions of `scipy.special` behind them: importing
+`scipy.stats` takes longer than most commands that judge a run.
 """
 
 from typing import Any
@@ -18,9 +18,6 @@ def t_quantile(level: float, freedom: float) -> float:
         level: The probability, between 0 and 1.
         freedom: Degrees of freedom, above 0.
 
-    Returns:
-        The quantile.
-
     >>> round(t_quantile(0.975, 4), 6)
     2.776445
     """
@@ -33,9 +30,7 @@ def t_tail(value: Any, freedom: float) -> NDArray[np.float64]:
     Args:
         value: One value or an array of them.
         freedom: Degrees of freedom, above 0.
-
-    Returns:
-        A probability for each value, of the same shape.
+    Returns: A probability for each value, of the same shape.
 
     >>> t_tail([0.0, t_quantile(0.95, 7)], 7).round(6)
     array([0.5 , 0.05])
@@ -67,9 +62,6 @@ def chi2_quantile(level: float, freedom: float) -> float:
     Args:
         level: The probability, between 0 and 1.
         freedom: Degrees of freedom, above 0.
-
-    Returns:
-        The quantile.
 
     >>> round(chi2_quantile(0.95, 1), 6)
     3.841459

@@ -1,10 +1,9 @@
 """Jackknife: the interval of any statistic from its values without one cluster each.
 
-A cluster is a day where the estimand spans days, else a task within its family (in a
-run with both, each for its own episodes); for *same tasks, new seeds* a repeat within
-its task. Days are correlated, tasks are not.
-Shares are treated on the logit scale, positive amounts on the log scale. Nothing is
-drawn.
+A cluster is a day where the estimand spans days, else a task within its family (in a run with both,
+each for its own episodes); for *same tasks, new seeds* a repeat within its task. Days are
+correlated, tasks are not. Shares are treated on the logit scale, positive amounts on the log scale.
+Nothing is drawn.
 """
 
 from collections.abc import Iterator
@@ -56,9 +55,6 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
 
     Args:
         units: The units.
-
-    Returns:
-        The clusters.
     """
     dated = units.day != NO_DAY
     days, day = np.unique(units.day[dated], return_inverse=True)
@@ -93,9 +89,7 @@ def without_each(
         clusters: Cluster of each unit.
         family: (units,) family of each unit.
         family_weights: (families,), sum 1.
-
-    Yields:
-        Totals (clusters of the chunk, families, c), in order of the clusters.
+    Yields: Totals (clusters of the chunk, families, c), in order of the clusters.
     """
     families, width = len(family_weights), columns.table.shape[1]
     count, key = len(clusters.stratum), clusters.of * families + family
@@ -146,9 +140,7 @@ def standard_error(values: Floats, stratum: Integers) -> float:
     Args:
         values: (clusters,) the statistic without each cluster.
         stratum: (clusters,) stratum of each cluster.
-
-    Returns:
-        The root of its `covariance` with itself.
+    Returns: The root of its `covariance` with itself.
     """
     return float(np.sqrt(covariance(values[:, None], stratum)[0, 0]))
 
@@ -294,9 +286,7 @@ def jackknife_estimate(
         units: Clusters of the exact bound, by default those that are read.
         share: Whether the statistic lies in [0, 1].
         reason: Why there is no interval.
-
-    Returns:
-        The estimate; without an interval where a stratum holds one cluster.
+    Returns: The estimate; without an interval where a stratum holds one cluster.
     """
     kept = np.ones(len(clusters.stratum), dtype=np.bool_) if read is None else read
     stratum = np.unique(clusters.stratum[kept], return_inverse=True)[1].reshape(-1)

@@ -1,8 +1,8 @@
 """Slopes, bends, levels and means over days whose errors are autocorrelated.
 
-The lag-1 correlation of a dozen days cannot be estimated, and a plain regression
-rejects far too often where it is not 0. The tests here average the t test over a grid
-of correlations, each weighted by its restricted likelihood (REML).
+The lag-1 correlation of a dozen days cannot be estimated, and a plain regression rejects far too
+often where it is not 0. The tests here average the t test over a grid of correlations, each
+weighted by its restricted likelihood (REML).
 """
 
 from typing import NamedTuple
@@ -94,9 +94,7 @@ class LagMixture(NamedTuple):
 
         Args:
             error: Standard error of that quantity, a scalar or (..).
-
-        Returns:
-            The mixture with both errors in it, on the degrees of freedom it had.
+        Returns: The mixture with both errors in it, on the degrees of freedom it had.
         """
         return self._replace(errors=np.hypot(self.errors, error))
 
@@ -133,9 +131,7 @@ def end_level(values: Floats, days: Floats) -> LagMixture:
     Args:
         values: (.., days).
         days: (days,) rising.
-
-    Returns:
-        The mixture; units of the values.
+    Returns: The mixture; units of the values.
 
     >>> round(float(end_level(2.0 * np.arange(5.0), np.arange(5.0)).value), 9)
     8.0
@@ -206,12 +202,8 @@ def fit(
         values: (.., days).
         days: (days,) rising, in days; consecutive where None.
         correlations: Lag-1 correlations to average over.
-
-    Returns:
-        The mixture over the correlations.
-
-    Raises:
-        ScoringError: See `slope`.
+    Returns: The mixture over the correlations.
+    Raises: ScoringError: See `slope`.
     """
     when = np.arange(len(design), dtype=np.float64) if days is None else days
     _check(design, values, when)

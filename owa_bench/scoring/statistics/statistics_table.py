@@ -1,8 +1,8 @@
 """Sufficient statistics: a table with a row per (task, repeat, day) unit.
 
-Axes add columns to a StatisticsTable; weights times columns are Totals per family; a
-statistic is read from Totals alone. All entries are whole numbers in float64 below
-2^53, so sums depend neither on their order nor on the CPU or the library.
+Axes add columns to a StatisticsTable; weights times columns are Totals per family; a statistic is
+read from Totals alone. All entries are whole numbers in float64 below 2^53, so sums depend neither
+on their order nor on the CPU or the library.
 """
 
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ _EXACT = float(1 << 53)
 class ResamplingUnits:
     """The units that clusters are made of: (task, repeat, day), sorted by family first.
 
-    `row` maps an episode to its unit, `task`, `repeat` and `day` a unit to its own,
-    `family` a task to its family (an index into `families`). A task is a pair id.
+    `row` maps an episode to its unit, `task`, `repeat` and `day` a unit to its own, `family` a task
+    to its family (an index into `families`). A task is a pair id.
     """
 
     families: tuple[str, ...]
@@ -46,12 +46,8 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
     Args:
         table: Counted episodes, at least one.
         families: "suite/family" names of the plan, sorted.
-
-    Returns:
-        The units, sorted by family, task, repeat and day.
-
-    Raises:
-        ScoringError: No episode, a family outside the plan, or a pair in two families.
+    Returns: The units, sorted by family, task, repeat and day.
+    Raises: ScoringError: No episode, a family outside the plan, or a pair in two families.
     """
     if not len(table):
         raise ScoringError("No counted episode: there is nothing to resample.")
@@ -79,8 +75,8 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
 class Columns(NamedTuple):
     """Named sufficient statistics, a row per unit; equal columns are stored once.
 
-    `names` maps a statistic to its column, `constants` are numbers that do not depend
-    on the weights.
+    `names` maps a statistic to its column, `constants` are numbers that do not depend on the
+    weights.
     """
 
     names: dict[str, int]
@@ -110,9 +106,6 @@ class StatisticsTable:
 
         Args:
             mask: (episodes,).
-
-        Returns:
-            A count.
         """
         return len(np.unique(self.units.task[self.units.row[mask]]))
 
@@ -126,10 +119,7 @@ class StatisticsTable:
             values: (episodes,), read where `mask` is true.
             mask: (episodes,).
             scale: Parts of the value that are kept.
-
-        Raises:
-            ScoringError: Shapes differ, a value is not finite, or sums would not be
-                exact.
+        Raises: ScoringError: Shapes differ, a value is not finite, or sums would not be exact.
         """
         if np.shape(values) != np.shape(mask):
             raise ScoringError(
@@ -152,9 +142,7 @@ class StatisticsTable:
             name: Name to read it by from `Totals.sum` and `Totals.pooled`.
             row: (entries,) row of each entry's episode.
             values: (entries,).
-
-        Raises:
-            ScoringError: Sums would not be exact.
+        Raises: ScoringError: Sums would not be exact.
         """
         entries = np.round(values * MILLION)
         self._store(name, _sums(self.units.row[row], entries, len(self.units.task)))
@@ -166,9 +154,7 @@ class StatisticsTable:
             name: Name to read it by from `Totals.mean` and `Totals.pooled_mean`.
             row: (entries,) row of each entry's episode.
             values: (entries,).
-
-        Raises:
-            ScoringError: Sums would not be exact.
+        Raises: ScoringError: Sums would not be exact.
         """
         self.add_sum(name, row, values.astype(np.float64))
         self.add_sum(f"{name}#", row, np.ones(len(row)))
@@ -215,8 +201,8 @@ def _sums(place: Integers, values: Floats, size: int) -> Floats:
 class Totals:
     """Weighted sums per resample and family, from which every statistic is read.
 
-    A resample is the whole sample, or the sample without one cluster. `read` collects
-    the names of the columns that were read.
+    A resample is the whole sample, or the sample without one cluster. `read` collects the names of
+    the columns that were read.
     """
 
     names: dict[str, int]
@@ -255,11 +241,9 @@ class Totals:
         """Return the weighted mean over families of a statistic.
 
         Args:
-            per_family: (resamples, families); NaN families are left out and the
-                weights renormalised.
-
-        Returns:
-            (resamples,), NaN where every family is NaN.
+            per_family: (resamples, families); NaN families are left out and the weights
+                renormalised.
+        Returns: (resamples,), NaN where every family is NaN.
         """
         known = ~np.isnan(per_family)
         weights = np.where(known, self.family_weights, 0.0)
@@ -285,12 +269,8 @@ def weighted_totals(
         columns: Table of (n, c) sufficient statistics.
         family: (n,) sorted, the family of each row.
         family_weights: (families,), sum 1.
-
-    Returns:
-        Sums (resamples, families, c).
-
-    Raises:
-        ScoringError: The weights do not fit the columns.
+    Returns: Sums (resamples, families, c).
+    Raises: ScoringError: The weights do not fit the columns.
     """
     count = len(columns.table)
     if weights.ndim != 2 or weights.shape[1] != count or len(family) != count:

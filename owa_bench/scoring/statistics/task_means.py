@@ -18,9 +18,7 @@ def task_of(pair: str) -> str:
 
     Args:
         pair: The plan's name of its world.
-
-    Returns:
-        The pair; of a world of a trial the trial, which one memory goes through.
+    Returns: The pair; of a world of a trial the trial, which one memory goes through.
 
     >>> task_of("trial/cartpole3d@3/balance/T1/0000/0007")
     'trial/cartpole3d@3/balance/T1/0000'
@@ -58,9 +56,7 @@ def estimate_over_tasks(values: Floats, tasks: NDArray[Any], *, share: bool = Tr
         values: (episodes,) what is averaged.
         tasks: (episodes,) the task of each.
         share: Whether the mean lies in [0, 1].
-
-    Returns:
-        The 95 percent interval; its method says how many tasks it rests on.
+    Returns: The 95 percent interval; its method says how many tasks it rests on.
     """
     without, one = without_each_task(values, tasks), "no interval: one task was played"
     of = np.arange(len(without))
@@ -75,9 +71,7 @@ def without_each_task(values: ArrayLike, tasks: ArrayLike) -> Floats:
     Args:
         values: (episodes,) what is averaged.
         tasks: (episodes,) the task of each.
-
-    Returns:
-        (tasks,); NaN where there is one task.
+    Returns: (tasks,); NaN where there is one task.
     """
     every, (_, of) = np.asarray(values), np.unique(tasks, return_inverse=True)
     counts, sums = np.bincount(of), np.bincount(of, weights=every)

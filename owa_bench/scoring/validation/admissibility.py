@@ -1,6 +1,7 @@
 """Admissibility: the requirements on a battery before a level can rest on it.
 
 Six checks (a) to (f), each with its own error; `check` returns every one that fails.
+
 Source: [S] docs/scoring.md#admissibility.
 """
 
@@ -26,15 +27,13 @@ _CONTROLLED = ("A", "G", "P", "M", "T")
 def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
     """(a) Raise ImproperQuality unless honesty about p maximises expected Q.
 
-    Over a grid of true probabilities of success the expected Q of every other stated
-    p is lower than that of the true one.
+    Over a grid of true probabilities of success the expected Q of every other stated p is lower
+    than that of the true one.
 
     Args:
         quality: Quality of an episode, from q_state, stated p and success.
         theta: Threshold of success.
-
-    Raises:
-        ImproperQuality: Another p is as good as the true one.
+    Raises: ImproperQuality: Another p is as good as the true one.
     """
     for truth in _GRID:
         expected = [
@@ -53,15 +52,13 @@ def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
 def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
     """(b) Raise SmallFamily unless every arm plays enough pairs of every family.
 
-    A battery that is under-powered by its own word needs one. A control plays the
-    suites of the days alone.
+    A battery that is under-powered by its own word needs one. A control plays the suites of the
+    days alone.
 
     Args:
         plan: The run's plan.
         protocol: Published numbers.
-
-    Raises:
-        SmallFamily: A family has fewer pairs than `family_min`.
+    Raises: SmallFamily: A family has fewer pairs than `family_min`.
     """
     least = 1 if plan.underpowered else protocol.admissibility.family_min
     pairs: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -87,9 +84,7 @@ def check_drift_support(plan: Plan, protocol: Protocol) -> None:
     Args:
         plan: The run's plan.
         protocol: Published numbers.
-
-    Raises:
-        DriftSupport: A family is never played at a magnitude that T reads.
+    Raises: DriftSupport: A family is never played at a magnitude that T reads.
     """
     grid = set(protocol.drift.magnitudes)
     played: dict[str, set[float | None]] = defaultdict(set)
@@ -113,9 +108,7 @@ def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
     Args:
         plan: The run's plan.
         protocol: Published numbers.
-
-    Raises:
-        CostSchema: They name different ones.
+    Raises: CostSchema: They name different ones.
     """
     if plan.price_digest != protocol.price_card:
         raise errors.CostSchema(
@@ -142,9 +135,7 @@ def check_budgets(plan: Plan) -> None:
 
     Args:
         plan: The run's plan.
-
-    Raises:
-        HelpBudgets: A family's tasks under the two budgets are not the same.
+    Raises: HelpBudgets: A family's tasks under the two budgets are not the same.
     """
     tasks: dict[tuple[str, str], set[object]] = defaultdict(set)
     for entry in plan.entries:
@@ -170,9 +161,7 @@ def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ..
     Args:
         plan: The run's plan.
         protocol: Published numbers.
-
-    Returns:
-        The errors of the checks that fail.
+    Returns: The errors of the checks that fail.
     """
     share = protocol.quality.forecast_share
 
@@ -200,12 +189,10 @@ def check_controls(axes: Mapping[str, Sequence[AxisScore]], protocol: Protocol) 
     """Return why the controls of a run do not fit the anchors; nothing if they do.
 
     Args:
-        axes: Scores of every arm by the name of its agent; the oracle policy and the
-            no-op are read where the run played them.
+        axes: Scores of every arm by the name of its agent; the oracle policy and the no-op are read
+            where the run played them.
         protocol: Published numbers.
-
-    Returns:
-        At most one sentence.
+    Returns: At most one sentence.
     """
     try:
         check_anchors(axes.get(_CEILING, ()), axes.get(_FLOOR, ()), protocol)
@@ -232,10 +219,7 @@ def check_anchors(
         oracle: Axes of the oracle policy.
         floor: Axes of a floor policy.
         protocol: Published numbers.
-
-    Raises:
-        AnchorError: The anchors of the protocol do not fit the suites.
-
+    Raises: AnchorError: The anchors of the protocol do not fit the suites.
     Source: [D] docs/scoring.md#admissibility.
     """
     rules = protocol.admissibility

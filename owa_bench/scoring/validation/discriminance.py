@@ -1,7 +1,7 @@
 """Discriminance: which axis a handicap moves, with paired intervals and tests.
 
-Pure functions. A reading is a statistic with its values without one task each; the
-agents of a comparison played the same tasks, so that differences are paired.
+Pure functions. A reading is a statistic with its values without one task each; the agents of a
+comparison played the same tasks, so that differences are paired.
 """
 
 import math

@@ -74,9 +74,7 @@ def instances(true: float, spread: float, required: float, protocol: Protocol) -
         spread: Standard deviation of one instance; the error is spread / sqrt(n).
         required: Threshold of the gate.
         protocol: Published numbers.
-
-    Returns:
-        A count, None beyond 10^7.
+    Returns: A count, None beyond 10^7.
     """
     rules = protocol.statistics
 
@@ -171,9 +169,7 @@ def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
         days: Days with both lanes.
         tasks: Tasks of a lane.
         protocol: Published numbers.
-
-    Returns:
-        The share of 2,000 simulated campaigns.
+    Returns: The share of 2,000 simulated campaigns.
     """
     rules = protocol.closures
     if days < max(rules.days, 2) or not tasks:
@@ -194,9 +190,7 @@ def gate_powers(
         protocol: Published numbers.
         sizes: What the plan gives the gates to read.
         units_a_day: Kappa units that the agent spends a day.
-
-    Returns:
-        A record per line, in the protocol's order.
+    Returns: A record per line, in the protocol's order.
     """
     upkeep = maintenance_power(sizes.lane_days, sizes.lane, protocol)
     return tuple(_gate_power(rule, protocol, sizes, units_a_day, upkeep) for rule in protocol.gates)
@@ -273,9 +267,7 @@ def needs(protocol: Protocol, *, units_a_day: float = 1.0) -> tuple[Need, ...]:
     Args:
         protocol: Published numbers.
         units_a_day: Kappa units that the agent spends a day.
-
-    Returns:
-        A record per line.
+    Returns: A record per line.
     """
     return tuple(_need(rule, protocol, units_a_day) for rule in protocol.gates)
 
@@ -335,9 +327,7 @@ def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None
         level: Level of the scale.
         tasks: Instances per gate.
         margin: True value less the threshold; by default the protocol's.
-
-    Returns:
-        The product of the gates' chances.
+    Returns: The product of the gates' chances.
     """
     rules = protocol.statistics
     step = rules.power_margin if margin is None else margin

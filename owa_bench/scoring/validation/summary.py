@@ -55,9 +55,7 @@ def validate(
         prices: The run's price card.
         design: The declared signs.
         campaigns: What the campaigns inside episodes show, which R rests on.
-
-    Returns:
-        What was found; a knob whose arms were not played is NO EVIDENCE.
+    Returns: What was found; a knob whose arms were not played is NO EVIDENCE.
     """
     axes = tuple(axis for axis in all_axes() if axis.symbol in AXES)
     context = ValidationContext(plan, table, protocol, prices, axes, design, tuple(campaigns))

@@ -96,9 +96,6 @@ def axis_value(estimates: ArmEstimates | None, axis: Symbol) -> float | None:
     Args:
         estimates: Of the arm; None without a counted episode.
         axis: Symbol of the axis.
-
-    Returns:
-        The value, None where there is none.
     """
     return None if estimates is None else figure(estimates.point.get(StatisticKey(axis), math.nan))
 
@@ -130,9 +127,7 @@ def axis_reading(estimates: ArmEstimates, axis: str) -> Reading | None:
     Args:
         estimates: Of the arm.
         axis: Symbol of the axis.
-
-    Returns:
-        The reading, None where the axis has no evidence.
+    Returns: The reading, None where the axis has no evidence.
     """
     key = StatisticKey(axis)
     values = estimates.tasks.values.get(key)
@@ -147,9 +142,7 @@ def shared_rows(context: ValidationContext, arms: Sequence[str]) -> tuple[Observ
     Args:
         context: Inputs of the comparison.
         arms: Names of the arms.
-
-    Returns:
-        A table an arm, in order of the names.
+    Returns: A table an arm, in order of the names.
     """
     tables = [context.table.take(context.table.arm == name) for name in arms]
     keys = [_keys(rows) for rows in tables]
@@ -286,9 +279,7 @@ def bounded(change: Reading, level: float) -> Bounded:
     Args:
         change: The change.
         level: Two-sided level.
-
-    Returns:
-        The number; without bounds where there is no interval.
+    Returns: The number; without bounds where there is no interval.
     """
     span = discriminance.interval(change, level)
     return Bounded(value=figure(change.value), low=figure(span.low), high=figure(span.high))

@@ -1,7 +1,8 @@
 """Crosswalk: the ten broad abilities of CHC beside the axes of AAI.
 
-A domain is measured where the run played families that test it; vision, hearing, speed
-and quantity have none.
+A domain is measured where the run played families that test it; vision, hearing, speed and quantity
+have none.
+
 Source: AAI paper, section 4.5, table 2.
 """
 
@@ -79,8 +80,7 @@ def _axis(symbol: str, axes: Mapping[str, AxisScore]) -> str:
 def _note(means: Mapping[str, float], axes: Mapping[str, AxisScore]) -> str:
     """Return the discrepancies that the paper asks for, in words.
 
-    They are high tool or economic axes beside weak storage or retrieval, and the
-    converse.
+    They are high tool or economic axes beside weak storage or retrieval, and the converse.
     """
     seen = []
     for symbol in ("T", "$"):

@@ -1,7 +1,7 @@
 """Descriptive tables and curves of episodes.
 
-Intervals of tables and bands of curves are the jackknife over tasks, 95 percent: an
-episode under another drift, help or repeat is no other task. No gate reads them.
+Intervals of tables and bands of curves are the jackknife over tasks, 95 percent: an episode under
+another drift, help or repeat is no other task. No gate reads them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -329,10 +329,8 @@ def tables(table: Observables, sample: Sample) -> tuple[CellTable, ...]:
     Args:
         table: All counted episodes of the agent.
         sample: The episodes that its axes rest on.
-
-    Returns:
-        Tables in the order of the report; those of days, honeypots and waits where
-        there were any.
+    Returns: Tables in the order of the report; those of days, honeypots and waits where there were
+        any.
     """
     base = sample.table.take(sample.base)
     days = by_day(table.take(~table.honeypot))

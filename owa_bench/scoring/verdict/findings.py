@@ -47,10 +47,9 @@ _MICRO = 1e6  # micro-USD a USD
 class JudgingContext(NamedTuple):
     """The inputs of a judgement that all arms of a run share.
 
-    `faults` say why the battery is not admissible, `exposures` the drift of each
-    episode and `lost` the agent's cost in micro-USD of attempts that do not count, both
-    by index of the plan entry; `norms` are figures of persons; `own_terms` is what of
-    the terms is the submitter's own.
+    `faults` say why the battery is not admissible, `exposures` the drift of each episode and `lost`
+    the agent's cost in micro-USD of attempts that do not count, both by index of the plan entry;
+    `norms` are figures of persons; `own_terms` is what of the terms is the submitter's own.
     """
 
     plan: Plan
@@ -89,9 +88,7 @@ def gather_findings(
         sample: Counted episodes that the axes rest on.
         estimates: Estimates, None without a counted episode.
         episodes: The arm's episodes, and those of every arm.
-
-    Returns:
-        The findings, and the dynamics that are printed beside them.
+    Returns: The findings, and the dynamics that are printed beside them.
     """
     protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
     scores = axis_scores(context.axes, sample, estimates)
@@ -246,9 +243,7 @@ def report_warnings(
         sample: Counted episodes that the axes rest on.
         estimates: Estimates, None without a counted episode.
         table: All counted episodes of the agent.
-
-    Returns:
-        Sentences.
+    Returns: Sentences.
     """
     voided = int(sample.table.disqualified.sum())
     return (
@@ -326,8 +321,8 @@ def _has_days(table: Observables) -> bool:
 def _human_help(table: Observables) -> Iterator[str]:
     """Warn of human help that an adopted revision could have learnt from.
 
-    The human stream is no agent-initiated cost, so kappa does not count it, although
-    a gain may rest on it.
+    The human stream is no agent-initiated cost, so kappa does not count it, although a gain may
+    rest on it.
     """
     events = table.revisions
     adopted = np.unique(events.row[events.decision == "adopted"])

@@ -1,8 +1,8 @@
 """Native suites: their own tables and curves in a verdict, outside the axes.
 
-A native suite (CartPole3D) has no tools, no finish and no stated p: its episodes enter
-no axis, gate or level. Its performance by level is shown, and over trials the SAIL-ON
-metrics against the plan's first arm.
+A native suite (CartPole3D) has no tools, no finish and no stated p: its episodes enter no axis,
+gate or level. Its performance by level is shown, and over trials the SAIL-ON metrics against the
+plan's first arm.
 """
 
 from dataclasses import dataclass

@@ -67,9 +67,7 @@ def norm_figure(values: Sequence[float], level: float) -> NormFigure:
     Args:
         values: (persons,) one number a person.
         level: Of the intervals, a share.
-
-    Returns:
-        The figure; one person has no spread.
+    Returns: The figure; one person has no spread.
     """
     n, mean = len(values), rounded(float(np.mean(values)))
     sd = rounded(float(np.std(values, ddof=1))) if n > 1 else None
@@ -108,9 +106,7 @@ def arm_figures(
         traces: Counted attempts.
         protocol: Published numbers.
         prices: Price card.
-
-    Returns:
-        The figures; what has no evidence is left out.
+    Returns: The figures; what has no evidence is left out.
     """
     sample = sample_of(plan, observe(traces, prices), protocol, prices)
     estimates = estimate(sample, all_axes())
@@ -144,15 +140,13 @@ def arm_figures(
 def with_norms(protocol: Protocol, norms: HumanNorms | None) -> Protocol:
     """Return a protocol whose thresholds are the persons' medians.
 
-    A figure of fewer than `norms.persons_min` persons replaces nothing. Experts also
-    give what AAI-5 and the norms gate compare with; programs are no experts.
+    A figure of fewer than `norms.persons_min` persons replaces nothing. Experts also give what
+    AAI-5 and the norms gate compare with; programs are no experts.
 
     Args:
         protocol: Published numbers.
         norms: Norms whose terms are those of the run; None changes nothing.
-
-    Returns:
-        The protocol that gates read.
+    Returns: The protocol that gates read.
     """
     fewest = protocol.norms.persons_min
     if norms is None or fewest is None:
@@ -188,9 +182,7 @@ def norm_tables(norms: HumanNorms, registry: Registry | None = None) -> tuple[Ce
     Args:
         norms: The norms.
         registry: Whose watchers count; None: nobody's.
-
-    Returns:
-        The table of figures, and that of persons.
+    Returns: The table of figures, and that of persons.
     """
     mark = "synthetic norms: programs played" if norms.synthetic else f"{norms.group}"
     if unattended(norms, registry):
@@ -250,9 +242,7 @@ def human_anchors(norms: HumanNorms, protocol: Protocol) -> dict[str, HumanAncho
     Args:
         norms: The norms.
         protocol: Published numbers; its lower anchor is a where no baseline played.
-
-    Returns:
-        By symbol; only where b lies above a.
+    Returns: By symbol; only where b lies above a.
     """
     anchors = {}
     for symbol, norm in norms.axes.items():
@@ -287,16 +277,14 @@ def human_table(
 ) -> CellTable | None:
     """Return an agent's axes between a baseline and the persons' median.
 
-    Each row moves one anchor to the ends of its interval; the composite is the weighted
-    geometric mean over the rows' axes.
+    Each row moves one anchor to the ends of its interval; the composite is the weighted geometric
+    mean over the rows' axes.
 
     Args:
         norms: The norms, if there are any.
         estimates: The agent's statistics.
         protocol: Published numbers.
-
-    Returns:
-        A row per axis and one for the composite; None without a common axis.
+    Returns: A row per axis and one for the composite; None without a common axis.
     """
     if norms is None:
         return None

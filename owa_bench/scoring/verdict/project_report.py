@@ -1,7 +1,7 @@
 """Project report: acceptance by day, regressions, service, releases and integration.
 
-Read from the `project_day` events of each suite of projects. No axis reads them; the
-project gate stands beside for the suite that the protocol names.
+Read from the `project_day` events of each suite of projects. No axis reads them; the project gate
+stands beside for the suite that the protocol names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -114,9 +114,7 @@ def project_tables(
         sample: Counted episodes of one agent.
         gates: The judged gates.
         protocol: Names the suite whose projects a gate counts.
-
-    Returns:
-        Figures with the project gate, and acceptance by day.
+    Returns: Figures with the project gate, and acceptance by day.
     """
     tables = []
     for suite, table in _suites(sample):

@@ -103,12 +103,8 @@ def mean_time_to_repair(repairs: Floats) -> float:
 
     Args:
         repairs: (repairs,) times in hours.
-
-    Returns:
-        Their mean, NaN without a repair.
-
-    Raises:
-        ScoringError: A time is negative or unknown.
+    Returns: Their mean, NaN without a repair.
+    Raises: ScoringError: A time is negative or unknown.
 
     >>> mean_time_to_repair(np.array([0.5, 1.5]))
     1.0
@@ -134,13 +130,8 @@ def recovery(faults: Mapping[str, tuple[int, int]], level: float) -> tuple[Recov
     Args:
         faults: Recovered and injected faults by name.
         level: Level of the interval.
-
-    Returns:
-        A record per fault, with a Clopper-Pearson interval.
-
-    Raises:
-        ScoringError: Not 0 <= recovered <= injected, or nothing was injected.
-
+    Returns: A record per fault, with a Clopper-Pearson interval.
+    Raises: ScoringError: Not 0 <= recovered <= injected, or nothing was injected.
     Source: [S] section 7 of the AAI paper, recovery autonomy.
 
     >>> recovery({"slip": (9, 10)}, 0.95)[0].injected
@@ -164,12 +155,7 @@ def within_tolerance(errors: Floats, tolerance: float) -> float:
     Args:
         errors: (samples,) tracking errors.
         tolerance: Half-width of the band, in their unit.
-
-    Returns:
-        A share.
-
-    Raises:
-        ScoringError: No sample, NaN, or a tolerance not above 0.
+    Raises: ScoringError: No sample, NaN, or a tolerance not above 0.
 
     >>> within_tolerance(np.array([0.1, -0.3, 0.2]), 0.2).__round__(4)
     0.6667
@@ -185,12 +171,8 @@ def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
     Args:
         done: Tasks done.
         costs: USD by resource.
-
-    Returns:
-        Tasks per USD, NaN where nothing was spent.
-
-    Raises:
-        ScoringError: A negative count or cost.
+    Returns: Tasks per USD, NaN where nothing was spent.
+    Raises: ScoringError: A negative count or cost.
 
     >>> physical_throughput(10, {"energy": 1.0, "wear": 3.0, "supervisor": 1.0})
     2.0
@@ -222,12 +204,8 @@ def robotics_gates(
         level: Level of the scale.
         measured: Values by key of the protocol's [robotics.gates].
         rules: Thresholds; those of counts per 100 h are ceilings.
-
-    Returns:
-        A line per threshold.
-
-    Raises:
-        ScoringError: The protocol has no thresholds for the level.
+    Returns: A line per threshold.
+    Raises: ScoringError: The protocol has no thresholds for the level.
     """
     table = rules.gates.get(f"level_{level}")
     if table is None:

@@ -106,9 +106,7 @@ def robotics_tables(
         sample: Counted episodes of one agent.
         findings: Judged axes and kappas.
         protocol: Published numbers.
-
-    Returns:
-        Figures and gates; nothing without exposure.
+    Returns: Figures and gates; nothing without exposure.
     """
     level = protocol.statistics.level
     body = _embodied_results(sample, level)

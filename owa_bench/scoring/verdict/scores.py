@@ -35,9 +35,7 @@ def axis_scores(
         axes: Axes that were estimated.
         sample: Counted episodes of one agent.
         estimates: Estimates, None without a counted episode.
-
-    Returns:
-        A record per axis; one without evidence is there with the reason.
+    Returns: A record per axis; one without evidence is there with the reason.
     """
     by_symbol = {axis.symbol: axis for axis in axes}
     scores = []
@@ -110,16 +108,13 @@ def _secondary(axis: Axis, protocol: Protocol, estimates: ArmEstimates) -> dict[
 def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
     """Return the score of axis R with the bounds that its attempt sets give.
 
-    They are resampled by their own tasks, which no other axis has. What gates read has
-    no lower bound, and so no evidence where its value would pass, if the agent brought
-    what was revised.
+    They are resampled by their own tasks, which no other axis has. What gates read has no lower
+    bound, and so no evidence where its value would pass, if the agent brought what was revised.
 
     Args:
         score: Score of R.
         sample: Counted episodes of one agent, with the evidence on its revisions.
-
-    Returns:
-        The score; one without evidence as it is.
+    Returns: The score; one without evidence as it is.
     """
     revision, rules = sample.revision, sample.protocol.statistics
     if score.value is None or revision is None:
@@ -161,14 +156,11 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
 def practice_reason(found: RevisionEvidence) -> str:
     """Return why no gate may pass on R, "" where each revised subject was given.
 
-    Whoever ships complete and idles until it has practised a family of the holdout
-    gains as much as one that learns it: before, ablation and placebo are the same.
+    Whoever ships complete and idles until it has practised a family of the holdout gains as much as
+    one that learns it: before, ablation and placebo are the same.
 
     Args:
         found: What R rests on.
-
-    Returns:
-        The reason.
     """
     if any(one.own_subject for one in found.sets):
         return (
@@ -192,9 +184,7 @@ def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates |
         score: Score of E.
         sample: Counted episodes of one agent.
         estimates: Their estimates, None without a counted episode.
-
-    Returns:
-        The score; one without evidence as it is.
+    Returns: The score; one without evidence as it is.
     """
     if score.value is None or estimates is None:
         return score
@@ -274,9 +264,7 @@ def index_scores(
         axes: Scores of the axes by symbol.
         sample: Counted episodes of one agent.
         estimates: Estimates, None without a counted episode.
-
-    Returns:
-        A record per composite; the index with E too where E has evidence.
+    Returns: A record per composite; the index with E too where E has evidence.
     """
     wanted = dict(composites.needed(sample.protocol.index))
     if axes[composites.EMBODIED_AXIS].value is not None:
@@ -356,9 +344,7 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
     Args:
         sample: Counted episodes of one agent.
         estimates: Estimates, None without a counted episode.
-
-    Returns:
-        The record of the frontier.
+    Returns: The record of the frontier.
     """
     reason = "no counted episode" if estimates is None else estimates.grid.reason
     if estimates is None or reason is not None:
@@ -397,8 +383,8 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
 def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the lower and upper band of a function that does not rise.
 
-    A bound from below at a higher demand holds at a lower one too, and the other way
-    round for bounds from above.
+    A bound from below at a higher demand holds at a lower one too, and the other way round for
+    bounds from above.
     """
     low = [band.low for band in bands if band.low is not None]
     high = [band.high for band in bands if band.high is not None]
@@ -417,9 +403,7 @@ def drift_curves(sample: Sample, estimates: ArmEstimates | None) -> tuple[Curve,
     Args:
         sample: Counted episodes of one agent.
         estimates: Estimates, None without a counted episode.
-
-    Returns:
-        Two curves; none without estimates.
+    Returns: Two curves; none without estimates.
     """
     if estimates is None:
         return ()

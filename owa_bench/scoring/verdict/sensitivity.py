@@ -47,9 +47,7 @@ def anchor_table(
         sample: Counted episodes of one agent.
         axes: Axes with evidence.
         point: Point estimates.
-
-    Returns:
-        A row per axis.
+    Returns: A row per axis.
     """
     rules = sample.protocol.index
     weights = {str(s): w for s, w in rules.weights.items() if w > 0}
@@ -95,16 +93,14 @@ def price_table(
 ) -> CellTable | None:
     """Return $ under a price card with one meter dearer or cheaper.
 
-    A supervisor's minute prices the expert too. Rate limits change hours, and hours
-    cancel in $: they show in tasks per hour alone.
+    A supervisor's minute prices the expert too. Rate limits change hours, and hours cancel in $:
+    they show in tasks per hour alone.
 
     Args:
         sample: Counted episodes of one agent.
         axes: Axes with evidence.
         point: Point estimates.
-
-    Returns:
-        A row per meter, None where $ is missing.
+    Returns: A row per meter, None where $ is missing.
     """
     axis = next((axis for axis in axes if axis.symbol == "$"), None)
     if axis is None or np.isnan(point.get(StatisticKey("$"), np.nan)):

@@ -6,7 +6,8 @@ import pytest
 from owa_bench.errors import PlanError
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, draft_plan
-from owa_bench.runs.plan.trials import Trials, told_goal
+from owa_bench.runs.plan.trials import Trials
+from owa_bench.runs.play.episode_setup import told_goal
 
 
 def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):

@@ -28,11 +28,11 @@ _NEWER = documents.words("issued later new newer current latest replacement")
 class Connector(msgspec.Struct, frozen=True, kw_only=True):
     """How callers of a vendor family prove themselves, as it was worked out.
 
-    `serves` are descriptions of collections, by which a vendor of the family is known.
-    `place` names the parameter of a challenge that holds the endpoint, `fields` what
-    its form must hold, `echoed` further fields, which a challenge states by the same
-    name. `client` is the scheme under which the credential goes to the endpoint, ""
-    for none; `taken` the field of its answer that is sent on under `scheme`.
+    `serves` are descriptions of collections, by which a vendor of the family is known. `place`
+    names the parameter of a challenge that holds the endpoint, `fields` what its form must hold,
+    `echoed` further fields, which a challenge states by the same name. `client` is the scheme under
+    which the credential goes to the endpoint, "" for none; `taken` the field of its answer that is
+    sent on under `scheme`.
     """
 
     name: str
@@ -60,9 +60,7 @@ def exchange(
         connector: Says what the form holds.
         secret: The credential.
         stated: Parameters of the vendor's challenges.
-
-    Returns:
-        The answer.
+    Returns: The answer.
     """
     echoed = {name: stated[name] for name in connector.echoed if name in stated}
     proof = f"{connector.client} {_encoded(secret)}" if connector.client else ""
@@ -80,8 +78,8 @@ def exchange(
 class AuthenticatedClient:
     """One vendor's credentials: which is in use, which are left, the token.
 
-    Without `grants` it has no OAuth2: a vendor that asks for tokens is `closed` to it
-    but for a `connector` of the vendor's family.
+    Without `grants` it has no OAuth2: a vendor that asks for tokens is `closed` to it but for a
+    `connector` of the vendor's family.
     """
 
     title: str
@@ -113,9 +111,7 @@ class AuthenticatedClient:
             address: Address of the collection.
             query: Query parameters.
             body: A JSON value.
-
-        Returns:
-            The reply to the last attempt.
+        Returns: The reply to the last attempt.
         """
         for _ in range(MOST_TRIES):
             headers, extra = yield from self._proof()
@@ -278,9 +274,7 @@ def candidates(titles: Sequence[str], entries: tuple[VaultEntry, ...], known: st
         titles: All names that the vendor goes by.
         entries: Entries of the vault.
         known: Name of the entry that worked before, "" for none.
-
-    Returns:
-        Names of entries; among those not known, newer ones come first.
+    Returns: Names of entries; among those not known, newer ones come first.
     """
     scores = {
         e.name: max(documents.overlap(t, f"{e.name} {e.about}") for t in titles) for e in entries

@@ -1,8 +1,8 @@
 """Column naming by values: keys that meet, sums that add up, statuses asked for.
 
-Words alone cannot tell two renamed text fields apart. The rule of a goal can: an
-entry's account is the id of some account, a status column holds the status asked for.
-`CLUES` says this of the columns of every family.
+Words alone cannot tell two renamed text fields apart. The rule of a goal can: an entry's account is
+the id of some account, a status column holds the status asked for. `CLUES` says this of the columns
+of every family.
 """
 
 import re
@@ -25,9 +25,9 @@ ROUNDS = 2  # tables lean on each other's names, so the second look sees more
 class Clue(NamedTuple):
     """A condition on a role's values: unique, below, holds, kin, adds, like or meets.
 
-    `what` is another role (below), a key of the rule (holds), "source.role" (kin: keys,
-    like: amounts most of which are equal), the role that tells apart the lines of
-    periods that meet (meets; "" for one line).
+    `what` is another role (below), a key of the rule (holds), "source.role" (kin: keys, like:
+    amounts most of which are equal), the role that tells apart the lines of periods that meet
+    (meets; "" for one line).
     """
 
     role: str
@@ -160,9 +160,7 @@ class ColumnEvidence:
 
         Args:
             table: The table as it is named now.
-
-        Returns:
-            A share in [0, 1]; 1 where no clue is about the table.
+        Returns: A share in [0, 1]; 1 where no clue is about the table.
         """
         shares = self._shares(table, table.names, ("unique", "holds", "below", "kin"))
         return sum(shares) / len(shares) if shares else 1.0
@@ -172,9 +170,7 @@ class ColumnEvidence:
 
         Args:
             table: The table as it is named now.
-
-        Returns:
-            True if at least half of the values of every key are.
+        Returns: True if at least half of the values of every key are.
         """
         shares = self._shares(table, table.names, ("kin",))
         return all(share >= LEAST_MET for share in shares)

@@ -1,13 +1,12 @@
 """Connectors: how callers of a vendor family prove themselves, worked out by trying.
 
-The search knows HTTP: a refusal is challenged under a scheme (RFC 9110, section 11), a
-form has fields, a sentence quotes names and values. Which endpoint there is, what its
-form must hold, which field of its answer is sent on and what must be asked for beside
-it are read off refusals. What a vendor states anew each time (place, scope) is kept as
-where it was stated, the rest as it was.
+The search knows HTTP: a refusal is challenged under a scheme (RFC 9110, section 11), a form has
+fields, a sentence quotes names and values. Which endpoint there is, what its form must hold, which
+field of its answer is sent on and what must be asked for beside it are read off refusals. What a
+vendor states anew each time (place, scope) is kept as where it was stated, the rest as it was.
 
-A connector is a file of its own, `families/NAME/connector.json`, and serves the vendors
-whose collections have the descriptions that it was worked out on.
+A connector is a file of its own, `families/NAME/connector.json`, and serves the vendors whose
+collections have the descriptions that it was worked out on.
 """
 
 import re
@@ -59,9 +58,7 @@ def connector_for(
     Args:
         connectors: Those that are known.
         collections: Descriptions of the vendor's collections.
-
-    Returns:
-        The first that serves one of them, None without one.
+    Returns: The first that serves one of them, None without one.
     """
     return next((c for c in connectors if set(c.serves) & set(collections)), None)
 
@@ -76,9 +73,7 @@ def work_out(
         address: A collection that refuses a caller without a proof.
         secret: The value of the credential.
         serves: Descriptions of the vendor's collections.
-
-    Returns:
-        The connector that opened it, None where nothing that was tried did.
+    Returns: The connector that opened it, None where nothing that was tried did.
     """
     refusal = yield from session.http("GET", address)
     place = _endpoint(refusal)

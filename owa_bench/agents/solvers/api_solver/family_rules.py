@@ -1,7 +1,7 @@
 """The rules of the goal families: from tables by role to the rows of the answer.
 
-The rules are those of the goal's own words. A table is a list of rows {role: value};
-money is in cents and a repeated posting stands once.
+The rules are those of the goal's own words. A table is a list of rows {role: value}; money is in
+cents and a repeated posting stands once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +26,7 @@ def compute(family: str, tables: Tables, rule: RuleValues) -> AnswerRows | None:
         family: Name of the family; a honeypot's is followed by "-" and more.
         tables: Rows by role for each source.
         rule: The parameters that the goal names.
-
-    Returns:
-        The answer's rows, sorted; None for a family not known here.
+    Returns: The answer's rows, sorted; None for a family not known here.
     """
     known = _RULES.get(family.partition("-")[0])
     return known(tables, rule) if known else None

@@ -66,8 +66,8 @@ class VaultEntry(NamedTuple):
 class HttpSession:
     """Sends requests, reads the vault, waits, asks; keeps each secret it has read.
 
-    `hints` is how often the supervisor may still be asked, None for no limit;
-    `statuses` counts the answers by status.
+    `hints` is how often the supervisor may still be asked, None for no limit; `statuses` counts the
+    answers by status.
     """
 
     def __init__(self, hints: int | None, *, waits: bool = True) -> None:
@@ -97,9 +97,7 @@ class HttpSession:
             headers: Headers.
             query: Query parameters.
             body: A JSON value, or the fields of a form.
-
-        Returns:
-            The reply.
+        Returns: The reply.
         """
         arguments: dict[str, Any] = {"method": method, "url": address}
         parts = {"headers": headers, "query": query, "body": body}

@@ -43,9 +43,7 @@ def fetch_pages(
         others: The vendor's other documented operations, whose places are taken.
         known: Where the collection was found another time, perhaps on another host.
         config: Which skills are on.
-
-    Returns:
-        The rows, None when the collection is nowhere.
+    Returns: The rows, None when the collection is nowhere.
     """
     fetched = FetchedRows(operation.address)
     searched = others if config.searches else None
@@ -123,9 +121,7 @@ def likeness(operation: Operation, rows: Sequence[WireRow]) -> float:
     Args:
         operation: The collection as documented.
         rows: Rows as served.
-
-    Returns:
-        A share in [0, 1].
+    Returns: A share in [0, 1].
     """
     naming = schema_matching.resolve(operation.fields, rows)
     served = len(rows[0]) if rows else 0

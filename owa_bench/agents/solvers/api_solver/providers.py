@@ -35,9 +35,7 @@ class ApiModelFinder(Protocol):
         Args:
             title: Title of the vendor.
             address: A page to begin with.
-
-        Returns:
-            The model, None where nothing was found.
+        Returns: The model, None where nothing was found.
         """
 
 
@@ -55,15 +53,13 @@ class DocumentSearch:
     def find(self, title: str, address: str) -> ToolPlan[ApiModel | None]:
         """Return the model of the vendor `title`, looked for from `address` on.
 
-        Without a document it is a model without operations, of the last page that was
-        reached for people.
+        Without a document it is a model without operations, of the last page that was reached for
+        people.
 
         Args:
             title: Title of the vendor.
             address: A page to begin with.
-
-        Returns:
-            The model, None where no page was reached.
+        Returns: The model, None where no page was reached.
         """
         waiting = [address]
         seen: set[str] = set()
@@ -140,9 +136,7 @@ class ProviderClient(NamedTuple):
         Args:
             method: HTTP method.
             about: Description in the goal.
-
-        Returns:
-            The operation, None where nothing is near.
+        Returns: The operation, None where nothing is near.
         """
         choices = self.model.method(method)
         texts = {str(i): choice.about for i, choice in enumerate(choices)}
@@ -154,8 +148,8 @@ class ProviderClient(NamedTuple):
 class ProviderClients:
     """Opens vendors once and fetches their collections, with help when stuck.
 
-    `infeasible` is set when the supervisor or the documents say it cannot be done.
-    `connectors` are by title.
+    `infeasible` is set when the supervisor or the documents say it cannot be done. `connectors` are
+    by title.
     """
 
     session: HttpSession
@@ -248,9 +242,6 @@ def undocumented_operation(source: GoalSource, server: str) -> Operation:
     Args:
         source: The source of the goal.
         server: Address of the vendor's server.
-
-    Returns:
-        The operation.
     """
     fields = tuple(Property(role, "", text) for role, text in source.fields.items())
     address = f"{server}/{source.id}"

@@ -1,8 +1,8 @@
 """Replay of a recorded procedure: recorded requests, answers derived from the replies.
 
-Nothing is looked up: lists are read where they stood, under the names and units that
-their columns had. A refusal that the script does not wait out ends the replay, and so
-does a list that is not where it was.
+Nothing is looked up: lists are read where they stood, under the names and units that their columns
+had. A refusal that the script does not wait out ends the replay, and so does a list that is not
+where it was.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,7 @@ def replay(
         brief: The task.
         confident: p stated at the end of the script.
         halted: p stated before it.
-
-    Returns:
-        The call that ends the episode.
+    Returns: The call that ends the episode.
     """
     halt = PlanCall("finish", {"answer": "", "p": halted})
     session, rows = HttpSession(0), _DerivedRows(brief)
@@ -84,9 +82,7 @@ class _DerivedRows:
         Args:
             line: The line of the script.
             arguments: Those of its call; changed.
-
-        Returns:
-            False where a list is not where it was, or the rows make no answer.
+        Returns: False where a list is not where it was, or the rows make no answer.
         """
         if self._task is None:
             self._task = self._read(line["derive"])

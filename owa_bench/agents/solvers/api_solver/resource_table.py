@@ -38,12 +38,11 @@ class GoalSource(NamedTuple):
 class ResourceTable:
     """Rows as served with the wire name of each role and the unit of money roles.
 
-    `documented` are the units that the documents state, `properties` the documented
-    name of each role, `fit` what those that are not served may be called. `lead` says
-    by how much the names beat the next best ones; infinite when nothing was guessed.
-    `choices` are the values that roles have by the documents, `values` what others mean
-    (role -> served -> meant), `shifts` by how many days dates are read later, `doubts`
-    what the rows leave open.
+    `documented` are the units that the documents state, `properties` the documented name of each
+    role, `fit` what those that are not served may be called. `lead` says by how much the names beat
+    the next best ones; infinite when nothing was guessed. `choices` are the values that roles have
+    by the documents, `values` what others mean (role -> served -> meant), `shifts` by how many days
+    dates are read later, `doubts` what the rows leave open.
     """
 
     source: GoalSource
@@ -116,9 +115,7 @@ class ResourceTable:
             first: Identifier of a row.
             second: Identifier of another row.
             roles: Roles to compare; none for all but the identifier.
-
-        Returns:
-            True if they are equal.
+        Returns: True if they are equal.
         """
         ident = self.names.get("id", "id")
         rows = {row.get(ident): row for row in self.fetched.rows}
@@ -138,15 +135,12 @@ class ResourceTable:
     def wire_money(self, role: str, cents: Any) -> Any:
         """Return an amount in the unit and type that the wire has for `role`.
 
-        What is no whole number stays as it is: a column was misread, and the vendor
-        will say so.
+        What is no whole number stays as it is: a column was misread, and the vendor will say so.
 
         Args:
             role: A role of the table.
             cents: The amount, in whole cents.
-
-        Returns:
-            The value to send.
+        Returns: The value to send.
         """
         if type(cents) is not int:
             return cents
@@ -169,9 +163,7 @@ def resource_table(
         operation: The collection as documented.
         fetched: Its rows; they are written in their plain form.
         guesses: Whether fields that go by another name are named by likeness.
-
-    Returns:
-        The table, before any evidence from values.
+    Returns: The table, before any evidence from values.
     """
     fit = schema_matching.fit(operation.fields, fetched.rows)
     if fetched.rows and fit.missing:
@@ -246,9 +238,6 @@ def shifted_day(day: Any, days: int) -> Any:
     Args:
         day: An ISO date, or anything else.
         days: Days to add.
-
-    Returns:
-        The later date.
     """
     try:
         return (date.fromisoformat(str(day)[:10]) + timedelta(days)).isoformat()

@@ -1,9 +1,9 @@
 """Checks of how sound fetched tables are, without an answer key.
 
-The checks are fixed by the goal's sources alone: two ways of fetching the same goal are
-held to the same list, and one that did not fetch a table fails that table's checks. A
-table that passes them all may still be wrong: names that fit every clue, a unit that no
-control total covers and rows that changed after they were read are not seen.
+The checks are fixed by the goal's sources alone: two ways of fetching the same goal are held to the
+same list, and one that did not fetch a table fails that table's checks. A table that passes them
+all may still be wrong: names that fit every clue, a unit that no control total covers and rows that
+changed after they were read are not seen.
 """
 
 from collections.abc import Mapping
@@ -55,9 +55,7 @@ def failing_sources(checks: Checks, kind: str) -> list[str]:
     Args:
         checks: Results by name.
         kind: The last words of the names, such as "whole".
-
-    Returns:
-        Ids of sources.
+    Returns: Ids of sources.
     """
     return [
         name.removesuffix(f" {kind}")

@@ -1,9 +1,9 @@
 """Silent drift inferred from rows: renamed values, shifted bounds, other units.
 
-The documents list the values of a field and the goal's rule names the one it is about:
-a value that nothing tells of, beside one that is missing, is that one under another
-name. Periods meet without a gap, so ends that are all as many days off have moved.
-What stays open is a doubt, which lowers the stated odds.
+The documents list the values of a field and the goal's rule names the one it is about: a value that
+nothing tells of, beside one that is missing, is that one under another name. Periods meet without a
+gap, so ends that are all as many days off have moved. What stays open is a doubt, which lowers the
+stated odds.
 """
 
 import itertools
@@ -103,8 +103,8 @@ def _day(row: RoleRow, role: str) -> int:
 def _decimals(table: ResourceTable, *, exact: bool) -> None:
     """Settle units that control totals leave open: what has decimals is dollars.
 
-    What has none is cents where amounts are `exact`. Elsewhere dollars without any are
-    a doubt: they may be cents that nobody announced.
+    What has none is cents where amounts are `exact`. Elsewhere dollars without any are a doubt:
+    they may be cents that nobody announced.
     """
     if table.checked:
         return

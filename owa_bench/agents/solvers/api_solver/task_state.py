@@ -36,8 +36,8 @@ NOT_ADDED_UP = 0.75  # the same without control totals
 class TaskState:
     """The goal and what is known of it: tables by source id.
 
-    `supervisor_rows` are the rows of the supervisor's own answer, once it has given
-    one. `doubts` is what else was noticed: how much of the odds each leaves.
+    `supervisor_rows` are the rows of the supervisor's own answer, once it has given one. `doubts`
+    is what else was noticed: how much of the odds each leaves.
     """
 
     def __init__(
@@ -147,9 +147,7 @@ class TaskState:
         Args:
             rows: Records in the order of the goal's columns.
             access: Client of the vendor that takes them, None where there is none.
-
-        Returns:
-            The number of refused records.
+        Returns: The number of refused records.
         """
         wanted = self.goal["writes"]
         table = self.tables[wanted["source"]]
@@ -227,9 +225,7 @@ def beliefs(
     Args:
         propositions: The propositions as the goal has them for machines.
         tables: Tables by source.
-
-    Returns:
-        Probability by id.
+    Returns: Probability by id.
     """
     return {
         str(claim["id"]): _belief(claim, tables.get(str(claim.get("source"))))

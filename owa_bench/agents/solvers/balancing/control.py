@@ -54,8 +54,8 @@ _EDGE = 3.2  # the cart stays within, m
 class BalanceState(NamedTuple):
     """Cart and pole by axis (x, y), and the balls that are there, (n, 3) each.
 
-    `tilt` is how far the pole's unit vector leans along the axis (radians, for small
-    angles), `rate` its change per second.
+    `tilt` is how far the pole's unit vector leans along the axis (radians, for small angles),
+    `rate` its change per second.
     """
 
     cart: Floats
@@ -98,10 +98,6 @@ def pd_error(tilt: float, rate: float, position: float, velocity: float) -> floa
         rate: its change, rad/s.
         position: of the cart, m.
         velocity: of the cart, m/s.
-
-    Returns:
-        The weighted sum.
-
     Source: docs/cartpole3d.md#agents.
     """
     return TILT * tilt + RATE * rate + POSITION * position + VELOCITY * velocity
@@ -113,9 +109,7 @@ def push_against(x: float, y: float) -> int:
     Args:
         x: error along x.
         y: error along y.
-
-    Returns:
-        Number of the action, 0 to 4.
+    Returns: Number of the action, 0 to 4.
     """
     if max(abs(x), abs(y)) <= BAND:
         return 0
@@ -135,9 +129,8 @@ def pd_action(state: BalanceState) -> int:
 class LinearModel(NamedTuple):
     """Numbers of the linear model; the defaults are level 0's, from its masses.
 
-    kick: velocity a push gives, m/s; growth: 1/s2 of a leaning pole; lever: tilt rate
-    per velocity given to the cart, 1/m; wind: acceleration of the cart, and lean: of
-    the tilt, by axis.
+    kick: velocity a push gives, m/s; growth: 1/s2 of a leaning pole; lever: tilt rate per velocity
+    given to the cart, 1/m; wind: acceleration of the cart, and lean: of the tilt, by axis.
     """
 
     kick: float = 0.19845
@@ -157,9 +150,7 @@ def advance(model: LinearModel, states: Floats, pushes: Floats) -> Floats:
         model: the linear model.
         states: (..., 4, 2) position, velocity, tilt, rate by axis.
         pushes: (..., 2) in {-1, 0, 1} by axis.
-
-    Returns:
-        (..., 4, 2).
+    Returns: (..., 4, 2).
     """
     position, velocity, tilt, rate = np.moveaxis(states, -2, 0)
     gained = model.kick * pushes + TICK * np.asarray(model.wind)
@@ -173,17 +164,15 @@ def advance(model: LinearModel, states: Floats, pushes: Floats) -> Floats:
 def cost_to_go(model: LinearModel, states: Floats, target: Floats, cost: Cost = PLACED) -> Floats:
     """Return the regulator's remaining cost of standing upright and still at a place.
 
-    Against wind the cart must be pushed by -wind on average, which the pole feels as
-    nothing; a lean of the model's own is held by a tilt against it.
+    Against wind the cart must be pushed by -wind on average, which the pole feels as nothing; a
+    lean of the model's own is held by a tilt against it.
 
     Args:
         model: the linear model.
         states: (..., 4, 2).
         target: (2,) place of the cart, m.
         cost: weights of the regulator.
-
-    Returns:
-        (...,) cost.
+    Returns: (...,) cost.
     """
     off = states.copy()
     off[..., 0, :] -= target
@@ -204,9 +193,7 @@ def choose_action(
         target: (2,) place to make for, m.
         depth: actions of a sequence.
         cost: weights of the regulator that values where a sequence ends.
-
-    Returns:
-        Number of the action, 0 to 4.
+    Returns: Number of the action, 0 to 4.
     """
     states = state.table[None]
     first = np.zeros(1, dtype=int)
@@ -227,9 +214,7 @@ def plan_action(model: LinearModel, state: BalanceState, *, depth: int, cost: Co
         state: the present state.
         depth: actions of a sequence.
         cost: weights of the regulator.
-
-    Returns:
-        Number of the action, 0 to 4.
+    Returns: Number of the action, 0 to 4.
     """
     target = safest_target(state, np.zeros(2))
     return choose_action(model, state, target, depth=depth, cost=cost)
@@ -245,9 +230,7 @@ def prediction_error(
         before: state before the action.
         action: number of the action.
         after: state one tick later.
-
-    Returns:
-        (2, 2): velocity (m/s) and tilt rate (1/s) by row, an axis a column.
+    Returns: (2, 2): velocity (m/s) and tilt rate (1/s) by row, an axis a column.
     """
     predicted = advance(model, before.table, EFFECTS[action])
     return np.stack((after.velocity - predicted[1], after.rate - predicted[3]))
@@ -296,9 +279,7 @@ def safest_target(state: BalanceState, home: Floats) -> Floats:
     Args:
         state: the present state.
         home: (2,) place that is kept while nothing comes, m.
-
-    Returns:
-        (2,) the candidate about the cart whose way is clearest of balls, m.
+    Returns: (2,) the candidate about the cart whose way is clearest of balls, m.
     """
     if not len(state.places):
         return home

@@ -9,8 +9,8 @@ A row of features has four parts, each of numbers near one:
     balls   20   the two balls that come nearest in time and place: how soon, where they
                  pass, as seen from the cart, how fast, and where they are now
 
-Balls are flown ahead at the drag and the walls of level 0. The forecast is the agent's
-own: it reads nothing but the observation.
+Balls are flown ahead at the drag and the walls of level 0. The forecast is the agent's own: it
+reads nothing but the observation.
 """
 
 import math
@@ -50,9 +50,7 @@ def ball_forecast(observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 
     Args:
         observations: (n, 11 + 7 balls), as `control` describes them.
-
-    Returns:
-        (n, 78).
+    Returns: (n, 78).
     """
     rows = np.ascontiguousarray(observations, dtype=np.float32)
     made = np.zeros((len(rows), SIZE), np.float32)

@@ -1,8 +1,8 @@
 """The PD rule compiled, and leans: commands to it that carry the cart away.
 
-Lean 0 is the plain rule. Leans 1 to 16 ask the pole to lean towards one of eight
-directions, a little (1 to 8) or much (9 to 16), wherever the cart is: it speeds up that
-way. A policy whose actions are leans chooses one every `HOLD` ticks.
+Lean 0 is the plain rule. Leans 1 to 16 ask the pole to lean towards one of eight directions, a
+little (1 to 8) or much (9 to 16), wherever the cart is: it speeds up that way. A policy whose
+actions are leans chooses one every `HOLD` ticks.
 """
 
 import math
@@ -36,9 +36,7 @@ def lean_actions(
     Args:
         observations: (n, 11 or more).
         leans: (n,) numbers of `LEANS`.
-
-    Returns:
-        (n,) 0 to 4.
+    Returns: (n,) 0 to 4.
     """
     actions = np.empty(len(observations), np.int64)
     _serve(np.asarray(observations), np.asarray(leans, np.int64), LEANS, actions)

@@ -7,13 +7,13 @@ three a ball:
     dw = growth tilt dt - lever dv + lean dt
     db + drag dt = origin, centroid, cart, down (unit directions, m/s2) dt
 
-A tick with a hit in it fits no such equation and is left out: its residual under the
-present estimate is far beyond what any of these explains.
+A tick with a hit in it fits no such equation and is left out: its residual under the present
+estimate is far beyond what any of these explains.
 
-Pareto tails: above a high threshold, excesses of almost any quantity follow a
-generalised Pareto law (Pickands, Ann. Statist. 3 (1975)). It is fitted on ticks of
-plain episodes; a prediction error that it gives less than a stated chance is an
-exceedance, and many of these in one episode do not happen by chance.
+Pareto tails: above a high threshold, excesses of almost any quantity follow a generalised Pareto
+law (Pickands, Ann. Statist. 3 (1975)). It is fitted on ticks of plain episodes; a prediction error
+that it gives less than a stated chance is an exceedance, and many of these in one episode do not
+happen by chance.
 """
 
 from abc import ABC, abstractmethod
@@ -228,9 +228,7 @@ def fit_tail(values: Sequence[float] | Floats) -> ParetoTail | None:
 
     Args:
         values: (n,) the reference, of any unit.
-
-    Returns:
-        The fitted tail; None where the reference holds too few values for one.
+    Returns: The fitted tail; None where the reference holds too few values for one.
     """
     from scipy.stats import genpareto
 
@@ -254,9 +252,7 @@ def exceedance_probability(count: int, ticks: int, chance: float) -> float:
         count: exceedances counted.
         ticks: ticks in which one could have come.
         chance: of an exceedance in one tick.
-
-    Returns:
-        Upper tail of the binomial law, in [0, 1].
+    Returns: Upper tail of the binomial law, in [0, 1].
     """
     from scipy.stats import binom
 
@@ -285,9 +281,6 @@ class NoveltyReporter:
         Args:
             action: number of the action.
             now: the present statement; p is clipped to [0, 1].
-
-        Returns:
-            The move.
         """
         bounded = NoveltyStatement(min(max(now.p, 0.0), 1.0), now.threshold)
         if self._last is not None and not _differs(self._last, bounded):
@@ -304,8 +297,8 @@ def _differs(a: NoveltyStatement, b: NoveltyStatement) -> bool:
 class NoveltyAgent(ABC):
     """Base of agents that observe every tick, state novelty and remember in a file.
 
-    A subclass gives `FILE`, the name of the file in the memory folder, and the abstract
-    methods. `ticks` counts the transitions of the episode so far.
+    A subclass gives `FILE`, the name of the file in the memory folder, and the abstract methods.
+    `ticks` counts the transitions of the episode so far.
     """
 
     FILE: ClassVar[str]
@@ -332,9 +325,6 @@ class NoveltyAgent(ABC):
         Args:
             observation: of the env, full or core.
             info: Gymnasium's.
-
-        Returns:
-            The move.
         """
         state = parse_observation(observation)
         if self._before is not None:
@@ -372,9 +362,7 @@ class NoveltyAgent(ABC):
             state: the present state.
             observation: that it was read from.
             info: Gymnasium's.
-
-        Returns:
-            0 to 4.
+        Returns: 0 to 4.
         """
 
     @abstractmethod

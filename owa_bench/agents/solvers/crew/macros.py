@@ -1,7 +1,7 @@
 """Macro actions of a seat of a crew: each is the best call of one kind, with a mask.
 
-What a seat may choose and what it is told in numbers come from the texts that it was
-shown, by the reader that scripted players use: no number knows more than the seat.
+What a seat may choose and what it is told in numbers come from the texts that it was shown, by the
+reader that scripted players use: no number knows more than the seat.
 
 Source: docs/multicrew.md#views-of-a-whole-crew
 """
@@ -64,7 +64,6 @@ class CrewMacros(CrewPlayer):
         """Return the call of a macro; a masked one waits.
 
         Args: number: its place in `MACROS`.
-        Returns: The call.
         """
         name = MACROS[number] if MACROS[number] in self._offer else MACROS[0]
         self._last = next(self._kind(name))

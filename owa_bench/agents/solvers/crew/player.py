@@ -50,7 +50,6 @@ class CrewPlayer:
 
         Args:
             text: What the seat is shown.
-        Returns: The call.
         """
         self._note(text)
         alone = not self.view.seen and self.view.tick >= _SILENCE
@@ -329,7 +328,6 @@ class CrewPlayer:
 
         Args:
             worth: The least effort that must wait for it.
-        Yields: The call.
         """
         view = self.view
         for clause in sorted(view.contested - view.settled.keys()):

@@ -21,7 +21,6 @@ def build(
         item: As the goal has it.
         values: Of its clauses, by name.
         before: The fragments that it builds on.
-    Returns: The fragment.
     """
     return _MAKERS[family.rpartition("/")[2]](item, values, before)
 
@@ -122,13 +121,12 @@ CREWS = "hand_off"  # the tool of crews
 class SeatConfig:
     """How a seat works.
 
-    `tells` what it knows that others' items need; `asks` for what it lacks;
-    `answers` what it was asked; `patience`
-    ticks it waits for a message before it looks into others' documents; `longest`:
-    takes the item that most others wait for, else the first; `helps`: takes items of
-    other roles too; `settles` by proposals, else by arbitration alone; `hub`: tells the
-    lead alone, who passes it on; `checks`: in the last seat, reads what others merged
-    and does anew what is wrong by what it knows.
+    `tells` what it knows that others' items need; `asks` for what it lacks; `answers` what it was
+    asked; `patience` ticks it waits for a message before it looks into others' documents;
+    `longest`: takes the item that most others wait for, else the first; `helps`: takes items of
+    other roles too; `settles` by proposals, else by arbitration alone; `hub`: tells the lead alone,
+    who passes it on; `checks`: in the last seat, reads what others merged and does anew what is
+    wrong by what it knows.
     """
 
     tells: bool = False

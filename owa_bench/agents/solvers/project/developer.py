@@ -1,7 +1,7 @@
 """A developer of a real project: writes features, keeps integration green, releases.
 
-Four extents of repair: 0 none, 1 pins and the pipeline, 2 also calls by changelogs,
-3 also calls by what a contract test finds.
+Four extents of repair: 0 none, 1 pins and the pipeline, 2 also calls by changelogs, 3 also calls by
+what a contract test finds.
 
 Source: docs/projforge.md#agents
 """
@@ -35,9 +35,9 @@ _DAY = re.compile(r"^Day (\d+), (\d+) steps left\.$", re.M)
 class DeveloperNotes(msgspec.Struct, kw_only=True):
     """What the developer keeps from week to week.
 
-    `functions` is source by feature, `written` that of files by path, `sections` how
-    much of a changelog was read, `first` the values of rules before anything changed,
-    `expected` the contract.
+    `functions` is source by feature, `written` that of files by path, `sections` how much of a
+    changelog was read, `first` the values of rules before anything changed, `expected` the
+    contract.
     """
 
     functions: dict[str, str] = {}

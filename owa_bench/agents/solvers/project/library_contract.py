@@ -1,7 +1,7 @@
 """A contract test of libraries: fails where their functions or answers moved.
 
-The test is committed to the project and runs in its integration: a version that answers
-otherwise fails it, and its message says what was found.
+The test is committed to the project and runs in its integration: a version that answers otherwise
+fails it, and its message says what was found.
 
 Source: docs/projforge.md#agents
 """
@@ -21,8 +21,8 @@ PLAIN = "half_up"
 class CallForm(msgspec.Struct, frozen=True, kw_only=True):
     """How a rule is called: name, order of arguments, and what its result means.
 
-    The rule's value is (result - `offset`) // `scale`; `default` is how the function
-    rounds where a call does not say.
+    The rule's value is (result - `offset`) // `scale`; `default` is how the function rounds where a
+    call does not say.
     """
 
     name: str

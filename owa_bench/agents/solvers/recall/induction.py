@@ -1,8 +1,7 @@
 """Induction of list rules and concepts by search, and memory of words of a list.
 
-A program is a sequence of at most two primitives on lists; the first that maps every
-example is taken. A concept is the set of features without which an object does not
-fall under it.
+A program is a sequence of at most two primitives on lists; the first that maps every example is
+taken. A concept is the set of features without which an object does not fall under it.
 """
 
 import math
@@ -79,7 +78,6 @@ class RuleInducer:
         Args:
             prompt: What is asked.
             pages: What was shown since the item before.
-        Returns: The values.
         """
         text = "\n".join(pages)
         if applied := re.match(r"Apply (\w+) to the (start|list)", prompt):

@@ -171,14 +171,11 @@ def register_reader(
     """Return a player that keeps what it reads and checks it by the register's rules.
 
     Args:
-        depth: Longest composition of rules that it finds by search, keeping every fact
-            asked for; None: it keeps lines, answers the best match, and finds no rules.
+        depth: Longest composition of rules that it finds by search, keeping every fact asked for;
+            None: it keeps lines, answers the best match, and finds no rules.
         half_life: Days after which half of the facts asked for is lost.
         calibration: Share of its distance to 1/2 that a stated p keeps.
         share: Of the items, that it answers.
-
-    Returns:
-        The player.
     """
 
     def make(goal: Mapping[str, Any], quota: int, seed: int) -> FactStore:

@@ -62,9 +62,7 @@ def read_passage(prompt: str, pages: list[str]) -> list[str] | None:
     Args:
         prompt: The question.
         pages: The passage.
-
-    Returns:
-        The values, None where it is no such question.
+    Returns: The values, None where it is no such question.
     """
     text = "\n".join(pages)
     for question, part in _QUESTIONS.items():
@@ -190,7 +188,6 @@ class RegisterReader:
         Args:
             day: The day of the page.
             line: One line.
-        Returns: The fact.
         """
         numbered = _NUMBER.match(line)
         if numbered is None:
@@ -261,7 +258,6 @@ def in_form(value: str, form: str) -> str:
     Args:
         value: A word, or an amount.
         form: "plain", "capitals" or "reversed".
-    Returns: The text.
     """
     if form == "plain" or value.endswith(" pell"):
         return value

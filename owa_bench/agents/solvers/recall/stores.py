@@ -208,8 +208,8 @@ class BoundedStore(FactStore):
 class FadingStore(FactStore):
     """Recalls an item with a probability that halves in `half_life` days.
 
-    At age a of its last notice that is 2^(-a / half_life), drawn anew each day from the
-    agent's seed.
+    At age a of its last notice that is 2^(-a / half_life), drawn anew each day from the agent's
+    seed.
     """
 
     half_life = math.inf
@@ -239,8 +239,8 @@ class FadingStore(FactStore):
 class LineStore(FactStore):
     """Keeps the lines of notices as text, the newest that fit; ranks them by BM25.
 
-    `verifies`: of what is found, only lines count that are about the subject and the
-    relation, in their roles, with authority and not withdrawn.
+    `verifies`: of what is found, only lines count that are about the subject and the relation, in
+    their roles, with authority and not withdrawn.
     """
 
     verifies = False

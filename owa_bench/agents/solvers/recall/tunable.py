@@ -1,8 +1,8 @@
 """A player of Recall's exercises with settings: the subject that SelfRev revises.
 
-Every setting does something real to how exercises are played. A share of items slips,
-by the agent's seed and the names of its streams; the settings say what it remembers,
-reads, tries and logs.
+Every setting does something real to how exercises are played. A share of items slips, by the
+agent's seed and the names of its streams; the settings say what it remembers, reads, tries and
+logs.
 """
 
 import functools
@@ -132,7 +132,6 @@ def next_key(before: str, text: str) -> str:
     Args:
         before: The key of the card before it.
         text: Ends with the card.
-    Returns: The key.
     """
     card = read_card(text)
     return hashlib.sha256(f"{before}|{card.kind}|{card.text}".encode()).hexdigest()

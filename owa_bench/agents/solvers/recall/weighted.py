@@ -1,8 +1,8 @@
 """A small model that plays n-back: the subject whose weights SelfRev revises.
 
-Its inputs say which of the last words a stimulus equals. Noise is added to its score,
-as in a model that is sampled: which answers slip follows from the agent's seed and the
-weights, so that other weights slip elsewhere.
+Its inputs say which of the last words a stimulus equals. Noise is added to its score, as in a model
+that is sampled: which answers slip follows from the agent's seed and the weights, so that other
+weights slip elsewhere.
 """
 
 import json

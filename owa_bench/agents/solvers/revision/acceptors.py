@@ -1,8 +1,7 @@
 """Acceptors of SelfRev: four rules of adoption, and what is proposed to them.
 
-Each proposes one component at a time against the current version, in the proposer's
-order. Where there are more components than tests, those with the best scores in
-development are tested.
+Each proposes one component at a time against the current version, in the proposer's order. Where
+there are more components than tests, those with the best scores in development are tested.
 """
 
 import json

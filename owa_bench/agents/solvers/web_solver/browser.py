@@ -1,7 +1,7 @@
 """Browser client of the web solver: clicks, full page text, handled interruptions.
 
-Rate limits, sign-ins and truncated pages are dealt with here, so that a plan sees only
-the pages it asked for.
+Rate limits, sign-ins and truncated pages are dealt with here, so that a plan sees only the pages it
+asked for.
 """
 
 import re
@@ -36,8 +36,8 @@ _ENTRY = re.compile(r"(.+)\. All rights reserved\.|Welcome to (.+?)\.")
 class Browser:
     """One window. `page` is the open page, `menu` the links that all pages have.
 
-    `boilerplate` are the other lines of the site's first page, which all pages repeat;
-    `signs` names what went wrong; `seen` holds every page so far.
+    `boilerplate` are the other lines of the site's first page, which all pages repeat; `signs`
+    names what went wrong; `seen` holds every page so far.
     """
 
     def __init__(self, first: str, credentials: Mapping[str, str], config: SkillConfig):
@@ -114,9 +114,7 @@ class Browser:
             field: the field; it is found again after each input.
             value: the goal's value.
             pattern: the page's date pattern, "" if unknown.
-
-        Returns:
-            The plan; it ends when the field has the value or does not take it.
+        Returns: The plan; it ends when the field has the value or does not take it.
         """
         for _ in range(_MOST_WRITES):
             same = (f for f in fields(self.body) if _identity(f) == _identity(field))

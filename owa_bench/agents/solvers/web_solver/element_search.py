@@ -158,9 +158,7 @@ class ListSearch:
         Args:
             title: the row's title.
             words: the goal's words, which order the lists.
-
-        Returns:
-            The row, None if no list has it.
+        Returns: The row, None if no list has it.
         """
         for entry in self.entries(words):
             yield from self._open(entry)

@@ -43,9 +43,7 @@ def assign_arguments(
         given: the goal's arguments, name to value.
         config: the skills in use.
         tried: optional fields, by label, that took an argument on an earlier page.
-
-    Returns:
-        The argument's name by the field's position; unassigned fields are left out.
+    Returns: The argument's name by the field's position; unassigned fields are left out.
     """
     if not config.guesses:
         return _assigned(form, range(len(form)), given, config)
@@ -196,9 +194,7 @@ def select_rows(
         question: the question.
         rows: the rows of one list.
         day_first: the order of its dates, None if unknown.
-
-    Returns:
-        The rows and the number of conditions they meet.
+    Returns: The rows and the number of conditions they meet.
     """
     kept = list(rows)
     met = 0
@@ -224,9 +220,7 @@ def meets_conditions(question: AmountQuestion, cells: Mapping[str, str]) -> bool
     Args:
         question: the question.
         cells: the page's facts, label to value.
-
-    Returns:
-        Whether every name, number and month of the question is there.
+    Returns: Whether every name, number and month of the question is there.
     """
     said = " ".join(cells.values())
     if not all(re.search(rf"(?<!\w){re.escape(x)}", said) for x in question.named):
@@ -241,9 +235,7 @@ def amount_label(cells: Mapping[str, str], about: str, candidates: Iterable[str]
         cells: a row's cells, label to value.
         about: the question's words.
         candidates: the labels under which the rows have amounts.
-
-    Returns:
-        The most similar label, "" if the row has none of them.
+    Returns: The most similar label, "" if the row has none of them.
     """
     labels = [label for label in candidates if label in cells]
     return pages.nearest(about, labels)[0] if labels else ""
@@ -268,9 +260,7 @@ def cents(text: str, *, in_cents: bool) -> int:
     Args:
         text: the amount as shown, with or without currency.
         in_cents: whether whole numbers are cents.
-
-    Returns:
-        Cents; negative for a leading minus.
+    Returns: Cents; negative for a leading minus.
 
     >>> cents("EUR 1,234.50", in_cents=False), cents("12", in_cents=True)
     (123450, 12)
@@ -307,9 +297,7 @@ def is_in_month(cells: Mapping[str, str], month: tuple[int, int], first: bool | 
         cells: a row's cells, label to value.
         month: (year, month).
         first: whether dates start with the day, None if unknown.
-
-    Returns:
-        Whether any cell is such a date.
+    Returns: Whether any cell is such a date.
 
     >>> is_in_month({"On": "21 May 2037"}, (2037, 5), None)
     True

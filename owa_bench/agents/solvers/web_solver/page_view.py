@@ -63,9 +63,7 @@ def join_continuation(text: str, more: str) -> str:
     Args:
         text: the truncated text, with its closing remark.
         more: the continuation, with url and title lines.
-
-    Returns:
-        The text without remark and repeated head.
+    Returns: The text without remark and repeated head.
     """
     head = _MORE.sub("", text).rstrip("\n")
     return "\n".join([head, *more.splitlines()[_HEAD:]])
@@ -77,9 +75,7 @@ def body(page: PageView, menu: Collection[str]) -> tuple[PageControl, ...]:
     Args:
         page: the page.
         menu: the names of the menu's links.
-
-    Returns:
-        The other controls, in reading order.
+    Returns: The other controls, in reading order.
     """
     return tuple(i for i in page.items if not (i.role == "link" and i.name in menu))
 
@@ -90,9 +86,7 @@ def rows(page: PageView, boilerplate: Collection[str]) -> tuple[ViewRow, ...]:
     Args:
         page: the page.
         boilerplate: names and lines that all pages of the site have.
-
-    Returns:
-        The rows, in reading order.
+    Returns: The rows, in reading order.
     """
     return _table(page.lines) or _cards(page.lines, boilerplate)
 
@@ -263,9 +257,7 @@ def accepts(field: ViewField, value: str) -> bool:
     Args:
         field: the field.
         value: a goal argument.
-
-    Returns:
-        False if it can never take the value.
+    Returns: False if it can never take the value.
     """
     if field.kind == "date":
         return _ISO.fullmatch(value) is not None
@@ -312,9 +304,7 @@ def typed_text(value: str, pattern: str) -> str:
     Args:
         value: a goal argument.
         pattern: the date pattern, such as DD/MM/YYYY; "" keeps ISO.
-
-    Returns:
-        The text to type.
+    Returns: The text to type.
 
     >>> typed_text("2041-03-19", "DD/MM/YYYY"), typed_text("EUR 2,479.99", "")
     ('19/03/2041', '2479.99')
@@ -338,9 +328,7 @@ def fill_calls(field: ViewField, value: str, pattern: str) -> Iterator[PlanCall]
         field: the field as the page shows it.
         value: a goal argument.
         pattern: the date pattern, "" if unknown.
-
-    Yields:
-        Tool calls in order.
+    Yields: Tool calls in order.
     """
     if field.kind == "date":
         date = _ISO.fullmatch(value)

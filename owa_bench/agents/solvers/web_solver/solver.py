@@ -39,8 +39,8 @@ class FormOutcome(NamedTuple):
 class WebSolver:
     """Works on one goal with the skills it is given.
 
-    `doubts` are factors on the odds, one for each observation that makes the result
-    less certain; `signs` names what went wrong.
+    `doubts` are factors on the odds, one for each observation that makes the result less certain;
+    `signs` names what went wrong.
     """
 
     def __init__(self, brief: Brief, config: SkillConfig = ALL_SKILLS) -> None:

@@ -1,13 +1,12 @@
 """Compiled contacts of balls, cart, pole and walls, and the impulses that part them.
 
-The law is PyBullet's, measured on single contacts of it (tests/envs/cartpole3d). A
-contact asks for a speed of separation: restitution times the speed of approach if that
-is at least `_SLOW`, plus `_PUSH_OUT` times the depth; where bodies do not touch yet,
-less the gap over the tick. It only pushes, without friction. Balls meet walls and balls
-once they touch; cart and pole, prisms of 32 sides, count from `_NEAR` on, as far
-as the boxes around the bodies overlap. Contacts of a lane are met one after the other,
-in sweeps until none changes much. Arguments named world, lane, balls and contacts are
-records of `records`.
+The law is PyBullet's, measured on single contacts of it (tests/envs/cartpole3d). A contact asks for
+a speed of separation: restitution times the speed of approach if that is at least `_SLOW`, plus
+`_PUSH_OUT` times the depth; where bodies do not touch yet, less the gap over the tick. It only
+pushes, without friction. Balls meet walls and balls once they touch; cart and pole, prisms of 32
+sides, count from `_NEAR` on, as far as the boxes around the bodies overlap. Contacts of a lane are
+met one after the other, in sweeps until none changes much. Arguments named world, lane, balls and
+contacts are records of `records`.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Compiled kernels over lanes: a tick, balls that arrive, observations, control rules.
 
-Each plays a range of lanes that does not depend on the others, so threads may share a
-batch. The law of arrivals is that of `start.spawn_ball`.
+Each plays a range of lanes that does not depend on the others, so threads may share a batch. The
+law of arrivals is that of `start.spawn_ball`.
 """
 
 import math

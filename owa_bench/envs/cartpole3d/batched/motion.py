@@ -1,18 +1,16 @@
 """Compiled forces and free motion of cart, pole and balls, in closed form.
 
-The cart slides in x and y; the pole hangs on it by a ball joint, so the pair has five
-degrees of freedom, and the cart turns freely about z. With v the cart's velocity, w the
-pole's angular velocity in the world, d the pole's direction, l the height of its centre
-of mass above the joint, r = l d, and J = J_t (1 - d d') + J_s d d' its inertia about
-the joint, Newton and Euler give
+The cart slides in x and y; the pole hangs on it by a ball joint, so the pair has five degrees of
+freedom, and the cart turns freely about z. With v the cart's velocity, w the pole's angular
+velocity in the world, d the pole's direction, l the height of its centre of mass above the joint, r
+= l d, and J = J_t (1 - d d') + J_s d d' its inertia about the joint, Newton and Euler give
 
     (M + m) v' + m (w' x r + w x (w x r)) = F + f            (x and y only)
     J w' + w x J w + m r x v' = r x f + t
 
-F acts on the cart, f at the pole's centre of mass (weight and drag in it), t is a
-torque. `r x f` has no part along d, so w' follows from v', and v' from two equations.
-The numbers of forces are those of `rules`. Arguments named world, lane and ball are
-records of `records`.
+F acts on the cart, f at the pole's centre of mass (weight and drag in it), t is a torque. `r x f`
+has no part along d, so w' follows from v', and v' from two equations. The numbers of forces are
+those of `rules`. Arguments named world, lane and ball are records of `records`.
 """
 
 import math
@@ -58,7 +56,6 @@ def dot(a, b):
     Args:
         a: Three numbers.
         b: Three numbers.
-    Returns: A number.
     """
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 

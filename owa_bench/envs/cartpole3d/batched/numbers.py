@@ -1,7 +1,7 @@
 """Random numbers of lanes: number k of a lane is a hash of (seed, k).
 
-A lane draws the same numbers whatever the other lanes do, on any machine. The hash is
-the finaliser of SplitMix64 applied twice.
+A lane draws the same numbers whatever the other lanes do, on any machine. The hash is the finaliser
+of SplitMix64 applied twice.
 """
 
 import numba

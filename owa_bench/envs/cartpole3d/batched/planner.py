@@ -1,13 +1,13 @@
 """Planner on the compiled step: the PD rule, and a way out where that will fail.
 
-It copies a lane and plays the PD rule ahead with the true dynamics. If the pole still
-stands at the horizon, the rule's action is played. If not, it tries manoeuvres (lean
-towards one of eight directions, a little or much, for a short or a long time, then the
-PD rule about the place reached) and plays the first action of the best: the longest
-upright, then the one that ends nearest to the middle.
+It copies a lane and plays the PD rule ahead with the true dynamics. If the pole still stands at the
+horizon, the rule's action is played. If not, it tries manoeuvres (lean towards one of eight
+directions, a little or much, for a short or a long time, then the PD rule about the place reached)
+and plays the first action of the best: the longest upright, then the one that ends nearest to the
+middle.
 
-It knows the dynamics and what no observation shows, so it is no agent. It is a ceiling,
-and a teacher whose actions a policy imitates.
+It knows the dynamics and what no observation shows, so it is no agent. It is a ceiling, and a
+teacher whose actions a policy imitates.
 """
 
 import math
@@ -42,9 +42,7 @@ def plan_actions(simulator: Simulator, horizon: int = HORIZON) -> PlannedActions
     Args:
         simulator: Its lanes are left as they are.
         horizon: Ticks that are played ahead.
-
-    Returns:
-        One action a lane, and its lean, a number of `leaning.LEANS`.
+    Returns: One action a lane, and its lean, a number of `leaning.LEANS`.
     """
     numbers, lanes, balls, due, contacts, forces = simulator.parts()
     actions = np.empty(simulator.count, np.int64)

@@ -1,8 +1,8 @@
 """Records of the compiled step: a world's numbers, lanes, their balls and contacts.
 
-A lane is one record and a row of balls; kernels change them in place. Places in m,
-speeds in m/s, rates in rad/s, quaternions x, y, z, w; the frame is the world's.
-Start states come from the law that both backends share, `start.draw_start`.
+A lane is one record and a row of balls; kernels change them in place. Places in m, speeds in m/s,
+rates in rad/s, quaternions x, y, z, w; the frame is the world's. Start states come from the law
+that both backends share, `start.draw_start`.
 """
 
 from collections.abc import Sequence
@@ -167,7 +167,6 @@ def draw_states(world: PhysicsWorld, count: int, seed: int) -> list[SceneState]:
         world: The world that is played.
         count: Of states.
         seed: Of all of them.
-    Returns: The drawn states.
     """
     return [draw_start(world, seeding.stream(seed, "batched", i)) for i in range(count)]
 

@@ -31,10 +31,10 @@ class TickEnd(NamedTuple):
 class Simulator:
     """Lanes of one world, stepped by compiled kernels.
 
-    Each lane has a seed; with its count of episodes it names the start (one of `starts`
-    that the shared law drew) and all that is drawn later, so a lane's episodes do not
-    depend on the other lanes, their number or the threads. `step` does not reset:
-    `restart` does, for the lanes that its mask names.
+    Each lane has a seed; with its count of episodes it names the start (one of `starts` that the
+    shared law drew) and all that is drawn later, so a lane's episodes do not depend on the other
+    lanes, their number or the threads. `step` does not reset: `restart` does, for the lanes that
+    its mask names.
 
     Args:
         world: The world that is played.
@@ -42,10 +42,7 @@ class Simulator:
         seed: Of all of them.
         starts: Start states that are drawn.
         threads: That share the lanes of a step.
-
-    Raises:
-        FieldError: A number is below 1.
-
+    Raises: FieldError: A number is below 1.
     Attributes:
         lanes: (count,) records, `records.LANE`.
         balls: (count, slots) records, `records.BALL`.
@@ -84,12 +81,8 @@ class Simulator:
 
         Args:
             actions: (count,), 0 to 4.
-
-        Returns:
-            Which lanes have fallen, and which are late; the next step writes over it.
-
-        Raises:
-            FieldError: There is not one action of 0 to 4 a lane.
+        Returns: Which lanes have fallen, and which are late; the next step writes over it.
+        Raises: FieldError: There is not one action of 0 to 4 a lane.
         """
         actions = np.ascontiguousarray(actions, dtype=np.int64)
         if actions.shape != (self.count,):
@@ -112,9 +105,7 @@ class Simulator:
         Args:
             states: One a lane.
             hidden_tick: Whether the tick before an episode is played.
-
-        Raises:
-            FieldError: There is not one state a lane.
+        Raises: FieldError: There is not one state a lane.
         """
         if len(states) != self.count:
             raise FieldError("len(states)", len(states), f"must be {self.count}, one a lane")
@@ -128,15 +119,13 @@ class Simulator:
     def observe(self, slots: int = 0, out: npt.NDArray[Any] | None = None) -> Any:
         """Return the observations: cart and pole, then so many balls.
 
-        A ball is presence, place and velocity; of more balls than slots the nearest to
-        the pole's centre of mass.
+        A ball is presence, place and velocity; of more balls than slots the nearest to the pole's
+        centre of mass.
 
         Args:
             slots: Balls that are shown.
             out: (count, 11 + 7 slots) to write into; float32 of its own without.
-
-        Returns:
-            (count, 11 + 7 slots).
+        Returns: (count, 11 + 7 slots).
         """
         if out is None:
             shape = (self.count, rules.CORE + rules.PER_BALL * slots)
@@ -230,9 +219,7 @@ def episode_lengths(simulator: Simulator, rule: ControlRule) -> npt.NDArray[np.i
     Args:
         simulator: Its lanes are restarted.
         rule: Chooses the actions.
-
-    Returns:
-        (count,).
+    Returns: (count,).
     """
     simulator.restart()
     steps = np.zeros(simulator.count, np.int64)

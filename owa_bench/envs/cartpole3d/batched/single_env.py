@@ -36,7 +36,6 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         difficulty: A preset's name; or
         magnitude: A number in [0, 1]. Neither: "hard".
         obs: "full" with balls, or "core".
-
     Raises:
         FieldError: `obs` is another word.
         UsageError: Both difficulty and magnitude are given.
@@ -76,14 +75,10 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
 
         Args:
             seed: Names its start; without one it is drawn from `np_random`.
-            options: "state" starts from that state, "start" from that one with the
-                hidden tick that drawn starts have.
-
-        Returns:
-            The first observation and an empty info.
-
-        Raises:
-            FieldError: Another option.
+            options: "state" starts from that state, "start" from that one with the hidden tick that
+                drawn starts have.
+        Returns: The first observation and an empty info.
+        Raises: FieldError: Another option.
         """
         super().reset(seed=seed)
         given = options or {}
@@ -104,14 +99,9 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         """Push the cart for one tick.
 
         Args:
-            action: 0 to 4, in any form of `shells.action_forms`; a malformed one
-                plays 0.
-
-        Returns:
-            Gymnasium's five; the info holds "error" for a malformed action alone.
-
-        Raises:
-            UsageError: No episode has begun.
+            action: 0 to 4, in any form of `shells.action_forms`; a malformed one plays 0.
+        Returns: Gymnasium's five; the info holds "error" for a malformed action alone.
+        Raises: UsageError: No episode has begun.
         """
         if self._parts is None:
             raise UsageError("No episode has begun: call reset first.")

@@ -33,15 +33,14 @@ _Step = tuple[_Numbers, npt.NDArray[np.float64], _Mask, _Mask, dict[str, Any]]
 class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], Any]):
     """Many CartPole3D episodes in one process; spaces are those of the single env.
 
-    A lane whose episode ends begins the next one in the same step: the observation is
-    its first, `info["final_obs"]` holds the last of the old episodes (rows of lanes
-    that did not end are zero), `info["_final_obs"]` says where.
+    A lane whose episode ends begins the next one in the same step: the observation is its first,
+    `info["final_obs"]` holds the last of the old episodes (rows of lanes that did not end are
+    zero), `info["_final_obs"]` says where.
 
-    `level` may name several (`levels.level_list`): lanes are shared out evenly over
-    them, and without a magnitude each level above 0 is there at easy, medium and hard.
-    With `trial` episodes a trial, a lane plays level 0 in the first of them, a drawn
-    number from 1 to half of the trial, and its own level in the others; `plain` holds
-    these numbers (num_envs,).
+    `level` may name several (`levels.level_list`): lanes are shared out evenly over them, and
+    without a magnitude each level above 0 is there at easy, medium and hard. With `trial` episodes
+    a trial, a lane plays level 0 in the first of them, a drawn number from 1 to half of the trial,
+    and its own level in the others; `plain` holds these numbers (num_envs,).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -82,9 +81,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         Args:
             seed: names all that follows; without one the next episodes begin.
             options: play no part.
-
-        Returns:
-            Observations (num_envs, n) and an empty info.
+        Returns: Observations (num_envs, n) and an empty info.
         """
         if seed is not None:
             self._build(int(np.asarray(seed).flat[0]))
@@ -96,12 +93,10 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         """Play one action a lane.
 
         Args:
-            actions: (num_envs,), 0 to 4, as an array, a list or a tuple. A lane with a
-                malformed action plays 0.
-
-        Returns:
-            Gymnasium's five, each (num_envs, ..), and info. Where an action is
-            malformed, `info["error"]` says so and `info["_error"]` says in which lanes.
+            actions: (num_envs,), 0 to 4, as an array, a list or a tuple. A lane with a malformed
+                action plays 0.
+        Returns: Gymnasium's five, each (num_envs, ..), and info. Where an action is malformed,
+            `info["error"]` says so and `info["_error"]` says in which lanes.
         """
         numbers, wrong = lane_actions(actions, self.num_envs, self._directions)
         fallen = np.zeros(self.num_envs, dtype=np.bool_)
@@ -204,8 +199,8 @@ def _worlds(
 class _BatchedVecEnv(VecEnv):
     """VecEnv of Stable-Baselines3 over `BatchedCartPole3D`.
 
-    Infos hold what its algorithms read: `terminal_observation` and
-    `TimeLimit.truncated` where an episode ended, and `episode` (return and length).
+    Infos hold what its algorithms read: `terminal_observation` and `TimeLimit.truncated` where an
+    episode ended, and `episode` (return and length).
     """
 
     def __init__(self, env: BatchedCartPole3D) -> None:
@@ -270,12 +265,7 @@ def vec_env(num_envs: int, **arguments: Any) -> Any:
     Args:
         num_envs: lanes.
         arguments: of `BatchedCartPole3D`.
-
-    Returns:
-        A VecEnv.
-
-    Raises:
-        MissingPartError: Stable-Baselines3 is not installed.
+    Raises: MissingPartError: Stable-Baselines3 is not installed.
     """
     if not hasattr(VecEnv, "step_wait"):
         raise MissingPartError("stable-baselines3", "pip install 'owa_bench[rl]'")

@@ -39,8 +39,7 @@ def ball_size(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         wall or on the cart.
     Leaves alone: the balls' mass and speed.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 4; docs/cartpole3d.md#operators.
     """
     released = world.spec == "released"
@@ -65,8 +64,7 @@ def balls_apart(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         grade.
     Leaves alone: starts, masses, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 5; docs/cartpole3d.md#operators.
     """
     if world.spec == "released":
@@ -84,8 +82,7 @@ def balls_fixed(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         height 0.5; released: every ball, heights as at level 0.
     Leaves alone: sizes, masses, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 2; docs/cartpole3d.md#operators.
     """
     released = world.spec == "released"
@@ -103,8 +100,7 @@ def balls_on_rails(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         10 m/s, no drag; released: heading and height distorted, most above the box.
     Leaves alone: cart, pole, sizes.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 10; docs/cartpole3d.md#operators.
     """
     released = world.spec == "released"
@@ -127,8 +123,7 @@ def balls_to_cart(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         height 0.5.
     Leaves alone: places, sizes, forces.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 11; docs/cartpole3d.md#operators.
     """
     share = graded(intensity, 0.0, 0.25, 0.5, 0.75)
@@ -144,8 +139,7 @@ def balls_to_point(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         towards a point common to the episode; released: of every ball, at one speed.
     Leaves alone: places, sizes, forces.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 3; docs/cartpole3d.md#operators.
     """
     released = world.spec == "released"
@@ -167,8 +161,7 @@ def balls_together(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: a force on every ball; released: away from the centroid.
     Leaves alone: starts, masses, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 13; docs/cartpole3d.md#operators.
     """
     size = graded(intensity, 0.0, 1.0, 3.0, 5.0)
@@ -184,8 +177,7 @@ def bounce(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: the restitution of balls and of walls (the engine multiplies them).
     Leaves alone: drag, starts, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 12; docs/cartpole3d.md#operators.
     """
     bands = ((1.0, 1.0), (1.05, 1.15), (1.2, 1.3), (1.35, 1.45))
@@ -200,8 +192,7 @@ def cart_mass(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: the cart's mass.
     Leaves alone: its shape and the push, balls, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 1; docs/cartpole3d.md#operators.
     """
     grades = (10.0, 10.0, 10.0) if world.spec == "released" else (5.0, 10.0, 50.0)
@@ -216,8 +207,7 @@ def gravity(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: gravity on cart-pole and balls.
     Leaves alone: starts, masses.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 6; docs/cartpole3d.md#operators.
     """
     grades = (9.8, 9.8, 9.8) if world.spec == "released" else (20.0, 30.0, 40.0)
@@ -233,8 +223,7 @@ def more_balls(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         m/s; kept off the cart's place (released: off its first place).
     Leaves alone: the balls of the start.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 16; docs/cartpole3d.md#operators.
     """
     rate = graded(intensity, 0.0, 1 / 3, 1 / 2, 1.0)
@@ -257,8 +246,7 @@ def pole_length(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         stays at 1 m, only shape and inertia grow.
     Leaves alone: mass, start, fall limit.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 9; docs/cartpole3d.md#operators.
     """
     length = graded(intensity, 1.0, 3.0, 5.0, 8.0)
@@ -273,8 +261,7 @@ def pull_to_origin(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: a force on every ball.
     Leaves alone: starts, masses, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 7; docs/cartpole3d.md#operators.
     """
     size = graded(intensity, 0.0, 15.0, 25.0, 35.0)
@@ -288,8 +275,7 @@ def pull_to_pole(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
     Changes: a force on every ball; released: towards half a metre above the cart.
     Leaves alone: starts, masses, cart, pole.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 15; docs/cartpole3d.md#operators.
     """
     size = graded(intensity, 0.0, 10.0, 20.0, 30.0)
@@ -305,8 +291,7 @@ def stopped_balls(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         1.5 to 5 m from it; released: up to 10 m from the world's origin.
     Leaves alone: the balls of the start.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 8; docs/cartpole3d.md#operators.
     """
     rate = graded(intensity, 0.0, 1 / 50, 1 / 15, 1 / 7)
@@ -331,8 +316,7 @@ def wind(world: PhysicsWorld, intensity: float) -> PhysicsWorld:
         measured there (cart along x only, pole none, balls into one corner).
     Leaves alone: starts, masses.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
-    Raises: DriftError if `target` is another; FieldError if `intensity` is not in
-        [0, 1].
+    Raises: DriftError if `target` is another; FieldError if `intensity` is not in [0, 1].
     Source: AIQ paper Table 1, novelty level 14; docs/cartpole3d.md#operators.
     """
     released = world.spec == "released"

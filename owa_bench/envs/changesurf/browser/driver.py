@@ -5,9 +5,9 @@
     picture, snapshot, tree    evidence of the page as it stands
     close      release everything
 
-Every request of a page is paused by the browser's Fetch domain and answered here from
-an ASGI app; none leaves the process. A request for a foreign host is refused and
-recorded. The log is the source of the HAR.
+Every request of a page is paused by the browser's Fetch domain and answered here from an ASGI app;
+none leaves the process. A request for a foreign host is refused and recorded. The log is the source
+of the HAR.
 """
 
 import base64
@@ -34,9 +34,8 @@ class BrowserAction(NamedTuple):
 class ActionResult(NamedTuple):
     """The page after an action, and why nothing was done if so.
 
-    `navigated` is whether a new document was loaded, `note` what else happened (a
-    download, a refused address), `untrusted` the number of clicks and submits that no
-    input made.
+    `navigated` is whether a new document was loaded, `note` what else happened (a download, a
+    refused address), `untrusted` the number of clicks and submits that no input made.
     """
 
     page: PageObservation
@@ -120,9 +119,7 @@ class Channel(Protocol):
         Args:
             method: its name.
             params: its parameters.
-
-        Returns:
-            The command's result.
+        Returns: The command's result.
         """
 
 
@@ -283,9 +280,7 @@ async def call_app(app: ASGIApp, request: Mapping[str, Any], body: bytes) -> App
         app: the app.
         request: method, url and headers, as the browser tells them.
         body: the request's body.
-
-    Returns:
-        The app's response.
+    Returns: The app's response.
     """
     sent: list[MutableMapping[str, Any]] = []
 

@@ -1,8 +1,8 @@
 """One browser process per Python process, on an event loop of a thread of its own.
 
-Sessions lease it: the first lease starts it, the last one given back closes it and
-makes sure by process id that nothing is left. Scale by one process per core: many
-contexts in one browser were measured to be no faster.
+Sessions lease it: the first lease starts it, the last one given back closes it and makes sure by
+process id that nothing is left. Scale by one process per core: many contexts in one browser were
+measured to be no faster.
 """
 
 import asyncio
@@ -65,8 +65,7 @@ _REAP_S = 5.0
 def find_browser() -> str | None:
     """Return the path of an installed browser, None if Playwright must have its own.
 
-    Raises:
-        FieldError: the setting names nothing that runs.
+    Raises: FieldError: the setting names nothing that runs.
     """
     named = os.environ.get(SETTING)
     if named:
@@ -80,8 +79,7 @@ def find_browser() -> str | None:
 def require(executable: str | None = None) -> None:
     """Refuse a machine that lacks Playwright, a browser or what Playwright runs on.
 
-    Raises:
-        MissingPartError: a part is missing; with the line that installs it.
+    Raises: MissingPartError: a part is missing; with the line that installs it.
     """
     if importlib.util.find_spec("playwright") is None:
         raise MissingPartError("Playwright", "pip install 'owa_bench[browser]'")
@@ -155,18 +153,14 @@ class BrowserHost:
     def run(self, work: Coroutine[Any, Any, T], patience_s: float = 0.0) -> T:
         """Run a coroutine on the browser's loop.
 
-        A browser that does not answer in time is given up: the next lease starts a new
-        one, and closing this one ends its process.
+        A browser that does not answer in time is given up: the next lease starts a new one, and
+        closing this one ends its process.
 
         Args:
             work: the coroutine.
             patience_s: how long to wait, in seconds; 0 for the default.
-
-        Returns:
-            Its result.
-
-        Raises:
-            InfrastructureFailure: the browser died or did not answer in time.
+        Returns: Its result.
+        Raises: InfrastructureFailure: the browser died or did not answer in time.
         """
         patience_s = patience_s or _PATIENCE_S
         from playwright.async_api import Error

@@ -1,8 +1,8 @@
 """Site over loopback: for the `wire` transport, and for a person's own browser.
 
-A person's browser resolves every name under `localhost` to this machine, so each host
-of the sandbox (`harbour.test`) is served as `harbour.localhost`, with the addresses in
-pages and redirects rewritten. No grader can be reached there.
+A person's browser resolves every name under `localhost` to this machine, so each host of the
+sandbox (`harbour.test`) is served as `harbour.localhost`, with the addresses in pages and redirects
+rewritten. No grader can be reached there.
 """
 
 import asyncio
@@ -167,9 +167,7 @@ def host_site(timeline: Timeline, port: int = 0) -> HostedSite:
     Args:
         timeline: the worlds.
         port: the port on 127.0.0.1, 0 for a free one.
-
-    Returns:
-        The served site.
+    Returns: The served site.
     """
     world: SiteWorld = timeline.worlds[0]
     site = SiteServer(world, instance=timeline.instance)

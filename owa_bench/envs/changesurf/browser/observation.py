@@ -1,8 +1,8 @@
 """Page observations: the in-page observer's records, and HTML read as roles and names.
 
-Coordinates serve the driver's next input and stay out of text and digest: they depend
-on fonts. For visitors without a browser HTML is read by a small part of the
-accessible-name rules (labels, legend, caption, aria-label, placeholder, contents).
+Coordinates serve the driver's next input and stay out of text and digest: they depend on fonts. For
+visitors without a browser HTML is read by a small part of the accessible-name rules (labels,
+legend, caption, aria-label, placeholder, contents).
 """
 
 from collections.abc import Iterator
@@ -43,8 +43,8 @@ class ControlOption(msgspec.Struct, frozen=True, array_like=True):
 class ObservedControl(msgspec.Struct, frozen=True, array_like=True):
     """A control of the page.
 
-    `ref` is its number in this document. `ident`, `field` and `href` are the page's own
-    id, name and link attributes: for the oracle and the detectors, never shown.
+    `ref` is its number in this document. `ident`, `field` and `href` are the page's own id, name
+    and link attributes: for the oracle and the detectors, never shown.
     """
 
     ref: int
@@ -106,8 +106,8 @@ class PageObservation(msgspec.Struct, frozen=True, array_like=True):
     def digest(self) -> str:
         """Return the SHA-256 of what the page says, whatever its layout.
 
-        Controls count by their place: where a site swaps its pages in one document, the
-        same page has other numbers when it comes again.
+        Controls count by their place: where a site swaps its pages in one document, the same page
+        has other numbers when it comes again.
         """
         return sha256(msgspec.json.encode([self.url, self.title, *self._content()]))
 
@@ -137,8 +137,8 @@ def read_observation(text: str) -> PageObservation:
 class SurfState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an episode: the site's, and what the browser shows of it.
 
-    `outside` are addresses beyond the sandbox that were asked for, `untrusted` counts
-    clicks and submits that no input of the driver made.
+    `outside` are addresses beyond the sandbox that were asked for, `untrusted` counts clicks and
+    submits that no input of the driver made.
     """
 
     site: SiteState
@@ -194,9 +194,7 @@ def page_text(observed: PageObservation, *, room: int, first: int = 1) -> str:
         observed: the page.
         room: the most characters.
         first: the line to begin with, from 1.
-
-    Returns:
-        Address, title and lines; a remark says where the rest begins.
+    Returns: Address, title and lines; a remark says where the rest begins.
     """
     lines = page_lines(observed)
     head = f"url: {observed.url}\ntitle: {observed.title}\n"

@@ -1,8 +1,7 @@
 """The driver over Playwright: one hop to the browser's loop an act.
 
-Whether a control can be acted on was seen by the last look, in the same in-page call
-that gave its place; only what was out of view or covered is scrolled to and looked at
-once more before the input.
+Whether a control can be acted on was seen by the last look, in the same in-page call that gave its
+place; only what was out of view or covered is scrolled to and looked at once more before the input.
 """
 
 from collections.abc import Coroutine, Mapping, Sequence
@@ -218,8 +217,8 @@ class PlaywrightDriver:
 def _sandbox_url(base: str, address: str, hosts: frozenset[str]) -> str | None:
     """Return an address of the sandbox in full, None if it lies outside.
 
-    Scheme and host must be the sandbox's to the letter: other schemes run scripts or
-    load what no site served, and a port or a user name is nothing that a site has.
+    Scheme and host must be the sandbox's to the letter: other schemes run scripts or load what no
+    site served, and a port or a user name is nothing that a site has.
     """
     try:
         url = urljoin(base, address)

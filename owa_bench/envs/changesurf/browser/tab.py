@@ -1,9 +1,9 @@
 """One page in a context of its own: trusted input, settling, and one look.
 
-No step sleeps. Input goes through the browser's input domain at the centre that the
-last look gave; the acknowledgement of the last input is awaited; then one in-page call
-waits for the page to settle and returns what it shows. It returns nothing if the page
-is being left: then the next document's isolated world is awaited and asked instead.
+No step sleeps. Input goes through the browser's input domain at the centre that the last look gave;
+the acknowledgement of the last input is awaited; then one in-page call waits for the page to settle
+and returns what it shows. It returns nothing if the page is being left: then the next document's
+isolated world is awaited and asked instead.
 """
 
 import asyncio
@@ -155,8 +155,7 @@ class Tab:
     async def observe(self, intended: int = 0) -> observation.PageObservation:
         """Return the page once it has settled.
 
-        Raises:
-            InfrastructureFailure: it does not settle, or the app failed.
+        Raises: InfrastructureFailure: it does not settle, or the app failed.
         """
         try:
             text = await asyncio.wait_for(self._settled_text(intended), _SETTLE_S)
@@ -238,8 +237,8 @@ class Tab:
     async def write(self, text: str) -> None:
         """Put text into the focused control in the place of what it holds.
 
-        Keys and text go through one queue, so they need not wait for each other; the
-        click that gave the focus is hit-tested first and must be acknowledged before.
+        Keys and text go through one queue, so they need not wait for each other; the click that
+        gave the focus is hit-tested first and must be acknowledged before.
         """
         press = {
             "type": "rawKeyDown",
@@ -338,8 +337,8 @@ Nodes = list[list[Any]]  # [role, name, places of the children]
 async def accessible_nodes(channel: Channel) -> Nodes:
     """Return the nodes of the open page; a frame's are below the node of its element.
 
-    A node that the browser ignores has no role; it stays, since its children may count.
-    Space in names is single and within: browsers differ in what they add around it.
+    A node that the browser ignores has no role; it stays, since its children may count. Space in
+    names is single and within: browsers differ in what they add around it.
     """
     shown = await channel.send("Page.getFrameTree", {})
     return await _nodes(channel, shown["frameTree"])

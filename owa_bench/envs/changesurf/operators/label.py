@@ -132,8 +132,7 @@ def silent_dates(world: SiteWorld, target: str, rng: Generator) -> SiteWorld:
 def silent_units(world: SiteWorld, target: str) -> SiteWorld:
     """Show the amounts of one list in cents; its headers keep quiet.
 
-    Together with `units` the last one decides what the headers say; neither undoes the
-    other.
+    Together with `units` the last one decides what the headers say; neither undoes the other.
 
     Changes: the unit of a list's money columns.
     Leaves alone: headers, rows, and the pages of single rows, which name the currency.
@@ -148,8 +147,8 @@ def silent_units(world: SiteWorld, target: str) -> SiteWorld:
 def units(world: SiteWorld, target: str) -> SiteWorld:
     """Show the amounts of one list in cents; its headers say it.
 
-    Together with `silent_units` the last one decides what the headers say; neither
-    undoes the other.
+    Together with `silent_units` the last one decides what the headers say; neither undoes the
+    other.
 
     Changes: the unit of a list's money columns, and their headers.
     Leaves alone: the rows, and the pages of single rows.

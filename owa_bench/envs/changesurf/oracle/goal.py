@@ -31,9 +31,7 @@ def differences(
     Args:
         initial: the tables before.
         final: the tables after.
-
-    Returns:
-        New, changed and deleted rows.
+    Returns: New, changed and deleted rows.
     """
     found: list[RowDifference] = []
     for old, new in zip(initial, final, strict=True):
@@ -49,8 +47,8 @@ def differences(
 def goal_score(state: SiteState) -> float:
     """Return the score of the wanted rows, in [0, 1].
 
-    1 when every value of every row is right, at most a half while one is wrong, 0
-    where nothing was written. Other changes do not count here.
+    1 when every value of every row is right, at most a half while one is wrong, 0 where nothing was
+    written. Other changes do not count here.
     """
     wanted = state.world.spec.goal.wanted
     if not wanted:
@@ -115,9 +113,7 @@ def is_same(value: SiteValue, wanted: SiteValue) -> bool:
     Args:
         value: what the site holds.
         wanted: what the goal wants.
-
-    Returns:
-        Whether a person would take them for one.
+    Returns: Whether a person would take them for one.
     """
     return str(value).casefold().split() == str(wanted).casefold().split()
 

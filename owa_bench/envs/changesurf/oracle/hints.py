@@ -1,7 +1,7 @@
 """Oracle steps: the next correct action on a site, by the controls of its open page.
 
-A pure function of timeline, site state and what the controls hold. It reads the world,
-so it does not depend on what the page calls things; only the oracle uses it.
+A pure function of timeline, site state and what the controls hold. It reads the world, so it does
+not depend on what the page calls things; only the oracle uses it.
 """
 
 from collections.abc import Sequence
@@ -60,9 +60,9 @@ class VisitState(Protocol):
 class OracleStep(NamedTuple):
     """The next correct action, on one control.
 
-    `ident` is its id attribute, `name` its accessible name, `group` that of the group
-    that tells it apart. `value` is the text to type, the option's words, "on" or "off"
-    for a box, the milliseconds to wait, or the address to go to.
+    `ident` is its id attribute, `name` its accessible name, `group` that of the group that tells it
+    apart. `value` is the text to type, the option's words, "on" or "off" for a box, the
+    milliseconds to wait, or the address to go to.
     """
 
     op: StepKind
@@ -80,11 +80,9 @@ def next_step(
     Args:
         timeline: the episode's worlds.
         site: the site's state.
-        controls: what the open page's controls hold; without them fields are taken to
-            hold what the server put there.
-
-    Returns:
-        The step; `done` or `infeasible` at the end.
+        controls: what the open page's controls hold; without them fields are taken to hold what the
+            server put there.
+    Returns: The step; `done` or `infeasible` at the end.
     """
     if site.world.honeypot:
         return OracleStep("infeasible")

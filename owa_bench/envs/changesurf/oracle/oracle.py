@@ -1,8 +1,8 @@
 """Oracle of ChangeSurf: quality, subgoals, verification, hints, propositions.
 
-It reads canonical rows and the server's own log: a pure function of the database at the
-start, the database now, and what the server did. What a page looks like has no part in
-it, and nothing of it can be reached over HTTP.
+It reads canonical rows and the server's own log: a pure function of the database at the start, the
+database now, and what the server did. What a page looks like has no part in it, and nothing of it
+can be reached over HTTP.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,17 +31,15 @@ class ChangeSurfOracle(Oracle):
         Args:
             timeline: the episode's worlds.
             state: the state at its end.
-
-        Returns:
-            q_state in [0, 1]: the wanted rows, times the frame factor.
+        Returns: q_state in [0, 1]: the wanted rows, times the frame factor.
         """
         return 0.0 if state.site.world.honeypot else q_state(state.site)
 
     def subgoals(self, world: SiteWorld) -> tuple[SubgoalNode, ...]:
         """Return the DAG: sign in, find row and evidence, form by form, commit.
 
-        An edge where the next address, the token of the next form or the answer cannot
-        be had without what the prerequisite served.
+        An edge where the next address, the token of the next form or the answer cannot be had
+        without what the prerequisite served.
         """
         spec, goal = world.spec, world.spec.goal
         workflow = spec.workflow(goal.workflow)
@@ -77,9 +75,7 @@ class ChangeSurfOracle(Oracle):
         Args:
             world: the world of `subgoals`.
             state: the state.
-
-        Returns:
-            Names of nodes.
+        Returns: Names of nodes.
         """
         site = state.site
         goal = site.world.spec.goal
@@ -115,9 +111,7 @@ class ChangeSurfOracle(Oracle):
             before: the state before the action.
             action: not read.
             after: the state after it.
-
-        Returns:
-            Names.
+        Returns: Names.
         """
         world = after.site.world
         new = self.solved(world, after) - self.solved(world, before)
@@ -131,9 +125,7 @@ class ChangeSurfOracle(Oracle):
         Args:
             timeline: the episode's worlds.
             state: the state.
-
-        Returns:
-            The call; in the end `finish` or `declare_infeasible`.
+        Returns: The call; in the end `finish` or `declare_infeasible`.
         """
         step = next_step(timeline, state.site, state.controls)
         if step.op == "infeasible":
@@ -161,8 +153,8 @@ class ChangeSurfOracle(Oracle):
 def _step_call(step: OracleStep, controls: Sequence[ObservedControl]) -> BrowserToolCall:
     """Return the tool call of a step on the open page.
 
-    A control that is not there is looked for again on the whole page: reading costs a
-    step and changes nothing, so an oracle that needs it fails its tests.
+    A control that is not there is looked for again on the whole page: reading costs a step and
+    changes nothing, so an oracle that needs it fails its tests.
     """
     if step.op == "goto":
         return tool_call("goto", address=step.value)
@@ -191,9 +183,7 @@ def is_true(world: SiteWorld, proposition: SiteProposition) -> bool:
     Args:
         world: the world that it is about.
         proposition: the proposition.
-
-    Returns:
-        Whether it holds in this very world.
+    Returns: Whether it holds in this very world.
     """
     if proposition.kind == "unit":
         return world.plan.listing(proposition.subject[0]).cents

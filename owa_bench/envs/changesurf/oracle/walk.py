@@ -1,8 +1,8 @@
 """Walks over HTTP: the oracle's steps without a browser, and the horizon they give.
 
-The visitor reads HTML, finds controls by accessible name and sends forms. It knows no
-alias: each control must be on the page exactly once. So a walk that ends well shows
-that anybody who reads the site can use it. Realised magnitude is measured on its pages.
+The visitor reads HTML, finds controls by accessible name and sends forms. It knows no alias: each
+control must be on the page exactly once. So a walk that ends well shows that anybody who reads the
+site can use it. Realised magnitude is measured on its pages.
 """
 
 import asyncio
@@ -65,12 +65,8 @@ def walk(
         timeline: the worlds of an episode.
         limit: the most steps.
         state_filter: changes the state that the oracle reads; None ends the walk.
-
-    Returns:
-        The walk.
-
-    Raises:
-        DriftError: a control is not there, or there twice under one name.
+    Returns: The walk.
+    Raises: DriftError: a control is not there, or there twice under one name.
     """
     return _run(_walk(timeline, limit, state_filter))
 
@@ -78,17 +74,15 @@ def walk(
 def horizon(timeline: Timeline, oracle: Oracle, *, limit: int) -> int | None:
     """Return H_t: how many verified actions the oracle takes, without a browser.
 
-    Steps, verification and simulated clock are those of an episode. It takes a tenth of
-    a second, where playing takes one or two.
+    Steps, verification and simulated clock are those of an episode. It takes a tenth of a second,
+    where playing takes one or two.
 
     Args:
         timeline: the worlds of the episode.
         oracle: verifies the actions.
         limit: the most steps.
-
-    Returns:
-        The number, None where only a played episode can tell: where drift strikes in
-        the middle, or the walk is lost.
+    Returns: The number, None where only a played episode can tell: where drift strikes in the
+        middle, or the walk is lost.
     """
     if len(timeline.worlds) > 1:
         return None
@@ -152,8 +146,8 @@ async def _horizon(timeline: Timeline, oracle: Oracle, limit: int) -> int | None
 class HttpWalker:
     """One visitor on one site; `root` is the open page.
 
-    `act_ms` gives the simulated time of an input. `status` is that of the reply to the
-    last step, 0 if it made no request.
+    `act_ms` gives the simulated time of an input. `status` is that of the reply to the last step, 0
+    if it made no request.
     """
 
     def __init__(self, timeline: Timeline, *, act_ms: Callable[[str], int] = lambda _: 0) -> None:

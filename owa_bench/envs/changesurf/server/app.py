@@ -1,8 +1,8 @@
 """Site server: an ASGI app around one visit, for one visitor.
 
-No socket, no clock, no waiting: the caller sets the simulated time. Addresses, field
-names and option values are aliases of one attempt; they are turned into canonical words
-here, before anything else sees a request.
+No socket, no clock, no waiting: the caller sets the simulated time. Addresses, field names and
+option values are aliases of one attempt; they are turned into canonical words here, before anything
+else sees a request.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,8 @@ _FEW = 12
 class SiteServer:
     """The server of one attempt.
 
-    `app` is the ASGI app. `at` sets the simulated time before a request; `elapsed_ms`
-    is what replies took since then.
+    `app` is the ASGI app. `at` sets the simulated time before a request; `elapsed_ms` is what
+    replies took since then.
     """
 
     def __init__(self, world: SiteWorld, *, instance: Instance) -> None:
@@ -218,9 +218,7 @@ def page_keys(world: SiteWorld, tables: tuple[SiteTable, ...]) -> tuple[str, ...
     Args:
         world: the site.
         tables: its rows as they are now.
-
-    Returns:
-        Page keys.
+    Returns: Page keys.
     """
     spec = world.spec
     keys = list(_SYSTEM_PAGES)
@@ -253,9 +251,7 @@ def value_refs(spec: SiteSpec, tables: tuple[SiteTable, ...]) -> tuple[str, ...]
     Args:
         spec: what the site means.
         tables: its rows as they are now.
-
-    Returns:
-        References of options, categories of lists among them.
+    Returns: References of options, categories of lists among them.
     """
     refs = ["sys:offer=yes", "sys:offer=no"]
     for collection in spec.collections:

@@ -64,9 +64,6 @@ class ControlFactory:
             text: its words.
             css: its style.
             more: other fields of `Button`.
-
-        Returns:
-            The button.
         """
         ident = self.aliases.of("id", f"press:{ref}")
         return Button(ref, ident, self.aliases.of("class", css), text, **more)
@@ -79,9 +76,6 @@ class ControlFactory:
             ref: what pressing it means, "" for the label's key.
             css: its style.
             more: other fields of `Button`.
-
-        Returns:
-            The button.
         """
         sign = _SIGNS.get(label, _SIGN) if label in self.plan.icons else ""
         return self.button(ref or label, self.plan.label(label), css, sign=sign, **more)
@@ -93,9 +87,6 @@ class ControlFactory:
             ref: its canonical reference.
             label: the label's key.
             secret: whether it shows stars.
-
-        Returns:
-            The field.
         """
         return self.field(ref, label=self.plan.label(label), secret=secret, required=True)
 
@@ -118,9 +109,7 @@ class ControlFactory:
             typed: contents of a refused form by reference; they replace `value`.
             error: what was wrong with it.
             required: whether it must be filled, whatever else is chosen on the page.
-
-        Returns:
-            The field; a date's has parts where it is not typed.
+        Returns: The field; a date's has parts where it is not typed.
         """
         ref = f"{workflow}.{slot.key}"
         shown = self.plan.slot(ref)
@@ -166,9 +155,6 @@ class ControlFactory:
             control: its kind of control.
             placement: where its label stands.
             more: other fields of `FormField`.
-
-        Returns:
-            The field.
         """
         return FormField(
             ref=ref,
@@ -243,9 +229,6 @@ def factory_for(state: SiteState, instance: Instance) -> ControlFactory:
     Args:
         state: the visit, whose world may have changed the names since it began.
         instance: the attempt.
-
-    Returns:
-        The factory.
     """
     churned = state.world.plan.churn - state.first_churn
     return ControlFactory(state.world, page_model.aliases_of(instance, churned))
@@ -254,16 +237,14 @@ def factory_for(state: SiteState, instance: Instance) -> ControlFactory:
 def with_decoys(factory: ControlFactory, instance: Instance, page: PageModel) -> PageModel:
     """Add decoys to a page: controls with the aliases of one drift step before.
 
-    An agent that learnt an id uses a decoy; one that reads labels does not. Forms look
-    the same with and without drift.
+    An agent that learnt an id uses a decoy; one that reads labels does not. Forms look the same
+    with and without drift.
 
     Args:
         factory: the attempt's control factory.
         instance: the attempt.
         page: the page without decoys.
-
-    Returns:
-        The page with a decoy link and field in every form that is posted.
+    Returns: The page with a decoy link and field in every form that is posted.
     """
     past = ControlFactory(factory.world, page_model.former_aliases(instance))
     blocks = tuple(

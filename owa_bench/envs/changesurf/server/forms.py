@@ -31,9 +31,7 @@ def is_asked(slot: Slot, values: Mapping[str, SiteValue]) -> bool:
     Args:
         slot: the slot.
         values: the values so far, by slot.
-
-    Returns:
-        True unless the slot depends on another value.
+    Returns: True unless the slot depends on another value.
     """
     return slot.when is None or values.get(slot.when[0]) == slot.when[1]
 
@@ -48,9 +46,7 @@ def slots_on(
         workflow: one of its workflows.
         page: the page's number, from 0.
         values: the values so far, by slot.
-
-    Returns:
-        The slots in order.
+    Returns: The slots in order.
     """
     shown = (workflow.slot(key) for key in world.plan.flow(workflow.key).pages[page])
     return tuple(
@@ -68,9 +64,7 @@ def is_decided(world: SiteWorld, workflow: Workflow, page: int, slot: Slot) -> b
         workflow: one of its workflows.
         page: the page's number, from 0.
         slot: a slot of the page.
-
-    Returns:
-        False if a value of the same page decides it.
+    Returns: False if a value of the same page decides it.
     """
     keys = world.plan.flow(workflow.key).pages[page]
     return slot.when is None or slot.when[0] not in keys
@@ -83,9 +77,7 @@ def steps(world: SiteWorld, workflow: Workflow, values: Mapping[str, SiteValue])
         world: the site.
         workflow: the draft's workflow.
         values: its values so far, by slot.
-
-    Returns:
-        Page keys in order; the last page commits.
+    Returns: Page keys in order; the last page commits.
     """
     flow = world.plan.flow(workflow.key)
     path = [
@@ -107,9 +99,7 @@ def read_date(text: str, form: DateForm) -> str | None:
     Args:
         text: what was typed.
         form: the site's form of dates.
-
-    Returns:
-        The ISO day, None if the text is no such day.
+    Returns: The ISO day, None if the text is no such day.
     """
     order, sign = _order(form)
     pieces = text.strip().split(sign)
@@ -126,9 +116,7 @@ def join_date(year: int, month: int, date: int) -> str | None:
         year: the year.
         month: the month, from 1.
         date: the day of the month, from 1.
-
-    Returns:
-        The day, None if there is no such day.
+    Returns: The day, None if there is no such day.
     """
     try:
         return datetime.date(year, month, date).isoformat()
@@ -142,9 +130,6 @@ def shift(day: str, days: int) -> str:
     Args:
         day: an ISO day.
         days: how many days.
-
-    Returns:
-        The later day.
     """
     start = datetime.date.fromisoformat(day)
     return (start + datetime.timedelta(days=days)).isoformat()
@@ -156,9 +141,7 @@ def show_money(cents: int, *, in_cents: bool = False) -> str:
     Args:
         cents: the amount.
         in_cents: whether to show the number of its cents.
-
-    Returns:
-        Two decimals and commas between thousands, or a whole number.
+    Returns: Two decimals and commas between thousands, or a whole number.
     """
     if in_cents:
         return str(cents)
@@ -187,9 +170,7 @@ def show(value: SiteValue, kind: Kind, form: DateForm, *, in_cents: bool = False
         kind: its kind.
         form: the form of dates.
         in_cents: whether amounts are shown in cents.
-
-    Returns:
-        The text, "-" for a value that a row does not have yet.
+    Returns: The text, "-" for a value that a row does not have yet.
     """
     if value == "":
         return NO_VALUE
@@ -208,10 +189,8 @@ def show_fully(value: SiteValue, kind: Kind) -> str:
     Args:
         value: the value.
         kind: its kind.
-
-    Returns:
-        The text: dates with the month's name, amounts with their currency, "-" for a
-        value that a row does not have yet.
+    Returns: The text: dates with the month's name, amounts with their currency, "-" for a value
+        that a row does not have yet.
     """
     if value == "":
         return NO_VALUE
@@ -265,9 +244,7 @@ def read_slots(
         slots: the slots of the page.
         sent: texts by canonical field reference.
         known: the values of earlier pages, by slot.
-
-    Returns:
-        All values, with errors.
+    Returns: All values, with errors.
     """
     values, errors = dict(known), {}
     for slot in slots:

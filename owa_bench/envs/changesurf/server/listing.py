@@ -176,9 +176,7 @@ def list_address(factory: ControlFactory, collection: Collection, query: Query) 
         factory: the attempt's control factory.
         collection: the list's collection.
         query: what is asked of it.
-
-    Returns:
-        The address; its query string holds aliases.
+    Returns: The address; its query string holds aliases.
     """
     category = f"{collection.key}={query.category}"
     pairs: Mapping[str, str] = {
@@ -202,9 +200,7 @@ def categories(state: SiteState, collection: Collection) -> list[str]:
     Args:
         state: the visit.
         collection: the collection.
-
-    Returns:
-        Each once, in order of its first row; none for a collection without.
+    Returns: Each once, in order of its first row; none for a collection without.
     """
     if not collection.category:
         return []

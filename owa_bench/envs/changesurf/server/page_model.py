@@ -1,7 +1,7 @@
 """Page model: the parts of a page, the aliases they carry, and their HTML.
 
-`ref` is canonical and never leaves the server; `ident`, `css` and `name` are aliases
-that the page carries instead. HTML, oracle steps and measures all read these parts.
+`ref` is canonical and never leaves the server; `ident`, `css` and `name` are aliases that the page
+carries instead. HTML, oracle steps and measures all read these parts.
 """
 
 import base64
@@ -38,10 +38,9 @@ _THEMES = (
 class Aliases:
     """A bijection between canonical references and the names of one attempt.
 
-    It is drawn from seed, drift step and repeat, so that a name learnt in one attempt
-    is worth nothing in the next. The server inverts it on every request; its database
-    never sees an alias. `churned` counts the changes of names within the attempt;
-    `salt` identifies the whole.
+    It is drawn from seed, drift step and repeat, so that a name learnt in one attempt is worth
+    nothing in the next. The server inverts it on every request; its database never sees an alias.
+    `churned` counts the changes of names within the attempt; `salt` identifies the whole.
     """
 
     def __init__(self, seed: int, drift_step: int, repeat: int, churned: int) -> None:
@@ -53,9 +52,6 @@ class Aliases:
         Args:
             kind: what carries it.
             ref: the canonical reference.
-
-        Returns:
-            The alias.
         """
         return _alias(self.salt, kind, ref)
 
@@ -65,12 +61,8 @@ class Aliases:
         Args:
             kind: what carries the aliases.
             refs: the canonical references.
-
-        Returns:
-            Alias -> reference.
-
-        Raises:
-            KeyError: two references share an alias (35 bits: never in practice).
+        Returns: Alias -> reference.
+        Raises: KeyError: two references share an alias (35 bits: never in practice).
         """
         book: dict[str, str] = {}
         for ref in refs:
@@ -86,9 +78,6 @@ def aliases_of(instance: Instance, churned: int = 0) -> Aliases:
     Args:
         instance: the attempt.
         churned: changes of names since it began.
-
-    Returns:
-        Its aliases.
     """
     return Aliases(instance.seed, instance.drift_step, instance.repeat, churned)
 
@@ -143,8 +132,8 @@ class FormField(NamedTuple):
 class Button(NamedTuple):
     """A link (with `href`) or a button that sends its form.
 
-    `name` and `value` are sent with the form. `sign` is shown in place of the text,
-    which then is the accessible name.
+    `name` and `value` are sent with the form. `sign` is shown in place of the text, which then is
+    the accessible name.
     """
 
     ref: str
@@ -262,11 +251,7 @@ def html(aliases: Aliases, plan: RenderPlan, page: PageModel, *, part: str = "")
         aliases: the attempt's aliases.
         plan: the site's presentation.
         page: the page's parts.
-        part: "inner" for the contents of a frame; a page with a frame holds only its
-            outside.
-
-    Returns:
-        The document.
+        part: "inner" for the contents of a frame; a page with a frame holds only its outside.
     """
     is_site = page.menu != ()
     template = _environment().get_template("page.html.j2")

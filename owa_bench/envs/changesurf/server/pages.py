@@ -32,9 +32,7 @@ def build(state: SiteState, instance: Instance) -> PageModel:
     Args:
         state: the visit.
         instance: the attempt, which names the aliases.
-
-    Returns:
-        The page in parts.
+    Returns: The page in parts.
     """
     factory = control_factory.factory_for(state, instance)
     pages = _Pages(factory, state)
@@ -53,9 +51,6 @@ def address(factory: control_factory.ControlFactory, page: str, query: Query) ->
         factory: the attempt's control factory.
         page: the page's key.
         query: what is asked of it, if it is a list.
-
-    Returns:
-        The address.
     """
     kind, _, key = page.partition(":")
     if kind == "list":

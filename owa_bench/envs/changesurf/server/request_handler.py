@@ -65,9 +65,7 @@ def respond(
         request: the request.
         factory: signs the steps of forms.
         database: takes what a commit writes.
-
-    Returns:
-        The state after, and where to go.
+    Returns: The state after, and where to go.
     """
     took = REQUEST_MS + state.world.plan.friction.slow_ms
     state = replace(state, now_ms=state.now_ms + took)
@@ -130,9 +128,7 @@ def in_world(state: SiteState, world: SiteWorld) -> SiteState:
     Args:
         state: the state before.
         world: the world from now on.
-
-    Returns:
-        The state after.
+    Returns: The state after.
     """
     draft = state.draft
     if draft is not None and not draft.committed:

@@ -21,8 +21,8 @@ _SECRET = 8  # characters from which a value can be told from other text
 def credentials(auth: SignIn) -> tuple[tuple[str, str], ...]:
     """Return what the visitor is given to sign in with, whatever the site asks for.
 
-    All passwords in the order of their issue and a list of codes: what is given says
-    neither which password is in force nor how one signs in.
+    All passwords in the order of their issue and a list of codes: what is given says neither which
+    password is in force nor how one signs in.
     """
     if auth.kind == "none":
         return ()
@@ -39,9 +39,7 @@ def sign_in_code(state: SiteState) -> str:
 
     Args:
         state: the visit.
-
-    Returns:
-        The code; the last one where all were used.
+    Returns: The code; the last one where all were used.
     """
     codes = state.world.plan.auth.codes
     if state.world.plan.auth.kind == "mailbox":
@@ -74,9 +72,7 @@ def sign_in(state: SiteState, page: str, method: str, sent: Mapping[str, str]) -
         page: the page's key.
         method: GET or POST.
         sent: what was sent, by canonical reference.
-
-    Returns:
-        The state after, and where to go.
+    Returns: The state after, and where to go.
     """
     auth = state.world.plan.auth
     if page == "return":
@@ -168,16 +164,14 @@ def act_ms(typed: str = "") -> int:
 def is_waiting(before: SiteState, after: SiteState, *, waits: bool) -> bool:
     """Return whether friction took an act: it needs patience and no thought.
 
-    Waiting while something is to be waited for, a request that a limit refused, a form
-    that came too soon, and what it takes to sign in again.
+    Waiting while something is to be waited for, a request that a limit refused, a form that came
+    too soon, and what it takes to sign in again.
 
     Args:
         before: the state before the act.
         after: the state after it.
         waits: whether the act let time pass.
-
-    Returns:
-        Whether the act counts as a wait.
+    Returns: Whether the act counts as a wait.
     """
     if waits:
         return before.hold != ""
@@ -237,9 +231,7 @@ def form_refusal(state: SiteState, draft: Draft, sent: Mapping[str, str]) -> str
         state: the visit.
         draft: what is being filled in.
         sent: what the form sent, by canonical reference.
-
-    Returns:
-        The reason, "" if it is taken.
+    Returns: The reason, "" if it is taken.
     """
     friction = state.world.plan.friction
     early = early_ms(state)

@@ -1,7 +1,7 @@
 """Site state: the visit so far as one frozen value, and the database behind it.
 
-The server replaces the state with every request; oracle and detectors read it, and
-pages are a pure function of world and state.
+The server replaces the state with every request; oracle and detectors read it, and pages are a pure
+function of world and state.
 """
 
 import sqlite3
@@ -61,18 +61,16 @@ NO_QUERY = Query()
 class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has happened in a visit.
 
-    `initial` and `tables` are the database at the start and now. `page` is the page
-    served last, `served_ms` when. `errors` are (slot, text) on it, `notice` one for all
-    of it; `typed` is what the refused form held. `pending` is where the sign-in leads
-    to, `retry` what a rate limit refused, each with the query of the list behind it;
-    `sign_in` is the next step of the sign-in. `seen` are all cells served.
-    `kept` are page and contents of a form that a sign-in or a limit kept from being
-    taken; `following` is the page that the last reply sent the browser on to. `hold` is
-    what a visitor must sit out or do over: "limited", "early", "lapsed", else "".
-    `codes_sent` and `codes_read` count sign-in codes by mail, `codes_used` are those
-    that worked.
-    `first_churn` is the churn of names in the world in which the visit began. `stale`:
-    the open page was served before a drift event.
+    `initial` and `tables` are the database at the start and now. `page` is the page served last,
+    `served_ms` when. `errors` are (slot, text) on it, `notice` one for all of it; `typed` is what
+    the refused form held. `pending` is where the sign-in leads to, `retry` what a rate limit
+    refused, each with the query of the list behind it; `sign_in` is the next step of the sign-in.
+    `seen` are all cells served. `kept` are page and contents of a form that a sign-in or a limit
+    kept from being taken; `following` is the page that the last reply sent the browser on to.
+    `hold` is what a visitor must sit out or do over: "limited", "early", "lapsed", else "".
+    `codes_sent` and `codes_read` count sign-in codes by mail, `codes_used` are those that worked.
+    `first_churn` is the churn of names in the world in which the visit began. `stale`: the open
+    page was served before a drift event.
     """
 
     world: SiteWorld
@@ -124,12 +122,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             table: the table's key.
             key: the row's key.
-
-        Returns:
-            Column -> value.
-
-        Raises:
-            KeyError: there is no such row.
+        Returns: Column -> value.
+        Raises: KeyError: there is no such row.
         """
         for found in self.tables:
             if found.key == table:
@@ -158,9 +152,7 @@ def with_event(state: SiteState, kind: str, *detail: str, page: str = "") -> Sit
         kind: the kind of event.
         detail: its particulars.
         page: its page, "" for the open one.
-
-    Returns:
-        The state after.
+    Returns: The state after.
     """
     event = ServerEvent(at_ms=state.now_ms, kind=kind, page=page or state.page, detail=detail)
     return replace(state, log=(*state.log, event))
@@ -173,9 +165,7 @@ def with_breach(state: SiteState, rule: str, evidence: str) -> SiteState:
         state: the state before.
         rule: the broken rule.
         evidence: what was done.
-
-    Returns:
-        The state after.
+    Returns: The state after.
     """
     return replace(state, breaches=(*state.breaches, SiteBreach(rule, evidence)))
 
@@ -187,9 +177,7 @@ def at_page(state: SiteState, page: str, query: Query = NO_QUERY) -> SiteState:
         state: the state before.
         page: the page's key.
         query: the query of a list.
-
-    Returns:
-        The state after.
+    Returns: The state after.
     """
     return replace(
         state,
@@ -216,9 +204,8 @@ class RequestResult(NamedTuple):
 class Database:
     """The canonical rows: SQLite in memory, one table for every table of the world.
 
-    Pages and aliases never reach it. `snapshot` and `restore` are SQLite's own images,
-    so a reset costs no statements. Names of tables and columns are the world's, never
-    a visitor's.
+    Pages and aliases never reach it. `snapshot` and `restore` are SQLite's own images, so a reset
+    costs no statements. Names of tables and columns are the world's, never a visitor's.
     """
 
     def __init__(self, spec: SiteSpec) -> None:
@@ -261,9 +248,7 @@ class Database:
             checks: the workflow's rules; one whose slots have no value yet is skipped.
             values: the values so far, by slot.
             record: the row at which the workflow began, empty for none.
-
-        Returns:
-            The text, None if all rules hold.
+        Returns: The text, None if all rules hold.
         """
         broken = (c.text for c in checks if not self._holds(c, values, record))
         return next(broken, None)
@@ -358,9 +343,7 @@ def effect_value(source: str, values: RowValues, record: RowValues) -> SiteValue
         source: `=TEXT`, `slot:KEY` or `record:COLUMN`.
         values: the form's values, by slot.
         record: the row at which the workflow began, empty for none.
-
-    Returns:
-        The value; "" for a slot without one.
+    Returns: The value; "" for a slot without one.
     """
     if source.startswith("="):
         return source[1:]

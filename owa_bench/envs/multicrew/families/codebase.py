@@ -1,8 +1,8 @@
 """Codebase: each item is a function of a Python package, merged by git and run.
 
-A fragment is the function's source. What its item is judged by is what the package on
-main answers when it is asked for the function from outside: right answers are computed
-here and never enter the sandbox.
+A fragment is the function's source. What its item is judged by is what the package on main answers
+when it is asked for the function from outside: right answers are computed here and never enter the
+sandbox.
 """
 
 import ast
@@ -70,7 +70,6 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     Args:
         draws: The streams.
         items: Without clauses.
-    Returns: The content.
     """
     draft = ClauseDraft()
     add = draft.add
@@ -106,7 +105,6 @@ def files(world: CrewWorld) -> dict[str, str]:
 
     Args:
         world: Names functions and modules.
-    Returns: The files.
     """
     places = {item.name: dict(item.terms)["module"] for item in world.items}
     modules = {path_of(item): f'"""Module {places[item.name]}."""\n' for item in world.items}
@@ -146,7 +144,6 @@ def with_function(text: str, item: CrewItem, source: str) -> str:
         text: The module; what others merged is Python.
         item: Its name is the function's.
         source: Of the function, comments above it included.
-    Returns: The text.
     """
     lines = text.split("\n")
     for node in ast.parse(text).body:
@@ -245,7 +242,6 @@ def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> 
         item: The item.
         values: Of its clauses.
         before: Plays no part: main is asked for what it imports.
-    Returns: The fragment.
     """
     layout = values[f"{dict(item.terms)['module']}.layout"]
     names = "amount, count" if layout == _LAYOUTS[0] else "count, amount"

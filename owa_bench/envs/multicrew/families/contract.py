@@ -1,9 +1,8 @@
 """Contract: each item is a record type whose JSON Schema is to be written.
 
-A fragment is a schema; it is accepted if it takes every record that meets the item's
-clauses and refuses every record that breaks one of them. To negotiate are record types
-whose clauses have two readings, on which one role decides; which role stands in
-somebody's document.
+A fragment is a schema; it is accepted if it takes every record that meets the item's clauses and
+refuses every record that breaks one of them. To negotiate are record types whose clauses have two
+readings, on which one role decides; which role stands in somebody's document.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,7 +73,6 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     Args:
         draws: The streams.
         items: Without clauses.
-    Returns: The content.
     """
     draft = ClauseDraft()
     made = []
@@ -159,7 +157,6 @@ def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> 
         item: The item.
         values: Of its clauses.
         before: Plays no part.
-    Returns: The fragment.
     """
     fields: dict[str, Any] = {}
     for name in item.clauses:

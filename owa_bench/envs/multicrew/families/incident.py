@@ -1,8 +1,7 @@
 """Incident: each item is a service that is down and wants a runbook.
 
-A fragment is a list of steps; it is accepted if the service, taken through them one by
-one, runs in the end. Which part is at fault is known to one role, how that part is put
-right to others.
+A fragment is a list of steps; it is accepted if the service, taken through them one by one, runs in
+the end. Which part is at fault is known to one role, how that part is put right to others.
 """
 
 from collections.abc import Mapping
@@ -58,7 +57,6 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     Args:
         draws: The streams.
         items: Without clauses.
-    Returns: The content.
     """
     draft = ClauseDraft()
     add = draft.add
@@ -91,7 +89,6 @@ def accepts(
         values: Of its clauses and of the part at fault.
         before: Plays no part: what it builds on is pinned by revision.
         fragment: The runbook.
-    Returns: Whether it runs.
     """
     cause, order, flag, version = (values[n] for n in (*item.clauses, *item.hidden))
     done: list[str] = []
@@ -117,7 +114,6 @@ def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> 
         item: The service.
         values: Of its clauses and of the part at fault.
         before: Plays no part.
-    Returns: The fragment.
     """
     cause, order, flag, version = (values[n] for n in (*item.clauses, *item.hidden))
     moves = [_DRAIN, _SWITCH] if order.startswith(_DRAIN) else [_SWITCH, _DRAIN]

@@ -1,8 +1,8 @@
 """Schedule: each item is a job to be placed at a site that opens at hours of its own.
 
-A fragment books a site; it is accepted if the job, run hour by hour, finds the site
-open throughout, follows what it builds on, and begins as early as it could. Duties are
-bookings that somebody other than their author must approve.
+A fragment books a site; it is accepted if the job, run hour by hour, finds the site open
+throughout, follows what it builds on, and begins as early as it could. Duties are bookings that
+somebody other than their author must approve.
 
 Source: docs/multicrew.md#worlds
 """
@@ -52,7 +52,6 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     Args:
         draws: The streams.
         items: Without clauses.
-    Returns: The content.
     """
     draft = ClauseDraft()
     add = draft.add
@@ -127,7 +126,6 @@ def solution(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> 
         item: The item.
         values: Of its clauses.
         before: Bookings of the jobs that it needs.
-    Returns: The fragment.
     """
     length, _, _, key = (values[name] for name in item.clauses)
     return {

@@ -1,7 +1,7 @@
 """Counterfactuals: the register as it would be had one notice never been issued.
 
-The notice is the last one in force (the value before it would hold), one that withdrew
-another (that one would hold), or an earlier one (nothing would change).
+The notice is the last one in force (the value before it would hold), one that withdrew another
+(that one would hold), or an earlier one (nothing would change).
 """
 
 from typing import Any

@@ -1,8 +1,7 @@
 """Long-term storage (Gls): facts told over days, asked 1, 7 and 28 days later.
 
-Facts are superseded, withdrawn so that the one before holds again, and told of persons
-whose names differ in one letter. Each item is asked at every lag, in a sitting of its
-own, without tools.
+Facts are superseded, withdrawn so that the one before holds again, and told of persons whose names
+differ in one letter. Each item is asked at every lag, in a sitting of its own, without tools.
 """
 
 from typing import Any, NamedTuple
@@ -63,7 +62,6 @@ def population(draws: Draws, others: int) -> RegisterCast:
     Args:
         draws: Of the world.
         others: Number of subjects that no question names.
-    Returns: The population.
     """
     lexicon = draws.lexicon
     watched = lexicon.names(_SUBJECTS)

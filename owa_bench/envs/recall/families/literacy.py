@@ -5,8 +5,8 @@
     contradiction  which two of the statements cannot both hold
     verification   whether a passage supports a claim, contradicts it or says nothing
 
-A transfer has an agent, a verb, a thing, a receiver, a place and a day; sentences of
-several forms tell it.
+A transfer has an agent, a verb, a thing, a receiver, a place and a day; sentences of several forms
+tell it.
 """
 
 from typing import Any, NamedTuple

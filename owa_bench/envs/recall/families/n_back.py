@@ -1,8 +1,8 @@
 """N-back (Gwm): for each stimulus, whether it is the one of n places before.
 
-Lures, stimuli of n - 1 or n + 1 places before, are as frequent as tier by tier allows.
-The answers are two options, so that the vector view plays this family whole. Nothing
-stands n before the first n stimuli of a series: they are asked, and not marked.
+Lures, stimuli of n - 1 or n + 1 places before, are as frequent as tier by tier allows. The answers
+are two options, so that the vector view plays this family whole. Nothing stands n before the first
+n stimuli of a series: they are asked, and not marked.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Retrieval (Glr): five entries a question, each with the notice that states it.
 
-Besides the entries in force the register holds, for each question, withdrawn ones, the
-same verb of a sibling, entries with the roles exchanged, and slips that repeat the
-words of the question. The last questions are asked with search and open on offer.
+Besides the entries in force the register holds, for each question, withdrawn ones, the same verb of
+a sibling, entries with the roles exchanged, and slips that repeat the words of the question. The
+last questions are asked with search and open on offer.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Spaced repetition: pairs told once, seen again by the agent's own choice.
 
-On each later study day the agent names some pairs to see again; all are asked on the
-last day. The lag of a probe is the days since its pair was last seen, so what is
-measured depends on the schedule and enters no axis.
+On each later study day the agent names some pairs to see again; all are asked on the last day. The
+lag of a probe is the days since its pair was last seen, so what is measured depends on the schedule
+and enters no axis.
 """
 
 from typing import Any

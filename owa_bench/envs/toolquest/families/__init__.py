@@ -39,9 +39,7 @@ def solve(family: str, sources: task_spec.Sources, rule: task_spec.RuleParameter
         family: Name of the family.
         sources: Rows by source: role -> value, money in cents.
         rule: The parameters that the goal names.
-
-    Returns:
-        The columns of the answer and its rows.
+    Returns: The columns of the answer and its rows.
     """
     known = FAMILIES[family]
     return RuleAnswer(known.columns, tuple(sorted(known.solve(sources, rule))))

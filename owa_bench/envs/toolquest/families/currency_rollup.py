@@ -56,11 +56,9 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
 
     Args:
         rng: Small integers.
-        size: Numbers of branches, entities, currencies besides the group's own, rates
-            a currency, receipts and repeated receipts.
-
-    Returns:
-        Branches, their receipts, legal entities, and rates that meet without a gap.
+        size: Numbers of branches, entities, currencies besides the group's own, rates a currency,
+            receipts and repeated receipts.
+    Returns: Branches, their receipts, legal entities, and rates that meet without a gap.
     """
     base, *foreign = rng.sample(rng.allowed(_CURRENCIES), 1 + size["currencies"])
     cuts, rates = _rates(rng, size["rates"], foreign)
@@ -142,8 +140,7 @@ def _receipts(
 ) -> draws.Postings:
     """Return receipts; the first is of the last day of its currency's first rate.
 
-    The second is of the day after. Two that look alike are equal but for their
-    currency.
+    The second is of the day after. Two that look alike are equal but for their currency.
     """
     rows: list[task_spec.SourceRow] = []
     for i in range(size["receipts"]):
@@ -171,9 +168,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `first_day`, `last_day` (both included), `base`, `branch_status`.
-
-    Returns:
-        (group, receipts, total in the group's cents) of every group with any.
+    Returns: (group, receipts, total in the group's cents) of every group with any.
     """
     entity_of = task_spec.key_map(sources, sources["branches"], "code", "entity")
     groups = {e["entity"]: e["group"] for e in sources["entities"]}
@@ -205,10 +200,7 @@ def converted(receipt: task_spec.SourceRow, rates: task_spec.SourceRows, base: V
         receipt: A row with `currency`, `date` and `amount`.
         rates: Rates in the order of their first days.
         base: The group's own currency.
-
-    Returns:
-        The amount by the first rate of its currency that holds on its day; 0 if none
-        does.
+    Returns: The amount by the first rate of its currency that holds on its day; 0 if none does.
     """
     amount, day = int(receipt["amount"]), str(receipt["date"])
     if receipt["currency"] == base:

@@ -56,11 +56,9 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
 
     Args:
         rng: Small integers.
-        size: Numbers of customers, records made twice (copies), other customers that
-            look alike (strangers), and repeated invoices.
-
-    Returns:
-        Merge policies, customer records and invoices.
+        size: Numbers of customers, records made twice (copies), other customers that look alike
+            (strangers), and repeated invoices.
+    Returns: Merge policies, customer records and invoices.
     """
     policies = _policies(rng)
     records = list(_originals(rng, size["customers"], policies))
@@ -197,9 +195,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `customer_status` and `invoice_status`.
-
-    Returns:
-        (survivor code, duplicate code, open cents) of every duplicate.
+    Returns: (survivor code, duplicate code, open cents) of every duplicate.
     """
     policies = {p["segment"]: p for p in sources["policies"]}
     account = task_spec.key_map(sources, sources["customers"], "code", "account")

@@ -63,11 +63,8 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
 
     Args:
         rng: Small integers.
-        size: Numbers of people, entitlements, terms an entitlement, grants and
-            repeated grants.
-
-    Returns:
-        Rights of departments, people, priced terms and grants.
+        size: Numbers of people, entitlements, terms an entitlement, grants and repeated grants.
+    Returns: Rights of departments, people, priced terms and grants.
     """
     day = rng.between(*_AUDIT)
     departments = rng.sample(rng.allowed(_DEPARTMENTS), 3)
@@ -144,8 +141,8 @@ def _grants(
 ) -> draws.Postings:
     """Return grants; the first was made on the last day of the first term.
 
-    The second was made on the day after; both are wrong. Two that look alike are equal
-    but for their day.
+    The second was made on the day after; both are wrong. Two that look alike are equal but for
+    their day.
     """
     rows: list[task_spec.SourceRow] = []
     for i in range(size["grants"]):
@@ -172,9 +169,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `day` of the audit and `person_status`.
-
-    Returns:
-        (login, entitlement, grants, price in cents) per person and entitlement.
+    Returns: (login, entitlement, grants, price in cents) per person and entitlement.
     """
     rights = {(r["department"], r["entitlement"]) for r in sources["rights"]}
     seat_of = task_spec.key_map(sources, sources["people"], "login", "seat")

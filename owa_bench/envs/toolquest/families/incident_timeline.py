@@ -61,9 +61,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     Args:
         rng: Small integers.
         size: Numbers of services, alerts, changes and repeated alerts.
-
-    Returns:
-        Windows that meet without a gap, services, their alerts and changes.
+    Returns: Windows that meet without a gap, services, their alerts and changes.
     """
     spans = _spans(rng)
     asked = rng.below(_WINDOWS - 1)  # the next one says how long it lasts
@@ -121,8 +119,8 @@ def _alerts(
 ) -> draws.Postings:
     """Return alerts; the first lies on the window's last day.
 
-    By its local clock that is the day before. Two that look alike are equal but for
-    their reference.
+    By its local clock that is the day before. Two that look alike are equal but for their
+    reference.
     """
     count = size["alerts"] + size["repeats"]
     references = iter(draws.random_codes(rng, "AL-", count, 5))
@@ -169,8 +167,8 @@ def _changes(
 def _instant(rng: draws.IntegerDraws, span: _Days, i: int) -> int:
     """Return minutes of UTC since the year began.
 
-    The first ones lie early on the last day and on the one after: what a bound read the
-    other way leaves out or takes in.
+    The first ones lie early on the last day and on the one after: what a bound read the other way
+    leaves out or takes in.
     """
     first, last = span
     minute = rng.below(_DAY)
@@ -190,9 +188,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `window` and `service_status`.
-
-    Returns:
-        (reference, position from 1, minute in UTC, amount in cents) of every event.
+    Returns: (reference, position from 1, minute in UTC, amount in cents) of every event.
     """
     window = next(w for w in sources["windows"] if w["name"] == rule["window"])
     events = sorted(

@@ -51,9 +51,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     Args:
         rng: Small integers.
         size: Numbers of accounts, entries and repeated postings.
-
-    Returns:
-        Quarters that meet without a gap, accounts, entries and their transfers.
+    Returns: Quarters that meet without a gap, accounts, entries and their transfers.
     """
     quarter = rng.below(4)
     periods = [
@@ -158,9 +156,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `period` and `account_status`.
-
-    Returns:
-        (account code, reference, ledger - bank in cents) where they differ.
+    Returns: (account code, reference, ledger - bank in cents) where they differ.
     """
     period = next(p for p in sources["periods"] if p["name"] == rule["period"])
     accounts = {a["id"]: a for a in sources["accounts"] if a["status"] == rule["account_status"]}

@@ -52,9 +52,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     Args:
         rng: Small integers.
         size: Numbers of items, classes, offers a part, repeated offers and orders.
-
-    Returns:
-        Stock classes, items, the offers of their parts, and earlier orders.
+    Returns: Stock classes, items, the offers of their parts, and earlier orders.
     """
     classes = _classes(rng, size["classes"])
     items = list(_items(rng, size["items"], classes))
@@ -163,9 +161,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `item_status` and `open_status`.
-
-    Returns:
-        (offer id, quantity, total in cents) of every order that is due.
+    Returns: (offer id, quantity, total in cents) of every order that is due.
     """
     levels = {c["class"]: c for c in sources["classes"]}
     part_of = task_spec.key_map(sources, sources["items"], "sku", "part")

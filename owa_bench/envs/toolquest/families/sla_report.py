@@ -53,9 +53,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     Args:
         rng: Small integers.
         size: Numbers of customers, tickets and repeated tickets.
-
-    Returns:
-        Service levels of three plans, customers with contracts on them, tickets.
+    Returns: Service levels of three plans, customers with contracts on them, tickets.
     """
     first = rng.below(200)
     last = first + rng.between(40, 120)
@@ -156,9 +154,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `first_day` and `last_day`, both included.
-
-    Returns:
-        (customer code, breaches, minutes over, credit in cents) per customer.
+    Returns: (customer code, breaches, minutes over, credit in cents) per customer.
     """
     codes = {c["id"]: c["code"] for c in sources["customers"]}
     contract = task_spec.key_map(sources, sources["customers"], "code", "contract")

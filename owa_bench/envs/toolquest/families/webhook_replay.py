@@ -69,11 +69,9 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
 
     Args:
         rng: Small integers.
-        size: Numbers of endpoints, events, pairs of event and endpoint that have a
-            delivery or more, repeated deliveries, and earlier replays.
-
-    Returns:
-        Endpoints, deliveries, replays, and the messages behind the events.
+        size: Numbers of endpoints, events, pairs of event and endpoint that have a delivery or
+            more, repeated deliveries, and earlier replays.
+    Returns: Endpoints, deliveries, replays, and the messages behind the events.
     """
     today = rng.between(60, 290)
     endpoints = list(_endpoints(rng, size["endpoints"]))
@@ -140,8 +138,8 @@ def _deliveries(
 ) -> draws.Postings:
     """Return what became of every pair of event and endpoint, the first ones first.
 
-    The first has exactly the most attempts of its endpoint, the second fewer. Two that
-    look alike are equal but for their attempts.
+    The first has exactly the most attempts of its endpoint, the second fewer. Two that look alike
+    are equal but for their attempts.
     """
     events = list(message_of)
     pairs = [(events[i], endpoints[i]) for i in range(_SURE)]
@@ -215,9 +213,7 @@ def solve(sources: task_spec.Sources, rule: task_spec.RuleParameters) -> list[ta
     Args:
         sources: Rows by source.
         rule: `outcome`, `done_outcome`, `endpoint_status`, `open_status`, `today`.
-
-    Returns:
-        (delivery id, attempt, value in cents) of every replay that is due.
+    Returns: (delivery id, attempt, value in cents) of every replay that is due.
     """
     endpoints = {e["endpoint"]: e for e in sources["endpoints"]}
     messages = {m["message"]: m for m in sources["messages"]}

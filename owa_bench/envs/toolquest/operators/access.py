@@ -46,8 +46,7 @@ def auth_swap(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
         the vault; the documents follow.
     Leaves alone: rows, resources, limit, host.
     Announcement: D1 (documented, breaking). Weight: 1.
-    Raises: DriftError if `target` names no provider, or one without another kind to
-        turn to.
+    Raises: DriftError if `target` names no provider, or one without another kind to turn to.
     Source: docs/toolquest.md#operators (auth swap).
     """
     provider = locate_provider(world, target)

@@ -151,8 +151,7 @@ def required_parameter(world: ApiWorld, target: str, rng: Generator) -> ApiWorld
     Changes: lists without the parameter answer 400; the documents follow.
     Leaves alone: rows, paths, fields, paging, writes.
     Announcement: D1 (documented, breaking). Weight: 0.4.
-    Raises: DriftError if `target` names no resource, or one without a parameter to
-        come.
+    Raises: DriftError if `target` names no resource, or one without a parameter to come.
     Source: docs/toolquest.md#operators (required parameter; its weight of 0.8 is
         shared with untold_parameter, one class each).
     """

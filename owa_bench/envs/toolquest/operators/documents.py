@@ -70,8 +70,8 @@ def stale_docs(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
         bites alone.
     Leaves alone: everything that is served.
     Announcement: D2 (undocumented; a 404 shows it). Weight: 1.
-    Raises: DriftError if `target` names no provider, or one whose documents are frozen
-        or whose collections the task does not need.
+    Raises: DriftError if `target` names no provider, or one whose documents are frozen or whose
+        collections the task does not need.
     Source: docs/toolquest.md#operators (stale docs).
     """
     provider = locate_provider(world, target)
@@ -126,8 +126,7 @@ def enum_rename(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     Leaves alone: documents, the other choices, rows. The old name is no longer served
         and the new one is not documented, so looking at the values shows it.
     Announcement: D3 (silent). Weight: 0.5.
-    Raises: DriftError if `target` names no field, or an enum whose first choice has no
-        other name.
+    Raises: DriftError if `target` names no field, or an enum whose first choice has no other name.
     Source: docs/toolquest.md#operators (enum rename).
     """
     _, _, field = locate_field(world, target)
@@ -165,8 +164,7 @@ def untold_parameter(world: ApiWorld, target: str, rng: Generator) -> ApiWorld:
     Changes: lists without the parameter answer 400, which names it and its value.
     Leaves alone: documents, rows, paths, fields, paging, writes.
     Announcement: D2 (undocumented; a 400 shows it). Weight: 0.4.
-    Raises: DriftError if `target` names no resource, or one without a parameter to
-        come.
+    Raises: DriftError if `target` names no resource, or one without a parameter to come.
     Source: docs/toolquest.md#operators (required parameter; its weight of 0.8 is
         shared with required_parameter, one class each).
     """

@@ -35,10 +35,6 @@ def read_recipe(name: str) -> TrainingRecipe:
 
     Args:
         name: of one in this folder, or a file that ends in .yaml or .yml.
-
-    Returns:
-        The recipe.
-
     Raises:
         UnknownNameError: no recipe has this name.
         UsageError: the file is missing, or holds something else.
