@@ -43,8 +43,9 @@ def where(path, node=None):
 def public_functions():
     """Yield (path, qualified name, node) of functions and methods a reader may call.
 
-    Drift operators all take what `interfaces.Operator.apply` describes, and commands
-    say what their options are in the options' own help.
+    Drift operators all take what `interfaces.Operator.apply` describes, a method that
+    overrides has its contract's description, and commands say what their options are in the
+    options' own help.
     """
     for path, tree in trees().items():
         if path.parent.name == "cli":
@@ -57,7 +58,8 @@ def public_functions():
                 for method in node.body:
                     if not isinstance(method, ast.FunctionDef):
                         continue
-                    if not method.name.startswith("_"):
+                    marks = {ast.unparse(d) for d in method.decorator_list}
+                    if not method.name.startswith("_") and "override" not in marks:
                         yield path, f"{node.name}.{method.name}", method
 
 

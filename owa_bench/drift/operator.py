@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Concatenate, TypeVar
 
 import numpy as np
+from typing_extensions import override
 
 from owa_bench.errors import DriftError, FieldError, UsageError, one_of
 from owa_bench.interfaces import Operator
@@ -53,8 +54,8 @@ class FunctionOperator(Operator):
                 f"{', '.join(self._arguments)}."
             )
 
+    @override
     def targets(self, world: Any) -> tuple[str, ...]:
-        """Return what may be changed, by names that no other operator changes."""
         if not isinstance(self._targets, str):
             found = self._targets(world)
             if isinstance(found, str):
@@ -65,15 +66,10 @@ class FunctionOperator(Operator):
             return tuple(found)
         return (self._targets,) if self._where is None or self._where(world) else ()
 
+    @override
     def apply(self, world: Any, target: str, intensity: float, *, rng: np.random.Generator) -> Any:
         """Return the changed world; arguments and errors are those of `Operator`.
 
-        Args:
-            world: the world as it is now.
-            target: what to change.
-            intensity: how strongly, in (0, 1].
-            rng: the stream of this one change.
-        Returns: The function's world.
         Raises: DriftError: the function refuses, or returns nothing, or `target` is not the only
             one.
         """

@@ -8,6 +8,7 @@ import gymnasium as gym
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from owa_bench import interfaces
 from owa_bench.errors import UsageError
@@ -368,6 +369,7 @@ class ToolEnv(gym.Env[Any, Any]):
 class ToolSuite(interfaces.Suite):
     """Base of the tool suites: `ToolEnv` is their env."""
 
+    @override
     def env(
         self,
         source: interfaces.TimelineSource,
@@ -375,11 +377,5 @@ class ToolSuite(interfaces.Suite):
         view: interfaces.View = "language",
         **options: Any,
     ) -> gym.Env[Any, Any]:
-        """Return the Gymnasium env over `source`.
-
-        Args:
-            source: Gives an instance's timeline.
-            view: Language, vector or python.
-            **options: Options of `ToolEnv`.
-        """
+        """Return the Gymnasium env over `source`."""
         return ToolEnv(self, source, view, **options)

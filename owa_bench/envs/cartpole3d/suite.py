@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
+from typing_extensions import override
 
 from owa_bench import interfaces
 from owa_bench.envs.cartpole3d import levels
@@ -46,37 +47,31 @@ class CartPole3D(interfaces.Suite):
     # No control policies: such an agent is handed the oracle, and here there is none.
     # The references need no privilege: the agents `nothing`, `random` and `pd`.
 
+    @override
     def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without the engine, before anything is played.
 
-        Args:
-            families: Plays no part.
         Raises: MissingPartError: it names the line that installs the engine.
         """
         from owa_bench.envs.cartpole3d.bodies import load_engine
 
         load_engine()
 
+    @override
     def generate(self, instance: Instance) -> PhysicsWorld:
         """Return the instance's world before its novelty: level 0 of its variant."""
         levels.tier_magnitude(instance.tier)  # refuses a tier that there is not
         return base(levels.parse_family(instance.family).spec)
 
+    @override
     def schedule_for(self, options: Mapping[str, Any]) -> interfaces.EnumerableSchedule:
-        """Return the schedule at the magnitude that options of `env` name."""
         given = options.get("magnitude", options.get("difficulty"))
         return levels.LevelSchedule(magnitude=None if given is None else levels.magnitude_of(given))
 
+    @override
     def env(
         self, source: interfaces.TimelineSource, *, view: interfaces.View = "vector", **options: Any
     ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env.
-
-        Args:
-            source: gives the timeline of an instance.
-            view: plays no part; the one view is Box / Discrete.
-            options: arguments of `CartPole3DEnv`.
-        """
         from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 
         return CartPole3DEnv(source, **options)

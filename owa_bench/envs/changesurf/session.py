@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from starlette.types import ASGIApp
+from typing_extensions import override
 
 from owa_bench.canonical import sha256
 from owa_bench.envs.changesurf import spaces
@@ -122,16 +123,12 @@ class ChangeSurfSession(Session):
             )
         return known
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer.
 
-        Args:
-            tool: one of `tools`.
-            arguments: its arguments, already checked against its schema.
-            now_ms: the simulated time.
-            step: the number of the action.
         Returns: The page's text, with the events of the call.
         """
         if tool == "read":
@@ -161,15 +158,12 @@ class ChangeSurfSession(Session):
             waiting=is_waiting(before, server.state, waits=tool == "wait"),
         )
 
+    @override
     def finish_refusal(self, arguments: Mapping[str, Any]) -> str:
         """Return why `finish` does not end the episode yet, "" where it does.
 
         An answer in its words alone would be lost, so the first call whose words hold a digit while
         nothing was sent on the site is refused.
-
-        Args:
-            arguments: those of the call.
-        Returns: Words for the agent.
         """
         site = self.state.site
         data = any(c.isdigit() for c in arguments.get("answer", ""))
@@ -181,29 +175,26 @@ class ChangeSurfSession(Session):
             "holds is. Call finish again to end all the same."
         )
 
+    @override
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:
-        """Apply a drift event; the open page stays until it is left.
-
-        Args:
-            world: the world from now on.
-            now_ms: the simulated time.
-        """
+        """Apply a drift event; the open page stays until it is left."""
         server = self._start()
         self._world = world
         server.enter(world)
         server.at(now_ms)
         self._driver.serve(self._transport(server.app))
 
+    @override
     def features(self) -> npt.NDArray[np.float32]:
-        """Return the features of the vector view."""
         self._start()
         return spaces.features(self._page, self._arguments())
 
+    @override
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
-        """Return the tool call each macro stands for now."""
         self._start()
         return spaces.macros(self._page, self._arguments())
 
+    @override
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return the HAR, the last picture, and the manifest of all that was left.
 
@@ -234,6 +225,7 @@ class ChangeSurfSession(Session):
         self._start()
         return self._driver.tree()
 
+    @override
     def close(self) -> None:
         """Release the page and the site."""
         self._driver.close()

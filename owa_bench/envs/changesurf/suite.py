@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from typing_extensions import override
 
 from owa_bench import interfaces
 from owa_bench.envs.changesurf.browser.host import Lease, require
@@ -233,27 +234,28 @@ class ChangeSurf(interfaces.Suite):
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable
 
+    @override
     def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without a browser, before anything is played.
 
-        Args:
-            families: Plays no part.
         Raises: MissingPartError: something is missing; with the line that installs it.
         """
         require(self._executable)
 
+    @override
     def generate(self, instance: Instance) -> SiteWorld:
-        """Return the instance's base world."""
         return generate(instance)
 
+    @override
     def honeypot(self, world: SiteWorld) -> bool:
         """Return whether the world's goal cannot be met."""
         return world.honeypot
 
+    @override
     def horizon(self, timeline: Timeline) -> int | None:
-        """Return H_t without a browser, None where only playing it can tell."""
         return horizon(timeline, self.oracle, limit=self.card.step_limit)
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -261,18 +263,11 @@ class ChangeSurf(interfaces.Suite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode.
-
-        Args:
-            timeline: its worlds.
-            sink: takes its events.
-            setting: of the episode; `wire` serves the site over a socket.
-            laboratory: plays no part.
-        Returns: The session, on the first world.
-        """
+        """Return the session of an episode."""
         driver = PlaywrightDriver(self._executable)
         return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=setting.wire)
 
+    @override
     def env(
         self,
         source: interfaces.TimelineSource,
@@ -284,12 +279,6 @@ class ChangeSurf(interfaces.Suite):
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over a source of timelines.
 
-        Args:
-            source: the timelines.
-            view: the agent's view.
-            driver: the browser driver.
-            executable: the browser's binary, None for the suite's own.
-            options: other options of `SurfEnv`.
         Raises: UsageError: there is no such driver.
         """
         if driver not in DRIVERS:

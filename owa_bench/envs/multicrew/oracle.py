@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items
 from owa_bench.envs.multicrew.claims import truths
@@ -90,20 +91,16 @@ _SETTLE = "settle/"
 class CrewOracle(Oracle):
     """Knows every value; it plans with full information and never reads or tells."""
 
+    @override
     def quality(self, timeline: Timeline, state: CrewState) -> float:
-        """Return the effort share of accepted items, less for items made worse.
-
-        Args:
-            timeline: Its last world in force was entered by the session.
-            state: The last state.
-        Returns: q_state.
-        """
+        """Return the effort share of accepted items, less for items made worse."""
         now = bisect.bisect_right(timeline.starts, state.tick * TICK_MS) - 1
         world: CrewWorld = timeline.worlds[now]
         worth = {item.name: item.effort * item.priority for item in world.items}
         whole, done = sum(worth.values()), sum(worth[name] for name in state.accepted)
         return done / whole * math.exp(-_HARM * state.harm)
 
+    @override
     def subgoals(self, world: CrewWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a contested clause and a node an item."""
         contested = world.contested
@@ -118,42 +115,26 @@ class CrewOracle(Oracle):
             nodes.append(SubgoalNode(item.name, depths[item.name], needs))
         return tuple(nodes)
 
+    @override
     def solved(self, world: CrewWorld, state: CrewState) -> frozenset[str]:
-        """Return the accepted items and the clauses that were settled rightly.
-
-        Args:
-            world: Knows the values.
-            state: The session's.
-        Returns: Names of nodes.
-        """
+        """Return the accepted items and the clauses that were settled rightly."""
         right = state.settled.items() & world.contested.items()
         return state.accepted | {f"{_SETTLE}{name}" for name, _ in right}
 
+    @override
     def gained(
         self, before: CrewState, action: Mapping[str, Any], after: CrewState
     ) -> frozenset[str]:
-        """Return new facts, values told to who needs them, clauses and items.
-
-        Args:
-            before: The state before the action.
-            action: Plays no part.
-            after: The state after it.
-        Returns: Names.
-        """
+        """Return new facts, values told to who needs them, clauses and items."""
         new = (after.served - before.served) | (after.accepted - before.accepted)
         if after.settled is before.settled:
             return new
         settled = after.settled.keys() - before.settled.keys()
         return new | {f"{_SETTLE}{name}" for name in settled}
 
+    @override
     def hint(self, timeline: Timeline, state: CrewState) -> Mapping[str, Any]:
-        """Return the next right step of the seat that acts.
-
-        Args:
-            timeline: The last world says what will hold.
-            state: The session's.
-        Returns: "tool" and "arguments".
-        """
+        """Return the next right step of the seat that acts."""
         world: CrewWorld = timeline.worlds[-1]
         good = accepted_items(world, state.merged, state.settled)
         if len(good) == len(world.items):
@@ -176,10 +157,12 @@ class CrewOracle(Oracle):
             return _call("pass_turn", ticks=1)
         return _step_on(world, state, item)
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return the claims of the first world with their truth in the last one."""
         return truths(timeline)
 
+    @override
     def categories(self, world: CrewWorld) -> tuple[str, ...]:
         """Return none: no item needs an outside tool."""
         return ()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from typing_extensions import override
 
 from owa_bench.envs.multicrew.acceptance import ActionOutcome, Place, accepted_items
 from owa_bench.envs.multicrew.actions import ACTIONS, checked_clauses
@@ -73,47 +74,44 @@ class CrewSession(Seated):
         real = family_of(self._told.family).runs
         self.process = "a sandbox with a git repository" if real else ""
 
+    @override
     def task_of(self, seat: str) -> Task:
-        """Return what a seat is told at reset."""
         if seat not in self._tasks:
             text, goal = task_text(self._told, seat, THETA), goal_of(self._told, seat)
             self._tasks[seat] = Task(text, goal, claim_texts(self._told))
         return self._tasks[seat]
 
     @property
+    @override
     def crew_bound(self) -> float:
-        """C*_m of the seats that play."""
         return bound(self._told, len(self.seats))
 
     @property
+    @override
     def no_lift(self) -> str:
-        """Why this world cannot show a lift, "" if it can."""
         return inadmissible(self._told)
 
     @property
+    @override
     def seat(self) -> str:
-        """The seat that acts next."""
         return self.state.seat
 
     @property
+    @override
     def acting(self) -> tuple[str, ...]:
-        """The seats that have a turn left in this tick, in order."""
         free = self.state.free
         return tuple(seat for seat in free if free[seat] <= self.state.tick)
 
     @property
+    @override
     def remaining(self) -> tuple[str, ...]:
-        """The seats that still have turns."""
         return self.state.seats
 
+    @override
     def preview(self, seat: str) -> str:
         """Return the tick, what the board tells, and the messages that arrived.
 
         Nothing of it depends on what others do in the same tick.
-
-        Args:
-            seat: The seat; it is not shown anything by this.
-        Returns: What `look` returns at its turn in this tick.
         """
         state, tick = self.state, self.state.tick
         known = self._previewed.get(seat)
@@ -130,8 +128,8 @@ class CrewSession(Seated):
         self._previewed[seat] = (tick, text)
         return text
 
+    @override
     def look(self) -> str:
-        """Return what the seat that acts next is shown, once."""
         seat, tick = self.state.seat, self.state.tick
         text = self.preview(seat)
         del self._previewed[seat]  # what it was shown now is not shown again
@@ -141,18 +139,14 @@ class CrewSession(Seated):
         self._taint.show(text, seat)
         return text
 
+    @override
     def retire(self, seat: str) -> None:
-        """Give a seat no further turn."""
         free = {name: at for name, at in self.state.free.items() if name != seat}
         self.state = advanced(self.world, replace(self.state, free=free))
 
+    @override
     def enter(self, world: CrewWorld, *, now_ms: int) -> None:
-        """Go on in another world.
-
-        Args:
-            world: The world.
-            now_ms: Plays no part.
-        """
+        """Go on in another world."""
         self.world = world
         self._previewed.clear()
         self._needed = needs_of(world, self.seats)
@@ -164,18 +158,11 @@ class CrewSession(Seated):
                 self._post("", news, tick=state.tick - 1)
         self.state = replace(state, accepted=accepted)
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool for the present seat, and find whose turn is next.
-
-        Args:
-            tool: Its name.
-            arguments: By its schema.
-            now_ms: Simulated time.
-            step: Number of the action.
-        Returns: Its result.
-        """
+        """Run a tool for the present seat, and find whose turn is next."""
         if refused := self._note(tool, arguments, step):
             refusal = CallRefusal(step=step, tool=tool)
             return ToolResult(refused, False, events=(refusal,))
@@ -217,11 +204,10 @@ class CrewSession(Seated):
             timed=done.timed,
         )
 
+    @override
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return the history of a crew that wrote code, as a bundle.
 
-        Args:
-            step: Number of the last action.
         Returns: An event, none where there is no code.
         """
         if self._code is None:
@@ -230,6 +216,7 @@ class CrewSession(Seated):
         media = "application/x-git-bundle"
         return (Evidence(step=step, name="history.bundle", media=media, blob=blob),)
 
+    @override
     def close(self) -> None:
         """Release the repository and its sandbox, where fragments are code."""
         if self._code is not None:
@@ -260,14 +247,9 @@ class CrewSession(Seated):
             self.state = replace(self.state, breaches=breaches)
         return OUT_OF_BAND.warning if nonces and not known else ""
 
+    @override
     def hear(self, event: Event, text: str = "") -> str:
-        """Take a hint as shown to the seat that asked for it.
-
-        Args:
-            event: Help, or what a seat declares.
-            text: Of the hint.
-        Returns: "".
-        """
+        """Take a hint as shown to the seat that asked for it."""
         self._taint.show(text, self.state.seat)
         return ""
 

@@ -1,5 +1,7 @@
 """MultiCrew, the suite: a crew with private facts makes one deliverable in time."""
 
+from typing_extensions import override
+
 from owa_bench import interfaces
 from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.multicrew import generate
@@ -56,18 +58,17 @@ class CrewSuite(ToolSuite):
     detectors = DETECTORS
     schedule = Calendar(domain="crew", times=_drift_ms)
 
+    @override
     def ready(self, families: tuple[str, ...]) -> None:
-        """Raise MissingPartError where a family runs code and git or bwrap is missing.
-
-        Args: families: those that are to be played.
-        """
+        """Raise MissingPartError where a family runs code and git or bwrap is missing."""
         if set(families) & set(generate.REAL):
             require_programs()
 
+    @override
     def generate(self, instance: Instance) -> CrewWorld:
-        """Return the instance's base world."""
         return generate.generate(instance)
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -75,14 +76,6 @@ class CrewSuite(ToolSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: Stores messages and manifests.
-            setting: The ceiling on roles, and the mute.
-            laboratory: Plays no part.
-        """
         return CrewSession(timeline, sink, setting)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from typing_extensions import override
 
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
@@ -45,8 +46,8 @@ class ForgeSession(ForgeActions, Seated):
         self._sink = sink
         self._begin_project()
 
+    @override
     def task_of(self, seat: str) -> Task:
-        """Return what the one seat is told."""
         world = self.state.world
         goal = {
             "domain": world.domain,
@@ -57,10 +58,12 @@ class ForgeSession(ForgeActions, Seated):
         return Task(task_text(world, self._daily), goal, propositions)
 
     @property
+    @override
     def sitting(self) -> int:
         """The number of the week."""
         return min(self.state.day, self.state.world.days - 1) // WEEK
 
+    @override
     def look(self) -> str:
         """Return the day, the steps left, and the last bulletins."""
         state = self.state
@@ -69,29 +72,17 @@ class ForgeSession(ForgeActions, Seated):
         left = f"Day {state.day}, {self._daily - state.spent} steps left."
         return "\n".join([left, *(f"bulletin: {b}" for b in state.world.bulletins[-2:])])
 
+    @override
     def enter(self, world: ProjectWorld, *, now_ms: int) -> None:
-        """Go on in the world of a further day.
-
-        Args:
-            world: The world.
-            now_ms: Plays no part.
-        """
+        """Go on in the world of a further day."""
         renewed = world.protocol != self.state.world.protocol
         self.state = replace(self.state, world=world)
         self._begin_day(renewed=renewed)
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool.
-
-        Args:
-            tool: Its name.
-            arguments: By its schema.
-            now_ms: Plays no part.
-            step: Number of the action.
-        Returns: Its result.
-        """
         state = self.state
         self.attachment = ""
         if state.over:
@@ -107,13 +98,9 @@ class ForgeSession(ForgeActions, Seated):
             return ToolResult(f"git cannot take the worktree as it is: {fault}", False)
         return result
 
+    @override
     def final_events(self, *, step: int) -> tuple[Event, ...]:
-        """Return the project's history as a bundle, and its tracker and scores.
-
-        Args:
-            step: Number of the last action.
-        Returns: Two events.
-        """
+        """Return the project's history as a bundle, and its tracker and scores."""
         bundle = self._repository.bundle(self._folder / "history.bundle")
         media = "application/x-git-bundle"
         rows = self._tracker.execute("select * from issue order by day, name").fetchall()
@@ -137,6 +124,7 @@ class ForgeSession(ForgeActions, Seated):
             ),
         )
 
+    @override
     def close(self) -> None:
         """End the sandbox and remove every file."""
         self._workshop.close()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
+from typing_extensions import override
 
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
@@ -75,8 +76,8 @@ class GraphSession(Seated):
         world: ProjectWorld = timeline.worlds[0]
         self.state = GraphState(world=world, product=graph.first_product(world))
 
+    @override
     def task_of(self, seat: str) -> Task:
-        """Return what the one seat is told."""
         world = self.state.world
         text = (
             f"Run a {world.domain} project of {world.days} days over "
@@ -94,10 +95,12 @@ class GraphSession(Seated):
         return Task(text, goal, proposition_texts(world))
 
     @property
+    @override
     def sitting(self) -> int:
         """The number of the week."""
         return min(self.state.day, self.state.world.days - 1) // WEEK
 
+    @override
     def look(self) -> str:
         """Return the day, what is issued, and the bulletins."""
         state = self.state
@@ -112,27 +115,15 @@ class GraphSession(Seated):
         lines += [f"fails: {part} ({how})" for part, how in state.failing.items()]
         return "\n".join(lines)
 
+    @override
     def enter(self, world: ProjectWorld, *, now_ms: int) -> None:
-        """Go on in the world of a further day.
-
-        Args:
-            world: The world.
-            now_ms: Plays no part.
-        """
+        """Go on in the world of a further day."""
         self.state = replace(self.state, world=world)
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool.
-
-        Args:
-            tool: Its name.
-            arguments: By its schema.
-            now_ms: Plays no part.
-            step: Number of the action.
-        Returns: Its result.
-        """
         state = self.state
         if state.over:
             return ToolResult("The project is over: call finish with p.", False)
@@ -147,8 +138,8 @@ class GraphSession(Seated):
         self.state = replace(self.state, spent=state.spent + 1)
         return result
 
+    @override
     def features(self) -> npt.NDArray[np.float32]:
-        """Return the features of the vector view: (FEATURES,), in [0, 1]."""
         state, world = self.state, self.state.world
         row = np.zeros(FEATURES, dtype=np.float32)
         row[0] = min(state.day / world.days, 1.0)
@@ -170,8 +161,8 @@ class GraphSession(Seated):
                 row[9 + graph.READINGS + 4 * slot + _FAULTS.index(fault)] = 1.0
         return row
 
+    @override
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
-        """Return the call of each macro, None where it is masked."""
         state = self.state
         names = [library.name for library in state.world.libraries]
         calls: list[Mapping[str, Any] | None] = [

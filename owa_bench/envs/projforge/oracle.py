@@ -6,6 +6,8 @@ The real suite renders reference code; the fast twin knows its contracts.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from owa_bench.canonical import sha256
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.forge_state import ForgeState
@@ -27,15 +29,12 @@ from owa_bench.shells.solution import ControlPolicy, NextCall
 class ProjectKey(Oracle):
     """What both suites judge by: the scores; a node of the DAG is a feature."""
 
+    @override
     def quality(self, timeline: Timeline, state: State) -> float:
-        """Return q_state by docs/projforge.md#scores.
-
-        Args:
-            timeline: Plays no part.
-            state: The last state.
-        """
+        """Return q_state by docs/projforge.md#scores."""
         return quality(state.world, state.scores)
 
+    @override
     def subgoals(self, world: ProjectWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a feature; an edge is a feature whose answer enters another."""
         return tuple(
@@ -43,31 +42,21 @@ class ProjectKey(Oracle):
             for f in world.features
         )
 
+    @override
     def solved(self, world: ProjectWorld, state: State) -> frozenset[str]:
-        """Return the features that were ever accepted.
-
-        Args:
-            world: Plays no part.
-            state: The session's.
-        Returns: Names of features.
-        """
+        """Return the features that were ever accepted."""
         ever: frozenset[str] = state.scores.ever
         return ever
 
+    @override
     def gained(self, before: State, action: NextCall, after: State) -> frozenset[str]:
-        """Return features accepted for the first time, and a week's release.
-
-        Args:
-            before: The state before the action.
-            action: Plays no part.
-            after: The state after it.
-        Returns: Names.
-        """
+        """Return features accepted for the first time, and a week's release."""
         weeks = range(len(before.scores.releases), len(after.scores.releases))
         releases = {f"release/{w}" for w in weeks if after.scores.releases[w] > 0}
         new: frozenset[str] = after.scores.ever - before.scores.ever
         return new | releases
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return what becomes of each proposition on the project's weeks."""
         return proposition_truths(timeline)
@@ -78,6 +67,7 @@ class ProjectKey(Oracle):
         beliefs = {truth.name: float(truth.truth) for truth in truths}
         return {"tool": "forecast", "arguments": {"beliefs": beliefs}}
 
+    @override
     def categories(self, world: ProjectWorld) -> tuple[str, ...]:
         """Return none: tools are not grouped."""
         return ()
@@ -86,14 +76,8 @@ class ProjectKey(Oracle):
 class ForgeOracle(ProjectKey):
     """Renders the product, the lock file and the pipeline of each day."""
 
+    @override
     def hint(self, timeline: Timeline, state: ForgeState) -> NextCall:
-        """Return the next right action.
-
-        Args:
-            timeline: Its changes, for the forecast.
-            state: The session's.
-        Returns: "tool" and "arguments".
-        """
         if state.over:
             return _call("finish", p=1.0)
         if not state.forecast:
@@ -215,14 +199,8 @@ FORGE_POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
 class GraphOracle(ProjectKey):
     """Knows every contract of the fast twin."""
 
+    @override
     def hint(self, timeline: Timeline, state: GraphState) -> NextCall:
-        """Return the next right action.
-
-        Args:
-            timeline: Plays no part: the state holds the world.
-            state: The session's.
-        Returns: "tool" and "arguments".
-        """
         if state.over:
             return {"tool": "finish", "arguments": {"p": 1.0}}
         if not state.forecast:

@@ -5,6 +5,8 @@ Their scores are never mixed.
 
 import dataclasses
 
+from typing_extensions import override
+
 from owa_bench import interfaces
 from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.projforge import generate, graph_session, workshop
@@ -58,28 +60,27 @@ class ProjForgeFastSuite(ToolSuite):
     policies = GRAPH_POLICIES
     schedule = Calendar(domain="project", times=_drift_ms)
 
+    @override
     def generate(self, instance: Instance) -> ProjectWorld:
-        """Return the instance's base world."""
         return generate.generate(instance)
 
+    @override
     def terms(self, instance: Instance) -> interfaces.Terms:
         """Return the terms of an instance: the steps of its tier."""
         daily = graph_session.STEPS_A_DAY[instance.tier - 1]
         return interfaces.Terms(THETA, DAYS * (daily + 1) + 1)
 
+    @override
     def horizon(self, timeline: Timeline) -> int:
         """Return the oracle's verified actions: days with new features, releases."""
         return _horizon(timeline)
 
+    @override
     def effective_class(
         self, before: ProjectWorld, after: ProjectWorld, met: ProjectWorld
     ) -> Announcement:
         """Return what a change shows of itself.
 
-        Args:
-            before: The world before it.
-            after: The world after it.
-            met: Plays no part: changes hide one another in no class.
         Returns: D0 compatible, D1 told, D2 an error shows it, D3 silent: a changelog may say
             nothing.
         """
@@ -92,6 +93,7 @@ class ProjForgeFastSuite(ToolSuite):
         changed = (before.lock, before.protocol) != (after.lock, after.protocol)
         return "D1" if changed else "D0"
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -99,14 +101,6 @@ class ProjForgeFastSuite(ToolSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: Plays no part.
-            setting: Plays no part.
-            laboratory: Plays no part.
-        """
         return GraphSession(timeline)
 
 
@@ -153,19 +147,19 @@ class ProjForgeSuite(ProjForgeFastSuite):
     policies = FORGE_POLICIES
     detectors = tuple(map(ForgeDetector, RULES))
 
+    @override
     def ready(self, families: tuple[str, ...]) -> None:
-        """Raise MissingPartError where git, bubblewrap, pip or pytest is missing.
-
-        Args: families: plays no part.
-        """
+        """Raise MissingPartError where git, bubblewrap, pip or pytest is missing."""
         require_programs()
         workshop.tools()
 
+    @override
     def terms(self, instance: Instance) -> interfaces.Terms:
         """Return the terms of an instance: the steps of its tier."""
         daily = generate.STEPS_A_DAY[instance.tier - 1]
         return interfaces.Terms(THETA, DAYS * (daily + 1) + 1)
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -173,14 +167,6 @@ class ProjForgeSuite(ProjForgeFastSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: For the history and the tracker.
-            setting: Plays no part.
-            laboratory: Plays no part.
-        """
         return ForgeSession(timeline, sink)
 
 

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from typing_extensions import override
+
 from owa_bench.envs.recall.answers import comparable, given_as, is_key
 from owa_bench.envs.recall.state import Card, RecallState
 from owa_bench.envs.recall.wording import SLOTS
@@ -148,15 +150,11 @@ def informedness(keys: Sequence[str], scores: Sequence[float | None]) -> float:
 class RecallOracle(Oracle):
     """Knows every key; q_state is the mean score of all marked items."""
 
+    @override
     def quality(self, timeline: Timeline, state: RecallState) -> float:
         """Return the mean score of all marked items, 0 where there is no answer.
 
         Items with options count with the informedness of all answers of their kind.
-
-        Args:
-            timeline: Plays no part: answers were marked when they were given.
-            state: The last state.
-        Returns: q_state.
         """
         world, scores = state.script.world, state.scores
         chosen = [exercise for exercise in world.exercises if exercise.options]
@@ -171,6 +169,7 @@ class RecallOracle(Oracle):
             total += len(of) * informedness([e.key[0] for e in of], marks)
         return min(total / world.items, 1.0)
 
+    @override
     def subgoals(self, world: RecallWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a link of a composition; other items are no plan."""
         nodes = []
@@ -182,37 +181,21 @@ class RecallOracle(Oracle):
             before = exercise.name
         return tuple(nodes)
 
+    @override
     def solved(self, world: RecallWorld, state: RecallState) -> frozenset[str]:
-        """Return the links that were answered in full.
-
-        Args:
-            world: Plays no part.
-            state: The session's.
-        Returns: Names of nodes.
-        """
+        """Return the links that were answered in full."""
         return state.linked
 
+    @override
     def gained(
         self, before: RecallState, action: Mapping[str, Any], after: RecallState
     ) -> frozenset[str]:
-        """Return the nodes that an answer solved.
-
-        Args:
-            before: The state before the action.
-            action: Plays no part.
-            after: The state after it.
-        Returns: Names of nodes.
-        """
+        """Return the nodes that an answer solved."""
         return after.right - before.right
 
+    @override
     def hint(self, timeline: Timeline, state: RecallState) -> Mapping[str, Any]:
-        """Return the right answer to the present card.
-
-        Args:
-            timeline: Plays no part.
-            state: The session's.
-        Returns: "tool" and "arguments".
-        """
+        """Return the right answer to the present card."""
         if state.over:
             return {"tool": "finish", "arguments": {"p": 1.0}}
         card = state.card
@@ -220,6 +203,7 @@ class RecallOracle(Oracle):
             return {"tool": "go_on", "arguments": {}}
         return {"tool": "answer", "arguments": key_of(state, card)}
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return the claims of the first world, as they hold in the last one."""
         claims = timeline.worlds[0].claims
@@ -230,6 +214,7 @@ class RecallOracle(Oracle):
             PropositionTruth(claim.name, claim.kind, register.truth(claim)) for claim in claims
         )
 
+    @override
     def categories(self, world: RecallWorld) -> tuple[str, ...]:
         """Return none: no item needs a tool."""
         return ()

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from owa_bench.envs.recall.answers import comparable
 from owa_bench.envs.recall.oracle import Mark, mark
@@ -78,6 +79,7 @@ class RecallSession(Seated):
     def __init__(self, timeline: Timeline) -> None:
         self.state = RecallState(Script(timeline.worlds[0]))
 
+    @override
     def task_of(self, seat: str) -> Task:
         """Return the task: rules, subjects, relations and how answers are written."""
         world = self._world
@@ -94,43 +96,33 @@ class RecallSession(Seated):
         return Task(task_text(world, THETA), goal, claim_texts(world))
 
     @property
+    @override
     def sitting(self) -> int:
-        """The number of the present sitting."""
         return min(self.state.sitting, len(self.state.script.days) - 1)
 
     @property
+    @override
     def offer(self) -> tuple[str, ...]:
         """The tools on offer: with an assisted item all, else the four."""
         return ASSISTED if self.state.card.assisted else ZERO_TOOL
 
+    @override
     def look(self) -> str:
         """Return the present card, headed by its day."""
         card = self.state.card
         return f"Day {self.state.day}, {card.kind}.\n{card.text}"
 
+    @override
     def enter(self, world: RecallWorld, *, now_ms: int) -> None:
-        """Go on in another world from the next sitting on.
-
-        Args:
-            world: The world.
-            now_ms: Plays no part.
-        """
+        """Go on in another world from the next sitting on."""
         state = self.state
         script = state.script.entered(world, self.sitting)
         self.state = msgspec.structs.replace(state, script=script)
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool.
-
-        Args:
-            tool: Its name.
-            arguments: By its schema.
-            now_ms: Simulated time.
-            step: Number of the action.
-        Returns: Its result.
-        """
         card = self.state.card
         if tool == "search":
             return ToolResult(self._matching_notices(arguments["query"]), True, _CARD_MS)
@@ -155,13 +147,9 @@ class RecallSession(Seated):
         score = marked.score if values else None
         return self._advance({card.name: score}, "noted", events, now_ms)
 
+    @override
     def final_events(self, *, step: int) -> tuple[Event, ...]:
-        """Return a failed probe for every item that was not answered.
-
-        Args:
-            step: Number of the last action.
-        Returns: Probes, in order.
-        """
+        """Return a failed probe for every item that was not answered."""
         script, scores = self.state.script, self.state.scores
         cards = [card for i in range(len(script.days)) for card in script.cards(i)]
         return tuple(
@@ -170,10 +158,12 @@ class RecallSession(Seated):
             if card.kind == "item" and card.name not in scores
         )
 
+    @override
     def features(self) -> npt.NDArray[np.float32]:
         """Return the kind of the card, its stimulus, and its number of options."""
         return features(self.state)
 
+    @override
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return go_on and an answer for each option."""
         return macros(self.state)

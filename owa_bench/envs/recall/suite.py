@@ -1,5 +1,7 @@
 """Recall, the suite: memory, retrieval, reasoning and literacy over virtual days."""
 
+from typing_extensions import override
+
 from owa_bench import interfaces
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.oracle import RecallOracle
@@ -39,21 +41,24 @@ class RecallSuite(ToolSuite):
     oracle = RecallOracle()
     policies = POLICIES
 
+    @override
     def generate(self, instance: Instance) -> RecallWorld:
-        """Return the instance's base world."""
         return generate.generate(instance)
 
+    @override
     def terms(self, instance: Instance) -> interfaces.Terms:
         """Return the terms of an instance: the quota of its tier."""
         return interfaces.Terms(
             THETA, self.card.step_limit, memory_bytes=generate.QUOTAS[instance.tier - 1]
         )
 
+    @override
     def horizon(self, timeline: Timeline) -> int:
         """Return the number of items: the oracle answers each in one action."""
         world: RecallWorld = timeline.worlds[-1]
         return world.items
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -61,14 +66,6 @@ class RecallSuite(ToolSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: Plays no part.
-            setting: Plays no part.
-            laboratory: Plays no part.
-        """
         return RecallSession(timeline)
 
 

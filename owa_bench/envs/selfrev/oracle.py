@@ -6,6 +6,8 @@ Source: docs/selfrev.md#quality
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from owa_bench.envs.selfrev.session import EFFECT
 from owa_bench.envs.selfrev.state import CampaignState
 from owa_bench.envs.selfrev.world import RevisionWorld
@@ -19,14 +21,8 @@ _TEST_PAIRS = 20  # of the oracle's own tests
 class CampaignOracle(Oracle):
     """Knows the class of every component; the gain is played."""
 
+    @override
     def quality(self, timeline: Timeline, state: CampaignState) -> float:
-        """Return q_state.
-
-        Args:
-            timeline: Its last world holds the classes.
-            state: The last state.
-        Returns: In [0, 1].
-        """
         world: RevisionWorld = timeline.worlds[-1]
         return (
             _GAIN * gain(state)
@@ -35,43 +31,30 @@ class CampaignOracle(Oracle):
             + _FORECASTS * forecasts(world, state)
         )
 
+    @override
     def subgoals(self, world: RevisionWorld) -> tuple[SubgoalNode, ...]:
         """Return none: no product of one step is the input of another."""
         return ()
 
+    @override
     def solved(self, world: RevisionWorld, state: CampaignState) -> frozenset[str]:
-        """Return none.
-
-        Args: world: plays no part; state: plays no part.
-        Returns: Nothing.
-        """
+        """Return none."""
         return frozenset()
 
+    @override
     def gained(
         self, before: CampaignState, action: Mapping[str, Any], after: CampaignState
     ) -> frozenset[str]:
-        """Return the tests that were answered, and the components adopted on one.
-
-        Args:
-            before: The state before the action.
-            action: Plays no part.
-            after: The state after it.
-        Returns: Names.
-        """
+        """Return the tests that were answered, and the components adopted on one."""
         tests = {
             f"test/{plan.digest}" for plan in after.plans.values() if plan.statistic is not None
         }
         adopted = {f"adopt/{name}" for name, plan in after.evidence.items() if plan}
         return frozenset(tests | adopted)
 
+    @override
     def hint(self, timeline: Timeline, state: CampaignState) -> Mapping[str, Any]:
-        """Return the next right action: test the best version, adopt it, say why.
-
-        Args:
-            timeline: Its last world holds the classes.
-            state: The session's.
-        Returns: "tool" and "arguments".
-        """
+        """Return the next right action: test the best version, adopt it, say why."""
         world: RevisionWorld = timeline.worlds[-1]
         best = world.useful
         if state.current != best:
@@ -86,6 +69,7 @@ class CampaignOracle(Oracle):
             return {"tool": "attribute", "arguments": arguments}
         return {"tool": "finish", "arguments": {"p": 1.0}}
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return a proposition a component: is it one of the best version."""
         world: RevisionWorld = timeline.worlds[-1]
@@ -94,6 +78,7 @@ class CampaignOracle(Oracle):
             for component in world.components
         )
 
+    @override
     def categories(self, world: RevisionWorld) -> tuple[str, ...]:
         """Return none: no episode needs tools of several kinds."""
         return ()

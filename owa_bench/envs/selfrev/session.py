@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
+from typing_extensions import override
 
 from owa_bench.envs.selfrev.bench import (
     COMPARED,
@@ -88,18 +89,10 @@ class CampaignSession(Session):
         world = self.world
         return Task(task_text(world, THETA), goal_of(world), claim_texts(world))
 
+    @override
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool.
-
-        Args:
-            tool: Its name.
-            arguments: By its schema.
-            now_ms: Plays no part.
-            step: Number of the action.
-        Returns: Its result.
-        """
         before = self.state.attempts
         run = getattr(self, f"_{tool}")
         try:
@@ -110,33 +103,23 @@ class CampaignSession(Session):
         elapsed = _ATTEMPT_MS * max(1, done.state.attempts - before)
         return ToolResult(done.text, done.ok, elapsed, events=done.events)
 
+    @override
     def hear(self, event: Event, text: str = "") -> str:
-        """Say what a statement of an adoption is worth where nothing is adopted.
-
-        Args:
-            event: What the agent declares, or help.
-            text: Plays no part.
-        Returns: The sentence, "" for other events.
-        """
+        """Say what a statement of an adoption is worth where nothing is adopted."""
         claimed = isinstance(event, Revision) and event.decision == "adopted"
         return _CLAIMED if claimed and not self.state.changed else ""
 
+    @override
     def enter(self, world: RevisionWorld, *, now_ms: int) -> None:
-        """Go on in another world.
-
-        Args:
-            world: The world.
-            now_ms: Plays no part.
-        """
+        """Go on in another world."""
         self.world = world
         if self._player is not None:
             self._player.enter(world)
 
+    @override
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return what became of the campaign, and the attempts that show it.
 
-        Args:
-            step: Number of the last action.
         Returns: Attempts of every set, then the revision.
         """
         state = self.state

@@ -1,5 +1,7 @@
 """SelfRev, the suite: an agent revises a subject and must prove the gain."""
 
+from typing_extensions import override
+
 from owa_bench import interfaces
 from owa_bench.envs.selfrev import generate
 from owa_bench.envs.selfrev.detectors import DETECTORS, RULES
@@ -41,14 +43,16 @@ class RevisionSuite(ToolSuite):
     detectors = DETECTORS
     needs_laboratory = True
 
+    @override
     def generate(self, instance: Instance) -> RevisionWorld:
-        """Return the instance's base world."""
         return generate.generate(instance)
 
+    @override
     def horizon(self, timeline: Timeline) -> int:
         """Return how many actions of the oracle are verified: a test, an adoption."""
         return 2
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -56,14 +60,6 @@ class RevisionSuite(ToolSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: Keeps the lines of sampled inner attempts.
-            setting: Plays no part.
-            laboratory: Plays inner attempts.
-        """
         return CampaignSession(timeline, sink, laboratory)
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
@@ -26,12 +28,10 @@ TOKEN_MARGIN_MS = 1_000
 class ToolQuestOracle(Oracle):
     """Reads worlds and states of ToolQuest."""
 
+    @override
     def quality(self, timeline: Timeline, state: ApiState) -> float:
         """Return q_state: the answer's F1, times the frame factor.
 
-        Args:
-            timeline: The episode's worlds.
-            state: The state to judge.
         Returns: A share in [0, 1]; 0 on a honeypot.
         """
         if state.world.honeypot:
@@ -39,6 +39,7 @@ class ToolQuestOracle(Oracle):
         frame = math.exp(-FRAME_RATE * answers.severity(state))
         return fixed(_answer_score(state) * frame)
 
+    @override
     def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
         """Return the DAG: find, read, authenticate, fetch, then answer or write.
 
@@ -66,16 +67,12 @@ class ToolQuestOracle(Oracle):
             needs["artifact"] = tuple(last)
         return _with_depths(needs)
 
+    @override
     def solved(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
         """Return the nodes that `state` has solved.
 
         The rows behind a right answer count as read even where a filter left out those that do not
         matter.
-
-        Args:
-            world: The world whose nodes are asked about.
-            state: The state to judge.
-        Returns: Names of nodes.
         """
         found = {f"docs:{key}" for key in state.docs}
         if state.registry_read:
@@ -105,26 +102,18 @@ class ToolQuestOracle(Oracle):
             if state.records and answers.write_score(wanted, state) >= THETA
         }
 
+    @override
     def products(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
-        """Return the nodes whose product was served: of rows, any that it holds.
-
-        Args:
-            world: The world whose nodes are asked about.
-            state: The state.
-        Returns: Names of nodes.
-        """
+        """Return the nodes whose product was served: of rows, any that it holds."""
         begun = {f"rows:{p}/{r}" for (p, r), bits in state.fetched.items() if bits}
         return self.solved(world, state) | begun
 
+    @override
     def gained(
         self, before: ApiState, action: Mapping[str, Any], after: ApiState
     ) -> frozenset[str]:
         """Return the nodes that an action solved and the wanted records it posted.
 
-        Args:
-            before: The state before the action.
-            action: Not read.
-            after: The state after it.
         Returns: Names; a record's is that of its place and key.
         """
         world = after.world
@@ -135,14 +124,9 @@ class ToolQuestOracle(Oracle):
             found |= _standing(after) - _standing(before)
         return frozenset(found)
 
+    @override
     def hint(self, timeline: Timeline, state: ApiState) -> Mapping[str, Any]:
-        """Return the next right tool call; it holds no beliefs about the world.
-
-        Args:
-            timeline: The episode's worlds.
-            state: The state now.
-        Returns: Tool and arguments.
-        """
+        """Return the next right tool call; it holds no beliefs about the world."""
         world = state.world
         if world.honeypot:
             return tool_calls.call("declare_infeasible", p=0.0)
@@ -154,6 +138,7 @@ class ToolQuestOracle(Oracle):
         done = self.quality(timeline, state) >= THETA
         return tool_calls.call("finish", answer="done", p=float(done))
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return the listed propositions with their truth in the first world.
 
@@ -166,6 +151,7 @@ class ToolQuestOracle(Oracle):
             if is_served(world, p)
         )
 
+    @override
     def categories(self, world: ApiWorld) -> tuple[str, ...]:
         """Return the tool categories of the vendors that the task needs."""
         keys = {place[0] for place in world.needed}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest import app, transport, vector
@@ -85,14 +86,10 @@ class ToolQuestSession(Session):
         """Everything that has happened, frozen."""
         return self._backend.state
 
+    @override
     def call(self, tool: str, arguments: ToolArguments, *, now_ms: int, step: int) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer.
 
-        Args:
-            tool: Name of the tool.
-            arguments: Arguments that the tool's schema allows.
-            now_ms: Simulated clock, milliseconds.
-            step: Number of the step, for events.
         Returns: What the agent sees, time passed, and events.
         Raises: UsageError: The suite has no such tool.
         """
@@ -104,27 +101,20 @@ class ToolQuestSession(Session):
         except TableError as error:
             return _fault(str(error))
 
+    @override
     def enter(self, world: ApiWorld, *, now_ms: int) -> None:
-        """Go on in another world; its new secrets are taught to the sink at once.
-
-        Args:
-            world: The world from now on.
-            now_ms: Simulated clock, milliseconds.
-        """
+        """Go on in another world; its new secrets are taught to the sink at once."""
         self._monitor.learn(world)
         self._backend.enter(world)
         self._backend.at(now_ms)
         self._transport.use(app.build(self._backend))
 
+    @override
     def finish_refusal(self, arguments: ToolArguments) -> str:
         """Return why `finish` does not end the episode yet, "" where it does.
 
         An answer in its words alone would be lost, so the first call whose words hold data (a digit
         or a bracket) while nothing was handed in is refused.
-
-        Args:
-            arguments: Those of the call.
-        Returns: Words for the agent.
         """
         state = self.state
         data = any(c.isdigit() or c in "[{" for c in arguments.get("answer", ""))
@@ -138,14 +128,15 @@ class ToolQuestSession(Session):
             " again to end all the same."
         )
 
+    @override
     def features(self) -> npt.NDArray[np.float32]:
-        """Return the features of the vector view."""
         return vector.features(self.state)
 
+    @override
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
-        """Return the tool call each macro stands for now."""
         return vector.macros(self.state, self._key)
 
+    @override
     def close(self) -> None:
         """Release the transport."""
         self._transport.close()

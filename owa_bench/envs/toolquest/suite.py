@@ -1,5 +1,7 @@
 """ToolQuest, the suite: find HTTP APIs, authenticate to them, compose their data."""
 
+from typing_extensions import override
+
 from owa_bench import interfaces
 from owa_bench.envs.toolquest import generate, vector
 from owa_bench.envs.toolquest.detectors import DETECTORS
@@ -43,24 +45,21 @@ class ToolQuest(ToolSuite):
     detectors = DETECTORS
     effective_class = staticmethod(effective_class)
 
+    @override
     def generate(self, instance: Instance) -> ApiWorld:
-        """Return the instance's base world."""
         return generate.generate(instance)
 
+    @override
     def honeypot(self, world: ApiWorld) -> bool:
         """Return whether the world's goal cannot be met."""
         return world.honeypot
 
+    @override
     def procedure(self, world: ApiWorld, actions: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the oracle's actions with answers as how they are derived.
-
-        Args:
-            world: The undrifted world.
-            actions: The oracle's actions in it.
-        Returns: JSON lines.
-        """
+        """Return the oracle's actions with answers as how they are derived."""
         return recorded_procedure(world, actions)
 
+    @override
     def session(
         self,
         timeline: Timeline,
@@ -68,14 +67,6 @@ class ToolQuest(ToolSuite):
         setting: interfaces.Setting,
         laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
-        """Return the session of an episode, in its timeline's first world.
-
-        Args:
-            timeline: The worlds of an episode.
-            sink: Where events and secrets go.
-            setting: Of the episode; `wire` serves over loopback.
-            laboratory: Plays no part.
-        """
         return ToolQuestSession(timeline, sink=sink, wire=setting.wire)
 
 

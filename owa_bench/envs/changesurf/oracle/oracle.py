@@ -8,6 +8,8 @@ can be reached over HTTP.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from owa_bench.envs.changesurf.browser.observation import ObservedControl, SurfState
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence, q_state
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, VisitState, next_step
@@ -25,16 +27,15 @@ THETA = 0.95
 class ChangeSurfOracle(Oracle):
     """The answer key: reads worlds and states of ChangeSurf."""
 
+    @override
     def quality(self, timeline: Timeline, state: VisitState) -> float:
         """Return the quality of a visit.
 
-        Args:
-            timeline: the episode's worlds.
-            state: the state at its end.
         Returns: q_state in [0, 1]: the wanted rows, times the frame factor.
         """
         return 0.0 if state.site.world.honeypot else q_state(state.site)
 
+    @override
     def subgoals(self, world: SiteWorld) -> tuple[SubgoalNode, ...]:
         """Return the DAG: sign in, find row and evidence, form by form, commit.
 
@@ -69,14 +70,8 @@ class ChangeSurfOracle(Oracle):
             depths[name] = 1 + max((depths[other] for other in before), default=0)
         return tuple(SubgoalNode(name, depths[name], needs[name]) for name in needs)
 
+    @override
     def solved(self, world: SiteWorld, state: VisitState) -> frozenset[str]:
-        """Return the solved nodes.
-
-        Args:
-            world: the world of `subgoals`.
-            state: the state.
-        Returns: Names of nodes.
-        """
         site = state.site
         goal = site.world.spec.goal
         workflow = site.world.spec.workflow(goal.workflow)
@@ -100,18 +95,13 @@ class ChangeSurfOracle(Oracle):
         found |= {_form_node(site.world, page) for page in forms}
         return frozenset(found & {node.name for node in self.subgoals(world)})
 
+    @override
     def gained(
         self, before: VisitState, action: Mapping[str, Any], after: VisitState
     ) -> frozenset[str]:
         """Return the nodes solved, the pages on the way and the goal's texts entered.
 
         A text counts in whichever control of the goal's form holds it.
-
-        Args:
-            before: the state before the action.
-            action: not read.
-            after: the state after it.
-        Returns: Names.
         """
         world = after.site.world
         new = self.solved(world, after) - self.solved(world, before)
@@ -119,14 +109,9 @@ class ChangeSurfOracle(Oracle):
         texts = _right_texts(after) - _right_texts(before)
         return frozenset({*new, *(f"page {p}" for p in pages), *(f"text {t}" for t in texts)})
 
+    @override
     def hint(self, timeline: Timeline, state: SurfState) -> BrowserToolCall:
-        """Return the next correct tool call; it tells nothing of the propositions.
-
-        Args:
-            timeline: the episode's worlds.
-            state: the state.
-        Returns: The call; in the end `finish` or `declare_infeasible`.
-        """
+        """Return the next correct tool call; it tells nothing of the propositions."""
         step = next_step(timeline, state.site, state.controls)
         if step.op == "infeasible":
             return tool_call("declare_infeasible", p=0.0)
@@ -135,13 +120,14 @@ class ChangeSurfOracle(Oracle):
             return tool_call("finish", answer="done", p=float(done))
         return _step_call(step, state.controls)
 
+    @override
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return the listed propositions with their truth in the first world."""
         world: SiteWorld = timeline.worlds[0]
         return tuple(
             PropositionTruth(p.name, p.kind, is_true(world, p)) for p in world.spec.propositions
         )
 
+    @override
     def categories(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, the one tool category that a world holds."""
         return (world.spec.site,)
