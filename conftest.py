@@ -2,7 +2,8 @@
 
 That a machine is busy is nothing that a property test should fail of. Of a sweep marked
 `part(n)` one cell of n is played, drawn by the commit (`tests/builders/slices.py`); all
-tests without parameters that are marked with one n are the cells of one sweep.
+tests without parameters that are marked with one n are the cells of one sweep. With
+`OWA_SLOW_PARTS=n` (`.ci/run`) each slow test without a mark of its own is marked so.
 """
 
 import gc
@@ -42,10 +43,14 @@ collect_ignore_glob = [
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the cells of marked sweeps that another commit plays."""
     sweeps: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    slow_parts = int(os.environ.get("OWA_SLOW_PARTS", "1"))
     for item in items:
-        if mark := item.get_closest_marker("part"):
+        mark = item.get_closest_marker("part")
+        slow = slow_parts if item.get_closest_marker("slow") else 1
+        parts = mark.args[0] if mark else slow
+        if parts > 1:
             name, cell, _ = item.nodeid.partition("[")
-            sweeps[name if cell else "", mark.args[0]].append(item)
+            sweeps[name if cell else "", parts].append(item)
     if not sweeps:
         return
     from tests.builders.slices import by_commit

@@ -22,6 +22,8 @@ from tests.builders.device_episodes import (
 )
 from tests.builders.episodes import PRICES, PROTOCOL, episode
 
+pytestmark = pytest.mark.slow
+
 PROTECTIVE = Incident(step=1, severity="near_miss", stop="protective")
 MINOR = Incident(step=1, severity="minor")
 

@@ -27,6 +27,8 @@ from tests.attacks.tampering import (
 )
 from tests.builders.run_directory import KEY, NONCE, OTHER_KEY, PRICES, make_plan, make_run
 
+pytestmark = pytest.mark.part(3)
+
 VICTIM = "000003.0"
 
 

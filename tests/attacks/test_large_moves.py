@@ -25,6 +25,8 @@ from owa_bench.runs.store.output import ShardFiles
 from tests.builders import run_directory
 from tests.builders.run_directory import make_plan, write_terms
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 class {name}:
     def reset(self, brief, tools, memory_dir):

@@ -22,6 +22,8 @@ from owa_bench.runs.store import files
 from tests.attacks.tampering import failing, inside, resign_plan
 from tests.builders.run_directory import KEY
 
+pytestmark = pytest.mark.part(3)
+
 DEEP = b"[" * 200_000
 READERS = (bundle.read, lambda root: read_plan(RunLayout(root)))
 DIGEST = (lambda root: files.plan_digest(RunLayout(root)),)

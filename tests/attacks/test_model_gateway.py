@@ -27,6 +27,8 @@ from owa_bench.runs.store import files
 from tests.builders.sandboxes import needs_sandbox
 from tests.field.server import serving, usual
 
+pytestmark = pytest.mark.part(3)
+
 BUILDERS = Path(__file__).parents[1] / "builders"
 CHAT, RESPONSES, MESSAGES = "/chat/completions", "/responses", "/messages"
 SECRET = "the lists of the first sitting"

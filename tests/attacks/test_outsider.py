@@ -15,6 +15,8 @@ from owa_bench.reports import statement, verify
 from tests.attacks.tampering import attempts, change, failing, outside, write
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
+pytestmark = pytest.mark.part(3)
+
 OURS = public_bytes(KEY.public_key())
 VICTIM = "000003.0"
 

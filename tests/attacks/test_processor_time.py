@@ -17,6 +17,8 @@ from tests.builders.episodes import PRICE_BYTES, PRICES, episode
 from tests.builders.small_runs import played, run_options, small  # noqa: F401  fixtures
 from tests.builders.verdicts import axis
 
+pytestmark = pytest.mark.slow
+
 BURNT_S = 0.27  # of .3: the kernel counts in hundredths
 
 

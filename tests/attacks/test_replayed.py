@@ -32,6 +32,8 @@ from tests.attacks.tampering import change, failing, inside, recomputed, registr
 from tests.builders.run_directory import KEY, OTHER_KEY
 from tests.builders.sandboxes import needs_namespaces
 
+pytestmark = pytest.mark.part(3)
+
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):

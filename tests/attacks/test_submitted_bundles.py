@@ -14,6 +14,8 @@ from owa_bench.interfaces import AgentCard
 from owa_bench.runs.store import keys
 from tests.builders.sandboxes import needs_namespaces
 
+pytestmark = pytest.mark.part(3)
+
 AGENT = """
 class Quiet:
     def reset(self, brief, tools, memory_dir):

@@ -19,6 +19,8 @@ from tests.attacks.tampering import failing, outside
 from tests.builders.run_directory import KEY, MASTER, make_plan, make_run
 from tests.conftest import draw_nothing
 
+pytestmark = pytest.mark.part(3)
+
 PLAN = make_plan(2)
 BAD = 12  # a bad episode of the agentic arm (see `run_directory.events`)
 

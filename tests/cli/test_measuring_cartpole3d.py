@@ -10,7 +10,7 @@ from owa_bench.cli.app import app
 from owa_bench.seeding import stream
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.rl, pytest.mark.physics]
+pytestmark = [pytest.mark.rl, pytest.mark.physics, pytest.mark.slow]
 
 from owa_bench.subjects import cartpole, cartpole3d  # noqa: E402
 

@@ -16,6 +16,8 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, draft_plan
 from tests.builders.episodes import PROTOCOL_BYTES
 
+pytestmark = pytest.mark.part(2)
+
 BATTERY = """\
 name = "{name}"
 protocol = "{protocol}"

@@ -11,6 +11,8 @@ from owa_bench.discovery import PluginEntry
 from owa_bench.runs.plan import plan
 from owa_bench.runs.plan.request import _read
 
+pytestmark = pytest.mark.part(2)
+
 SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --in-process"
 RUN = f"run --out x {SMALL}"
 

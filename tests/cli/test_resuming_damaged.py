@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.part(2)
+
 FLAGS = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
 
 

@@ -37,9 +37,12 @@ from tests.field.habits import HABITS, KEY, Habit
 from tests.field.server import serving
 
 # An agent in this process that failed is not closed: its connection is collected.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.part(4),
+]
 HERE = Path(__file__).parent
 KINDS = (
     *("shapes", "ids", "nulls", "reasoning", "signatures", "streams", "usage"),

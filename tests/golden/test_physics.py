@@ -30,6 +30,7 @@ def test_worlds_starts_and_trajectories_have_their_golden_digests(more):
     assert "510 digests hold, 0 differ" in found.stdout
 
 
+@pytest.mark.slow
 def test_recorded_episodes_of_the_released_generator_go_as_they_went():
     pytest.importorskip("pybullet")
     found = checked(SCRIPT.with_name("cartpole3d_parity.py"))

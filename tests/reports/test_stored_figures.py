@@ -13,6 +13,8 @@ import zstandard
 
 from owa_bench.reports import verify
 
+pytestmark = pytest.mark.part(3)
+
 RUNS = Path(__file__).parents[1] / "golden" / "runs"
 
 

@@ -36,6 +36,8 @@ from owa_bench.runs.store.output import ShardFiles
 from owa_bench.runs.store.recorder import Recorder
 from owa_bench.seeding import redact_key
 
+pytestmark = pytest.mark.part(2)
+
 TALKER = '''
 from owa_bench.interfaces import Move
 from owa_bench.records.events import Message, ModelCall

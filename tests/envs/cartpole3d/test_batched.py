@@ -22,6 +22,8 @@ from owa_bench.envs.cartpole3d.batched import simulator as batched
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator
 from owa_bench.envs.cartpole3d.batched.vector_env import BatchedCartPole3D
 
+pytestmark = pytest.mark.part(2)
+
 EASY = 1 / 3
 SPEEDS = [2, 3, 8, 9, 10]  # of a core observation: cart's and pole's velocities
 

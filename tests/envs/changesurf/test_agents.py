@@ -17,7 +17,7 @@ from owa_bench.shells.solution import solve
 from tests.builders.changesurf_episodes import instance_of, make, play
 from tests.builders.stub_server import completion
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.part(3)]
 BUY = "depot/buy"
 
 

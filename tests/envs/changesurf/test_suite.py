@@ -13,7 +13,7 @@ from owa_bench.records.events import Artifact, Call, Evidence
 from owa_bench.shells.tool_client import ToolClient
 from tests.builders.changesurf_episodes import instance_of, make, play
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.part(3)]
 
 SITES = sorted({f.partition("/")[0] for f in SUITE.card.families})
 ALL = (*SUITE.card.families, *HELD_OUT_FAMILIES)

@@ -15,7 +15,7 @@ from owa_bench.records.events import Evidence, ProjectDay
 from owa_bench.records.instance import Instance
 from owa_bench.shells.solution import solve
 
-pytestmark = pytest.mark.project
+pytestmark = [pytest.mark.project, pytest.mark.part(3)]
 HARNESS = "tests/harness"
 
 

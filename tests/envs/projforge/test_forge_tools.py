@@ -18,7 +18,7 @@ from owa_bench.envs.projforge.world import ProductionIncident
 from owa_bench.envs.projforge.world_code import SERVICE
 from owa_bench.records.events import Belief, Execution
 
-pytestmark = pytest.mark.project
+pytestmark = [pytest.mark.project, pytest.mark.part(3)]
 
 
 def operator(name, target=lambda world: ""):

@@ -12,6 +12,8 @@ from owa_bench.bridges import project_clone
 from owa_bench.envs.projforge.world_code import SERVICE
 from owa_bench.repositories import pushes
 
+pytestmark = pytest.mark.part(3)
+
 HARNESS = "tests/harness"
 
 

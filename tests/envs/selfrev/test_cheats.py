@@ -9,6 +9,8 @@ from owa_bench.records.events import HoldoutAnswer, InnerAttempt, Revision
 from owa_bench.scoring.observe.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders
 
+pytestmark = pytest.mark.part(3)
+
 ADOPT = ("adopt", {"version": "v1"})
 
 

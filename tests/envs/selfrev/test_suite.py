@@ -21,6 +21,8 @@ from owa_bench.scoring.observe.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders
 from tests.builders.sandboxes import needs_sandbox
 
+pytestmark = pytest.mark.part(3)
+
 COUNTS = (6, 12, 20, 30)
 EVERY = (*generate.FAMILIES, *generate.BY_NAME)
 

@@ -23,6 +23,8 @@ from owa_bench.runs.store import files, keys
 from tests.builders.stub_server import completion, serving
 from tests.field.server import as_stream
 
+pytestmark = pytest.mark.part(2)
+
 CARD = price_card.load((resources.files("owa_bench.protocols") / "price_card.toml").read_bytes())
 PLAIN = {"prompt_tokens": 1000, "completion_tokens": 100}
 CACHED = {**PLAIN, "prompt_tokens_details": {"cached_tokens": 800}}

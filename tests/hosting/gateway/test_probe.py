@@ -15,6 +15,8 @@ from owa_bench.hosting.gateway.probe_client import ProbeClient
 from owa_bench.hosting.gateway.probe_requests import FindingName, ProbeState
 from tests.builders.chat_server import MODEL, Habits, chat_server
 
+pytestmark = pytest.mark.part(2)
+
 KEY = "sk-very-secret-key-of-a-person"
 ADDRESS = "http://model.example/v1"
 VERDICTS = dict.fromkeys(get_args(FindingName), "yes")

@@ -18,6 +18,8 @@ from owa_bench.runs.play import batch
 from owa_bench.runs.play.preflight import preflight
 from tests.builders.stub_server import completion, error, serving
 
+pytestmark = pytest.mark.part(2)
+
 MODEL = "language-model:model=stub,retries=0,max_tokens=64,name=asker"
 NOWHERE = "http://127.0.0.1:9"
 KEY = "sk-canary-1f00aa77"

@@ -18,6 +18,8 @@ from tests.builders.attempt_sets import GAIN, LATER, change, practice, sets
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 
+pytestmark = pytest.mark.part(2)
+
 R0 = PROTOCOL.revision.full_gain
 
 

@@ -20,7 +20,7 @@ from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
 from tests.builders.slices import WHOLE
 from tests.builders.small_site import HOST, SmallSite
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.part(3)]
 
 
 class Visit:

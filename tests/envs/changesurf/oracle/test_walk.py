@@ -22,6 +22,8 @@ from owa_bench.envs.changesurf.site_spec import RequiredRow
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.changesurf_worlds import readable, solved
 
+pytestmark = pytest.mark.part(2)
+
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 OPERATORS = [name for name in find("operators") if name.startswith("web/")]
 PRINT = """

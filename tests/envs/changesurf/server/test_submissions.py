@@ -16,6 +16,8 @@ from owa_bench.envs.changesurf.server.sign_in import sign_in_code
 from owa_bench.envs.changesurf.server.state import Query, commits
 from tests.builders import changesurf_worlds as worlds
 
+pytestmark = pytest.mark.part(3)
+
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 GRID = [
     (f"{site}/{goal}", tier, delta)
