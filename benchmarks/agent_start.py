@@ -1,7 +1,8 @@
 """Start of an agent's process: forked, into a sandbox, a private root, bubblewrap.
 
 Each start ends with the agent's first reply to `reset`; its end is counted apart. The
-kinds take turns, so that a busy machine slows them alike: read the ratios.
+kinds take turns, so that a busy machine slows them alike: read the ratios. Makes an image of
+the root in memory first, where the machine can: gigabytes, and some 20 s.
 
     python benchmarks/agent_start.py [--repeats 30]
 """

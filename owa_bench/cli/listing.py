@@ -108,7 +108,7 @@ def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:
         about = _first_line(plugin)
         return found.name, plugin.announcement, plugin.weight, about, package
     if kind == "axes":
-        return plugin.name, plugin.symbol, _first_line(plugin), package
+        return plugin.name, plugin.symbol, _first_line(plugin.formula), package
     return plugin.name, _first_line(plugin)
 
 

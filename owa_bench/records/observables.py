@@ -221,8 +221,10 @@ class Observables:
     two protective ones. `condition` is the attempt set of a campaign that an episode belongs to, ""
     for none, `since` the first day of the revision's window (NO_DAY without one), `memory` the
     digest of the folder that its lane goes on from, "" outside lanes. A disqualified episode holds
-    0 in q, q_state, u, n and d. `unknown_usage` says why an episode's cost is unknown under any
-    price card, "" where it is known, `unwatched` by what it may have kept or told something unseen.
+    0 in q, q_state, u, n and d. `steps` counts the env's steps, `waits` those actions that only
+    wait; `simulated_s` is time of the world, `wall_s` of the machine. `unknown_usage` says why an
+    episode's cost is unknown under any price card, "" where it is known, `unwatched` by what it may
+    have kept or told something unseen.
     """
 
     index: Integers

@@ -59,6 +59,11 @@ def test_a_meter_is_priced_once_an_episode() -> None:
     assert episode_cost(load(CARD), events)["agent"] == 2
 
 
+def test_the_meters_of_a_stream_are_added() -> None:
+    events = [spend("api_calls", 4), spend("tokens_in", 10**6), spend("api_calls", 2, "human")]
+    assert episode_cost(load(CARD), events) == {"agent": 5, "human": 1, "evaluation": 0}
+
+
 def test_a_meter_without_a_price_is_unknown_in_its_stream_only() -> None:
     events = [spend("gpu_s", 2.0), spend("api_calls", 4, "human")]
     assert episode_cost(load(CARD), events) == {"agent": None, "human": 2, "evaluation": 0}

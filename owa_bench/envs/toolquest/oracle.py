@@ -117,9 +117,9 @@ class ToolQuestOracle(Oracle):
         Returns: Names; a record's is that of its place and key.
         """
         world = after.world
-        nodes = {node.name for node in self.subgoals(world)}
-        new = self.solved(world, after) - self.solved(world, before)
-        found = set(new & nodes)
+        found = set(self.solved(world, after) - self.solved(world, before))
+        if found:
+            found &= {node.name for node in self.subgoals(world)}
         if after.records is not before.records:
             found |= _standing(after) - _standing(before)
         return frozenset(found)

@@ -267,7 +267,8 @@ def _misfit(agent: AgentHandle, suite: Suite) -> str:
     if speaks_tools and suite.card.native:
         return f"must play `{name}`, which has no tools to call"
     if origin.kind == "policy" and origin.target not in suite.policies:
-        return f"must be a control policy of `{name}`"
+        known = ", ".join(suite.policies) or "it has none"
+        return f"must be a control policy of `{name}` ({known})"
     return ""
 
 

@@ -25,6 +25,7 @@ from owa_bench.hosting.fork_server import ForkServer
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.hosting.gateway.server import ModelGateway
 from owa_bench.hosting.gateway.session import ModelRequest
+from owa_bench.hosting.gateway.translation import APIS
 from owa_bench.hosting.protocol import AgentRequest, ResetRequest
 from owa_bench.hosting.spec import AgentHandle
 from owa_bench.hosting.transports import HttpTransport
@@ -132,7 +133,7 @@ def preflight(
                 )
                 stage = _Stage(scenes, launcher, options, gateway)
             yield from stage.begin(member, acts=not begins)
-        named = bool(options.model_url) and options.model_api == "chat"
+        named = bool(options.model_url) and not APIS[options.model_api].prefix
         if gateway is not None and not asking and named:
             yield _ask_provider(gateway, options)
 
