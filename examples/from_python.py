@@ -12,7 +12,8 @@ def act(observation, info):
 
 
 if __name__ == "__main__":  # the agent's own process imports this file, too
-    run = owa_bench.run(act, "noop", suite="toolquest", tier=1, delta=0, out="run")
+    tasks = {"suite": "toolquest", "family": "restock", "tier": 1, "delta": 0}
+    run = owa_bench.run(act, "noop", **tasks, episodes=2, out="run")
     for verdict in owa_bench.report(run).verdicts:
         print(verdict.arm, verdict.level_text)
     assert all(check.ok for check in (*owa_bench.verify(run), *owa_bench.recompute(run)))

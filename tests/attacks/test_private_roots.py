@@ -24,12 +24,15 @@ from owa_bench.sandbox import root_image
 from owa_bench.sandbox.root_image import private_root_fault
 from tests.builders import leaking_agent
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(private_root_fault()), reason=f"no private roots: {private_root_fault()}"
-    ),
-]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _private_roots():
+    if fault := private_root_fault():  # seconds: not while tests are collected
+        pytest.skip(f"no private roots: {fault}")
+
+
 PATTERN = (1, 0, 0, 1, 1, 0, 1, 0)
 INVERSE = tuple(1 - bit for bit in PATTERN)
 # Each with the number of bits it holds at once, and whether a shared root lets it pass.
