@@ -367,7 +367,8 @@ def _check_anchors(protocol: Protocol) -> None:
     for symbol in SYMBOLS:
         anchor = protocol.anchors.get(symbol)
         if anchor is None:
-            raise ProtocolError(f"anchors.{symbol}", None, "must be given")
+            rule = "must be given; a run is judged by its own copy of the protocol"
+            raise ProtocolError(f"anchors.{symbol}", None, rule)
         low, high = anchor.low, anchor.high
         above = isinstance(high, str) or high > low
         _check(above, f"anchors.{symbol}.high", high, f"must be above {low}")
