@@ -11,6 +11,7 @@ ATTENDANCE_TYPE = "application/vnd.owa-bench.attendance+json"
 NORMS_TYPE = "application/vnd.owa-bench.norms+json"
 RATINGS_TYPE = "application/vnd.owa-bench.ratings+json"
 CHECKPOINT_TYPE = "application/vnd.owa-bench.checkpoint+json"
+LOOK_TYPE = "application/vnd.owa-bench.look+json"
 
 
 class _Entry:
@@ -41,6 +42,7 @@ class RunLayout:
     lanes = _Entry("lanes")  # the lanes' memory and its snapshots
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints
+    looks = _Entry("looks")  # signed looks of a placement
     reveal = _Entry("reveal.json")  # master secret and nonce, written after the window
     registry = _Entry("registry.toml")  # whose attestations the report counts, if any
     norms = _Entry("norms.dsse.json")  # the norms that the report reads, if any

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from owa_bench.records.events import Condition, Phase, Side
+from owa_bench.records.placement import PlacementTerms
 
 SOURCE_RULE = 3  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
@@ -165,7 +166,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     kappa reads from day to day; none: all of the index but R. `challenger` is the public key of the
     verifier whose challenge enters the seeds, "" for none. `model_fields` are names of fields that
     the model gateway passes on though they are not on its list. `shared_worlds`: the worlds are
-    those of another run; its agents have seen them.
+    those of another run; its agents have seen them. `placement`: the entries are a pool of which a
+    rule chooses, batch by batch.
     """
 
     schema: str = SCHEMA
@@ -199,6 +201,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     challenger: str = ""
     shared_worlds: bool = False
     model_fields: tuple[str, ...] = ()
+    placement: PlacementTerms | None = None
 
 
 class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):

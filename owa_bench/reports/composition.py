@@ -19,6 +19,7 @@ from owa_bench.records.score import AgentVerdict, CellTable, Judgement
 from owa_bench.records.trace import FAILED, Trace
 from owa_bench.reports.check.assurance import Assurance, submission_words
 from owa_bench.reports.check.integrity_checks import unreadable_line
+from owa_bench.reports.check.placement import placement_facts
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.comparison import report_comparison
 from owa_bench.reports.read.outcomes import ArmOutcomes, arm_outcomes
@@ -207,6 +208,7 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
         norms=bundle.norms,
         unattended=bundle.unattended,
         own_terms=own_terms(bundle.plan),
+        **({"placement": placement_facts(bundle)} if bundle.plan.placement else {}),
     )
     arms = {entry.index: entry.arm for entry in bundle.plan.entries}
     lines = defaultdict(list)
@@ -249,7 +251,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
         verifier_nonce=_given_nonce(bundle),
         suites=tuple(f"{s.name} v{s.version}" for s in plan.suites),
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
-        planned=len(plan.entries),
+        planned=len(bundle.asked),
         attempts=len(bundle.leaves),
         counted=sum(leaf is not None for leaf in bundle.counting_leaves),
         infrastructure=sum(states[status] for status in FAILED),

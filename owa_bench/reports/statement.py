@@ -164,7 +164,7 @@ def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
     if bundle.missing:
         raise RunDirectoryError(
             f"{bundle.layout.root} is half played: {len(bundle.missing)} of "
-            f"{len(bundle.plan.entries)} planned episodes were never tried. "
+            f"{len(bundle.asked)} planned episodes were never tried. "
             f"`owa-bench run --resume --out {bundle.layout.root}` plays them; "
             f"`owa-bench report --unsigned {bundle.layout.root}` writes a draft."
         )

@@ -23,6 +23,7 @@ from owa_bench.reports.check import assurance
 from owa_bench.reports.check.assurance import Assurance
 from owa_bench.reports.check.evidence_checks import check_evidence
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result, skipped_check
+from owa_bench.reports.check.placement import check_stopping
 from owa_bench.reports.composition import Report, compose
 from owa_bench.reports.page.render_html import render_page
 from owa_bench.reports.read.bundle import Bundle, read
@@ -72,6 +73,10 @@ def _checks(
     """Yield every check of a run directory, in order."""
     checks = check_evidence(bundle, public)
     yield from checks
+    if bundle.plan.placement is not None:
+        yield check_stopping(
+            bundle, bytes.fromhex(bundle.plan.public_key) if public is None else public
+        )
     yield from _report_checks(bundle, checks, public, verifier, registry)
 
 
@@ -96,6 +101,7 @@ def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
         reason = f"the events cannot be judged: {error}"
         return (CheckResult("recompute", False, reason),)
     return (
+        *((check_stopping(bundle),) if bundle.plan.placement else ()),
         _figures(signed, report),
         _assurance_claim(claimed, now),
         _redrawn_page(bundle, signed, report),

@@ -29,6 +29,8 @@ from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, campaign_
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.observe.references import reference_episodes
 from owa_bench.scoring.observe.sample import Sample, grouped_of, sample_of
+from owa_bench.scoring.placement.rule import PlacementRule
+from owa_bench.scoring.placement.verdict import PlacementFacts, placement_verdict
 from owa_bench.scoring.validation.admissibility import check, check_controls, unchecked_anchors
 from owa_bench.scoring.verdict import descriptive
 from owa_bench.scoring.verdict.crosswalk import crosswalk_table
@@ -52,6 +54,7 @@ LIMITS = (
 
 
 _INADMISSIBLE = gate.no_level("the battery is not admissible")
+_NO_FACTS = PlacementFacts()
 _Judged = tuple[AgentVerdict, float | None]  # the continuous score is beside it
 
 
@@ -69,6 +72,7 @@ def judge(
     norms: HumanNorms | None = None,
     unattended: tuple[str, ...] = (),
     own_terms: str = "",
+    placement: PlacementFacts = _NO_FACTS,
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; a pure function.
 
@@ -87,6 +91,7 @@ def judge(
         unattended: Persons of the norms whom nobody watched; with one of them the norms replace
             nothing.
         own_terms: What of the terms is the submitter's own: then no level is given.
+        placement: What a placement rests on beside its traces.
     Raises: ScoringError: A trace has a number out of its range.
     """
     counted = None if unattended else norms
@@ -96,6 +101,20 @@ def judge(
     campaigns: list[CampaignEvidence] = []
     episodes = observe(_annotated(traces, notes, exposures, campaigns), prices)
     native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
+    roots = Judgement(
+        evidence_root=evidence_root,
+        replay_root=replay_root,
+        plan_digest=plan_digest or document_digest(plan),
+        protocol_digest=plan.protocol_digest,
+        protocol_name=protocol.name,
+        price_digest=plan.price_digest,
+        verdicts=(),
+        limits=LIMITS,
+    )
+    if plan.placement is not None:
+        rule, arm = PlacementRule(plan, protocol, placement.number), plan.arms[0]
+        verdict = placement_verdict(rule, arm, episodes, placement, own_terms)
+        return msgspec.structs.replace(roots, verdicts=(verdict,))
     context = JudgingContext(
         plan=plan,
         protocol=protocol,
@@ -119,18 +138,9 @@ def judge(
         for arm in plan.arms
         if not (arm.placebo or arm.baseline)  # they are read as controls only
     ]
-    return Judgement(
-        evidence_root=evidence_root,
-        replay_root=replay_root,
-        plan_digest=plan_digest or document_digest(plan),
-        protocol_digest=plan.protocol_digest,
-        protocol_name=protocol.name,
-        price_digest=plan.price_digest,
-        verdicts=tuple(
-            with_native(verdict, native)
-            for verdict in _with_controls(context, _with_cut_points(judged))
-        ),
-        limits=LIMITS,
+    verdicts = _with_controls(context, _with_cut_points(judged))
+    return msgspec.structs.replace(
+        roots, verdicts=tuple(with_native(verdict, native) for verdict in verdicts)
     )
 
 

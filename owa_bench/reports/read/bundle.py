@@ -21,7 +21,8 @@ from owa_bench.records.bounds import MOST_FAULTS, lines_of, read_document, refus
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms, unattended
-from owa_bench.records.plan import Plan, fault
+from owa_bench.records.placement import announced
+from owa_bench.records.plan import Plan, PlanEntry, fault
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
@@ -113,11 +114,19 @@ class Bundle:
         """The attempt that counts for each entry of the plan, None without one."""
         return trace.counted_leaves(self.plan, self.leaves)
 
+    @cached_property
+    def asked(self) -> tuple[PlanEntry, ...]:
+        """The entries that were to be played: all, or those that a placement announced."""
+        if self.plan.placement is None:
+            return self.plan.entries
+        chosen = announced(self.layout, {leaf.index for leaf in self.leaves})
+        return tuple(entry for entry in self.plan.entries if entry.index in chosen)
+
     @property
     def missing(self) -> tuple[int, ...]:
-        """Indices of plan entries that were never attempted."""
+        """Indices of entries that were to be played and never attempted."""
         tried = {leaf.index for leaf in self.leaves}
-        return tuple(e.index for e in self.plan.entries if e.index not in tried)
+        return tuple(entry.index for entry in self.asked if entry.index not in tried)
 
     def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""

@@ -60,12 +60,28 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     once: bool = False
 
 
+class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[placement]` of a battery: what its draws are a pool for.
+
+    A draw's `episodes` are the most worlds of a family.
+
+    Attributes:
+        level: The highest level that it can decide.
+        kappa_family: "suite/family" on which an improvement is tested, named before anything is
+            played.
+    """
+
+    level: int
+    kappa_family: str
+
+
 class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A battery file: the protocol it is judged by and what is drawn from each suite.
 
     `gives_level` false marks one whose report tells no level. `underpowered` marks one that is too
     small to place an agent: the least number of instances a family is waived, and its level line
-    says so. With `campaign` its draws are the checkpoint of every day of a campaign.
+    says so. With `campaign` its draws are the checkpoint of every day of a campaign,
+    with `placement` a pool.
     """
 
     name: str
@@ -75,6 +91,7 @@ class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     underpowered: bool = False
     suite: tuple[Draw, ...]
     campaign: CampaignTerms | None = None
+    placement: Pool | None = None
 
 
 def usual_magnitudes(suite: str) -> tuple[float, ...]:
@@ -352,7 +369,7 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
         that T integrates over are not all drawn, or not every task is drawn without help and under
         the protocol's budget.
     """
-    if not battery.gives_level:
+    if not battery.gives_level or battery.placement is not None:
         return
     instances: dict[str, set[str]] = {}
     magnitudes: dict[str, set[float]] = {}

@@ -40,6 +40,7 @@ from owa_bench.runs.plan.budget import MICRO, SUPERVISOR, USD
 from owa_bench.runs.plan.campaign import Campaign, plan_campaign
 from owa_bench.runs.plan.draws import Draw, check_admissible, file_digest, load_battery
 from owa_bench.runs.plan.plan import plan_draws
+from owa_bench.runs.plan.pool import plan_pool
 from owa_bench.runs.plan.trials import Trials, plan_trials
 from owa_bench.runs.store import keys
 
@@ -213,7 +214,9 @@ def draft_plan(
             once=tuple(draw for draw in battery.suite if draw.once),
             **fields,
         )
-    if request.trials is not None:
+    if battery is not None and battery.placement is not None:
+        plan = plan_pool(battery.placement, battery.suite, agents, terms, rules)
+    elif request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:
         baseline = _hosted(load_agent(BASELINE), request.sandbox, in_process=in_process)

@@ -8,7 +8,7 @@ summary    what a run directory holds
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +26,7 @@ from owa_bench.hosting.spec import OUTSIDE, load_agent
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
+from owa_bench.records.placement import announced
 from owa_bench.records.plan import MAX_FAILURES, Plan
 from owa_bench.records.trace import (
     FAILED,
@@ -131,25 +132,34 @@ def play(
             _sign_and_write(draft, layout, options)
         if plan_only:
             return summary(layout)
+        if draft.plan.placement is not None:
+            raise UsageError("A battery with a [placement] is played by `owa-bench place`.")
         return _play(layout, options, lock)
 
 
-def resume(out: Path, options: RunOptions) -> RunSummary:
+def resume(out: Path, options: RunOptions, *, chosen: Collection[int] | None = None) -> RunSummary:
     """Go on with a run as its plan says.
 
     Args:
         out: The run directory.
         options: How it is played.
+        chosen: Indices of the entries to play, as a placement announced them; None: all.
     Returns: What the directory holds then.
     Raises:
         RunDirectoryError: It holds no run.
-        UsageError: Agents, suites or packages are not those of the plan any more.
+        UsageError: Agents, suites or packages are not those of the plan any more, or the run is a
+            placement and nothing was chosen.
     """
     plan = read_plan(layout := RunLayout(out))
+    if plan.placement is not None and chosen is None:
+        raise UsageError(
+            f"{out} is a placement, whose rule chooses what is played: go on with "
+            f"`owa-bench place --resume --out {out}`."
+        )
     with directory.locked(out) as lock:
         mend_signature(layout, plan, options.home, options.key)
         directory.refuse_differences(directory.drifted(plan, options.folder), layout)
-        return _play(layout, options, lock)
+        return _play(layout, options, lock, chosen)
 
 
 def summary(layout: RunLayout) -> RunSummary:
@@ -157,13 +167,18 @@ def summary(layout: RunLayout) -> RunSummary:
     plan = read_plan(layout)
     leaves = files.read_leaves(layout)
     complete = sum(leaf is not None for leaf in counted_leaves(plan, leaves))
+    asked = len(
+        plan.entries
+        if plan.placement is None
+        else announced(layout, {leaf.index for leaf in leaves})
+    )
     last = {leaf.index: leaf.status for leaf in plan_order(plan, leaves)}
     return RunSummary(
         root=layout.root,
         plan_digest=files.plan_digest(layout),
-        entries=len(plan.entries),
+        entries=asked,
         complete=complete,
-        missing=len(plan.entries) - complete,
+        missing=asked - complete,
         evidence_root=evidence_root(plan, leaves),
         replay_root=replay_root(plan, leaves),
         missing_through_provider=[*last.values()].count("provider"),
@@ -184,8 +199,10 @@ def _sign_and_write(draft: PlanDraft, layout: RunLayout, options: RunOptions) ->
     write_plan(layout, plan, key, protocol=draft.protocol, price_card=draft.price_card)
 
 
-def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
-    """Play what is left of the run in `layout`."""
+def _play(
+    layout: RunLayout, options: RunOptions, lock: int, chosen: Collection[int] | None = None
+) -> RunSummary:
+    """Play what is left of the run in `layout`, or of the chosen entries."""
     plan = read_plan(layout)
     directory.refuse_other_terms(layout, plan)
     _refuse_unplayable(plan, options)
@@ -194,6 +211,8 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     lease = RunLease(layout)
     leaves = files.rebuild_leaves(layout)
     items = pending(plan, leaves, root)
+    if chosen is not None:
+        items = tuple(item for item in items if item.attempts[0].index in chosen)
     watch = _Watch(layout, plan, leaves, options)
     if items:
         refuse_unready(plan)

@@ -87,7 +87,7 @@ def grouped_of(plan: Plan, table: Observables, protocol: Protocol, prices: Price
 
 
 def _sample(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
-    families, weights = _families(plan)
+    families, weights = plan_families(plan)
     counted = scored_rows(table) & ~table.honeypot
     scored = table.take(counted)
     crews: Flags = scored.interventions == 0
@@ -162,10 +162,10 @@ def daily_plan(plan: Plan) -> Plan:
 
 def daily_families(plan: Plan) -> tuple[str, ...]:
     """Return the families whose quality is read from day to day, sorted."""
-    return _families(daily_plan(plan))[0]
+    return plan_families(daily_plan(plan))[0]
 
 
-def _families(plan: Plan) -> tuple[tuple[str, ...], Floats]:
+def plan_families(plan: Plan) -> tuple[tuple[str, ...], Floats]:
     """Return "suite/family" names with their weights, which sum to 1.
 
     A native suite has no share in any axis.

@@ -1,0 +1,168 @@
+"""Placements: sign the pool, then announce, play and look until a gate or a budget stops it."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from owa_bench.canonical import canonical_json, seal
+from owa_bench.errors import FieldError, RunDirectoryError
+from owa_bench.records.layout import LOOK_TYPE, RunLayout
+from owa_bench.records.placement import Look, look_path, signed_looks
+from owa_bench.records.price_card import episode_cost
+from owa_bench.records.score import Judgement
+from owa_bench.reports import statement
+from owa_bench.reports.check.placement import replayed_looks
+from owa_bench.reports.read import bundle as bundles
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import files, keys
+from owa_bench.scoring.placement.rule import GO_ON, OPEN, LookState
+
+BATTERY = "place"
+_MICRO = 10**6
+
+
+class Limits(NamedTuple):
+    """Where a placement stops although its rule goes on; None: no limit.
+
+    Attributes:
+        usd: Agent's own cost by the price card, of all calls.
+        hours: Of this call.
+        episodes: Attempts of all calls.
+    """
+
+    usd: float | None = None
+    hours: float | None = None
+    episodes: int | None = None
+
+    def check(self) -> None:
+        """Raise FieldError for a limit that stops nothing or everything."""
+        for name in self._fields:
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise FieldError(f"--{name}", value, "must be above 0")
+
+
+class PlacementNews(NamedTuple):
+    """A look that was just made, for whoever watches.
+
+    `stop` says why the placement stops here, "" where it goes on; `usd` is what it cost so far.
+    """
+
+    state: LookState
+    stop: str
+    episodes: int
+    usd: float
+
+
+def place(
+    request: Request,
+    out: Path,
+    options: RunOptions,
+    limits: Limits,
+    watch: Callable[[PlacementNews], None],
+    *,
+    resume: bool = False,
+) -> Judgement:
+    """Place an agent, and write the signed report of it.
+
+    Args:
+        request: The agent, and the battery of the pool.
+        out: The run directory.
+        options: How episodes are played.
+        limits: Where it stops although the rule goes on.
+        watch: Is told of each look.
+        resume: Whether a placement that is there goes on.
+    Returns: The judgement.
+    Raises:
+        UsageError: The request cannot be played.
+        RunDirectoryError: `out` holds something else.
+        FailureLimitError: Too many attempts failed through harness or provider.
+    """
+    limits.check()
+    layout = RunLayout(out)
+    if not (resume and layout.plan.exists()):
+        batch.play(request, out, options, plan_only=True)
+    return go_on(out, options, limits, watch)
+
+
+def go_on(
+    out: Path, options: RunOptions, limits: Limits, watch: Callable[[PlacementNews], None]
+) -> Judgement:
+    """Go on with a placement as its plan and its looks say.
+
+    Args:
+        out: The run directory.
+        options: How episodes are played.
+        limits: Where it stops although the rule goes on.
+        watch: Is told of each look.
+    Returns: The judgement.
+    Raises: RunDirectoryError: It holds no placement.
+    """
+    limits.check()
+    layout = RunLayout(out)
+    if bundles.read(out).plan.placement is None:
+        raise RunDirectoryError(f"{out} is a run and no placement: `owa-bench run --resume`.")
+    begun = time.monotonic()
+    while True:
+        news = _look(layout, options, limits, (time.monotonic() - begun) / 3600)
+        watch(news)
+        if news.stop:
+            return statement.write(out, keys.load(options.home, options.key))
+        batch.resume(out, options, chosen=frozenset(news.state.batch.indices))
+
+
+def _limit(limits: Limits, news: PlacementNews, hours: float) -> str:
+    """Return which limit the next batch would go over, "" for none.
+
+    What it takes is reckoned from the mean of the episodes so far.
+    """
+    size, played = len(news.state.batch.indices), news.episodes
+    share = 1 + (size / played if played else 0.0)
+    if limits.usd is not None and news.usd * share > limits.usd:
+        return f"the budget of {limits.usd:g} USD"
+    if limits.hours is not None and hours * share > limits.hours:
+        return f"the budget of {limits.hours:g} hours"
+    if limits.episodes is not None and played + size > limits.episodes:
+        return f"the budget of {limits.episodes} episodes"
+    return ""
+
+
+def _cost(bundle: bundles.Bundle) -> float:
+    """Return the agent's own cost in USD of all attempts; one without a price counts 0."""
+    costs = (episode_cost(bundle.prices, a.events)["agent"] for a in bundle.attempts())
+    return sum(cost or 0 for cost in costs) / _MICRO
+
+
+def _look(layout: RunLayout, options: RunOptions, limits: Limits, hours: float) -> PlacementNews:
+    """Make the look that is due, write it, and say whether to go on."""
+    bundle = bundles.read(layout.root)
+    states = replayed_looks(bundle)
+    state = states[-1]
+    if state.decision == OPEN:  # the announced batch goes on first
+        state = states[-2]
+    recorded = list(signed_looks(layout))
+    if len(recorded) == state.number:
+        look = Look(
+            plan_digest=bundle.plan_digest,
+            number=state.number,
+            before=recorded[-1].digest if recorded else "",
+            evidence_root=bundle.evidence_root,
+            attempts=len(bundle.leaves),
+            counts=dict(state.counts),
+            gates=state.gates,
+            decision=state.decision,
+            batch=state.batch.indices,
+            reads=state.batch.reads,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            public_key=bundle.plan.public_key,
+        )
+        key = keys.load(options.home, options.key)
+        path = look_path(layout, state.number)
+        path.parent.mkdir(exist_ok=True)
+        files.write_whole(path, seal(LOOK_TYPE, canonical_json(look), key))
+    news = PlacementNews(state, "", len(bundle.leaves), _cost(bundle))
+    stop = state.decision if state.decision != GO_ON else _limit(limits, news, hours)
+    return news._replace(stop=stop)

@@ -1,0 +1,146 @@
+"""Placements: the terms that a plan signs, and the looks at what was played so far.
+
+    looks/NNNN.dsse.json    DSSE envelope of LOOK_TYPE over a Look
+
+A look is written before its next batch is played; the first one before anything is.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from owa_bench.canonical import canonical_json, peek, sha256
+from owa_bench.errors import CheckFailure
+from owa_bench.records.layout import RunLayout
+
+RULE = "place-1"  # the name of the rule; another rule has another name
+LEVELS = (1,)  # that a placement can decide
+BAR = 20.0  # e-value that a PASS needs, by Ville's inequality .05
+HEDGE = 0.25  # [D] share of a family's stake that is not bet (axis G)
+LOST_MOST = 0.02  # share of lost episodes above which there is no level
+DATES = 3  # dates on which the batches of a served model are to be played
+DECIMALS = 6  # of the logarithms of evidence in a look
+
+
+class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan says of its placement.
+
+    Attributes:
+        level: The level up to which the gates are decided.
+        rule: Name of the rule.
+        rule_digest: SHA-256 of the rule's constants (`rule_digest`).
+        batches: Most worlds a family.
+        depth: Deepest plan that the suites ask for (axis P), in nodes.
+        kappa_family: The one family on which an improvement is tested.
+    """
+
+    level: int
+    rule: str
+    rule_digest: str
+    batches: int
+    depth: int
+    kappa_family: str
+
+
+class GateLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One gate at a look.
+
+    `worlds` have a bet in it; `mean` is the weighted mean, `low` and `high` hold at all looks at
+    once, each at 95 percent; `log_pass` and `log_below` are natural logarithms of the evidence,
+    `bar` what the former must reach. `status` is PASS, BELOW or UNDECIDED.
+    """
+
+    gate: str
+    worlds: int
+    mean: float | None
+    low: float
+    high: float
+    log_pass: float
+    log_below: float
+    bar: float
+    status: str
+    note: str = ""
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """One look: what the gates say, and the batch that is announced.
+
+    Attributes:
+        plan_digest: Of the run's plan.
+        number: Its place, from 0.
+        before: SHA-256 of the payload of the look before, "" for the first.
+        evidence_root: Over every attempt on record at that time.
+        attempts: How many those are.
+        counts: Worlds played by family.
+        gates: The gates of the level.
+        decision: "go on", "AAI-N", "below AAI-N" or "cap".
+        batch: Indices of the plan's entries that are played next; none where it stops.
+        reads: The gates that read the batch.
+        at: The machine's own date and time; proves nothing.
+        public_key: That signed it, in hex.
+    """
+
+    plan_digest: str
+    number: int
+    before: str
+    evidence_root: str
+    attempts: int
+    counts: dict[str, int]
+    gates: tuple[GateLine, ...]
+    decision: str
+    batch: tuple[int, ...]
+    reads: tuple[str, ...]
+    at: str = ""
+    public_key: str = ""
+
+
+def rule_digest() -> str:
+    """Return the digest of the constants of this version's rule."""
+    return sha256(canonical_json([RULE, LEVELS, BAR, HEDGE, LOST_MOST, DATES, DECIMALS]))
+
+
+def look_path(layout: RunLayout, number: int) -> Path:
+    """Return the file of a look."""
+    return layout.looks / f"{number:04d}.dsse.json"
+
+
+class SignedLook(NamedTuple):
+    """A look on record, the digest of its payload, and its whole envelope."""
+
+    look: Look
+    digest: str
+    envelope: bytes
+
+
+def signed_looks(layout: RunLayout) -> Iterator[SignedLook]:
+    """Yield the looks of a run directory in order, whoever signed them.
+
+    Raises: CheckFailure: One does not read.
+    """
+    number = 0
+    while (path := look_path(layout, number)).exists():
+        envelope = path.read_bytes()
+        try:
+            payload = peek(envelope)
+            look = msgspec.json.decode(payload, type=Look)
+        except (ValueError, RecursionError) as error:
+            raise CheckFailure(f"{path} is no look: {error}") from error
+        yield SignedLook(look, sha256(payload), envelope)
+        number += 1
+
+
+def announced(layout: RunLayout, begun: Collection[int]) -> frozenset[int]:
+    """Return the entries that a placement's looks announced.
+
+    A last batch of which nothing was begun is left out: the run stopped before it.
+
+    Args:
+        layout: The run directory.
+        begun: Entries with any attempt.
+    """
+    batches = [one.look.batch for one in signed_looks(layout)]
+    if batches and not set(batches[-1]) & set(begun):
+        batches.pop()
+    return frozenset(index for batch in batches for index in batch)

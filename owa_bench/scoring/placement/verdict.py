@@ -1,0 +1,318 @@
+"""The verdict of a placement: gates, level words, looks and a picture of the bounds."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from owa_bench.records.observables import Observables
+from owa_bench.records.placement import BAR, DATES, LOST_MOST, GateLine
+from owa_bench.records.plan import Arm
+from owa_bench.records.score import (
+    AgentVerdict,
+    AxisScore,
+    CellTable,
+    Curve,
+    FrontierScore,
+    GateResult,
+    Interval,
+)
+from owa_bench.scoring.axis import AXIS_NAMES
+from owa_bench.scoring.gate import NOT_PLACED, LevelPlacement
+from owa_bench.scoring.placement.rule import CAP, GO_ON, LookState, PlacementRule
+from owa_bench.scoring.placement.worlds import TraceEvidence
+from owa_bench.scoring.verdict import descriptive
+
+_NO_AXES = (
+    "a placement decides gates and stops as soon as it can, so a mean over what it played is "
+    "biased; `owa-bench run --battery full` plays a profile"
+)
+METHOD = "95 percent at all looks at once, by bets on worlds"
+_LOOKS = (
+    "look",
+    "episodes",
+    "gate",
+    "worlds",
+    "mean",
+    "low",
+    "high",
+    "ln e",
+    "ln e below",
+    "answer",
+)
+
+
+class PlacementFacts(NamedTuple):
+    """What a placement rests on beside its counted traces.
+
+    Attributes:
+        lost: Entries with an attempt that failed after the env had taken an act of the agent's.
+        begun: Entries with any attempt.
+        number: Which of its submitter's challenged plans this is.
+        plans: How many of theirs a verifier has challenged by now, at least `number`.
+        dates: Dates of looks that a witness bears out, rising.
+        date: What the machine's own clock says of the first look.
+        served: Whether the agent is a model behind an address, which can change from day to day.
+    """
+
+    lost: frozenset[int] = frozenset()
+    begun: frozenset[int] = frozenset()
+    number: int = 1
+    plans: int = 1
+    dates: tuple[str, ...] = ()
+    date: str = ""
+    served: bool = False
+
+
+def looks_of(
+    rule: PlacementRule, table: Observables, facts: PlacementFacts
+) -> tuple[LookState, ...]:
+    """Return every look that a placement's traces allow.
+
+    Args:
+        rule: The rule for its plan.
+        table: Its counted episodes.
+        facts: What else it rests on.
+    """
+    terms = rule.plan.placement
+    depth = 1 if terms is None else terms.depth
+    counted = table.take(~np.isin(table.index, sorted(facts.lost)))
+    return rule.replay(TraceEvidence(counted, facts.lost, facts.begun, depth))
+
+
+def placement_verdict(
+    rule: PlacementRule, arm: Arm, table: Observables, facts: PlacementFacts, own_terms: str
+) -> AgentVerdict:
+    """Return the verdict on the agent of a placement.
+
+    Args:
+        rule: The rule for its plan.
+        arm: Its arm.
+        table: Its counted episodes.
+        facts: What else it rests on.
+        own_terms: What of the terms is the submitter's own: then no level is given.
+    """
+    looks = looks_of(rule, table, facts)
+    last = looks[-1]
+    lines = tuple(_at_price(line, facts.plans) for line in last.gates)
+    gates = _gate_results(rule, lines, table)
+    level = _level(rule, lines, looks, facts)
+    if own_terms:
+        text = f"{NOT_PLACED} (own terms: {own_terms}); by them {level.text}"
+        level = level._replace(level=None, text=text)
+    reason = _NO_AXES
+    return AgentVerdict(
+        arm=arm.name,
+        agent=arm.agent,
+        level=level.level,
+        level_text=level.text,
+        provisional=False,
+        axes=tuple(_no_axis(symbol, name) for symbol, name in AXIS_NAMES.items()),
+        indices=(),
+        kappas=(),
+        closures=(),
+        gates=gates,
+        frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=reason),
+        tables=(_looks_table(looks),),
+        curves=_bound_curves(rule, looks),
+        cost_micro_usd=descriptive.money_totals(table),
+        violations=descriptive.violations(table),
+        episodes=sum(entry.arm == arm.name for entry in rule.plan.entries),
+        counted=len(table),
+        infrastructure=len(facts.begun) - len(table),
+        warnings=tuple(_warnings(rule, looks, facts)),
+    )
+
+
+def _at_price(line: GateLine, plans: int) -> GateLine:
+    """Return a gate at the bar of all plans that its submitter had challenged by now."""
+    bar = max(line.bar, BAR * plans)
+    short = line.status == "PASS" and line.log_pass < math.log(bar)
+    status = "UNDECIDED" if short else line.status
+    return msgspec.structs.replace(line, bar=bar, status=status)
+
+
+def _level(
+    rule: PlacementRule,
+    lines: Sequence[GateLine],
+    looks: Sequence[LookState],
+    facts: PlacementFacts,
+) -> LevelPlacement:
+    """Return the level and its words."""
+    below = [_words(rule, line) for line in lines if line.status == "BELOW"]
+    if below:
+        floor = all(_is_floor(line, rule) for line in lines if line.gate in "GP")
+        mild = any(line.gate == "tools" and line.status == "BELOW" for line in lines)
+        words = "fixed automation" if floor and mild else f"below AAI-{rule.level}"
+        return LevelPlacement(0, f"AAI-0, {words} ({'; '.join(below)})", False, ())
+    open_ = [_words(rule, line) for line in lines if line.status != "PASS"]
+    if open_:
+        text = f"undecided between AAI-{rule.level - 1} and AAI-{rule.level} ({'; '.join(open_)})"
+        return LevelPlacement(None, text, False, ())
+    name = f"AAI-{rule.level}"
+    share = len(facts.lost) / max(len(facts.begun), 1)
+    if share > LOST_MOST:
+        why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
+        return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {name}", False, ())
+    if facts.served and len(facts.dates) < DATES:
+        when = facts.dates[0] if facts.dates else f"{facts.date or 'a date'} (nobody's witness)"
+        return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED}", False, ())
+    return LevelPlacement(rule.level, name, False, ())
+
+
+def _is_floor(line: GateLine, rule: PlacementRule) -> bool:
+    return line.mean is not None and line.mean <= rule.protocol.levels.automation_max
+
+
+def _words(rule: PlacementRule, line: GateLine) -> str:
+    mean = "nothing" if line.mean is None else f"{line.mean:.2f}"
+    required = rule.required(line.gate)
+    note = f", {line.note}" if line.note and line.gate == "tools" else ""
+    return f"{line.gate} {mean} [{line.low:.2f}, {line.high:.2f}] against {required:.2f}{note}"
+
+
+def _gate_results(
+    rule: PlacementRule, lines: Sequence[GateLine], table: Observables
+) -> tuple[GateResult, ...]:
+    """Return every line of the protocol's gate table; those of other levels were not played."""
+    names = table.attempt.tolist()
+    evidence = (f"{names[0]} to {names[-1]}, {len(names)} attempts",) if names else ()
+    slack = rule.protocol.statistics.gate_slack
+    results = []
+    for line in lines:
+        required = rule.required(line.gate)
+        passes = f"at least {required - slack:.2f} shown" if line.status == "PASS" else ""
+        if line.gate == "G" and passes:
+            passes = "at least that many families shown"
+        results.append(
+            GateResult(
+                level=rule.level,
+                gate="T" if line.gate == "tools" else line.gate,
+                required=rule.required_words(line.gate),
+                measured="nothing"
+                if line.mean is None
+                else f"{line.mean:.3f}, {line.worlds} worlds",
+                interval=Interval(low=line.low, high=line.high, method=METHOD),
+                status=line.status,  # type: ignore[arg-type]
+                evidence=evidence,
+                reason="; ".join(filter(None, (passes, line.note))),
+            )
+        )
+    results += [
+        GateResult(
+            level=other.level,
+            gate=other.of or other.gate,
+            required="" if other.required is None else f">= {other.required:g}",
+            status="NO EVIDENCE",
+            reason=f"a placement to AAI-{rule.level} plays nothing for it",
+        )
+        for other in rule.protocol.gates
+        if other.level > rule.level
+    ]
+    return tuple(results)
+
+
+def _no_axis(symbol: str, name: str) -> AxisScore:
+    nothing = Interval(method=METHOD, reason=_NO_AXES)
+    return AxisScore(
+        name=name,
+        symbol=symbol,
+        used=0,
+        cells=0,
+        reason=_NO_AXES,
+        same_tasks=nothing,
+        tasks_like_these=nothing,
+    )
+
+
+def _episodes(looks: Sequence[LookState]) -> list[int]:
+    """Return how many episodes had been announced and played at each look."""
+    sizes = [len(look.batch.indices) for look in looks[:-1]]
+    return [0, *itertools.accumulate(sizes)]
+
+
+def _looks_table(looks: Sequence[LookState]) -> CellTable:
+    """Return a row per gate and look: how much evidence decided what."""
+    rows = tuple(
+        (
+            look.number,
+            episodes,
+            line.gate,
+            line.worlds,
+            line.mean,
+            line.low,
+            line.high,
+            line.log_pass,
+            line.log_below,
+            line.status,
+        )
+        for look, episodes in zip(looks, _episodes(looks), strict=True)
+        for line in look.gates
+    )
+    note = (
+        f"A gate passes at ln e = {math.log(BAR):.3f} where the mean reaches what is required; "
+        "points after a stop are biased and rank nobody."
+    )
+    return CellTable("looks", _LOOKS, rows, note)
+
+
+def _bound_curves(rule: PlacementRule, looks: Sequence[LookState]) -> tuple[Curve, ...]:
+    """Return each gate's mean and bounds over episodes."""
+    episodes = tuple(float(n) for n in _episodes(looks))
+    curves = []
+    for place, first in enumerate(looks[-1].gates):
+        lines = [look.gates[place] for look in looks]
+        required = rule.required(first.gate)
+        curves.append(
+            Curve(
+                name=f"{first.gate}: bounds over episodes",
+                x_label="episodes played",
+                y_label=f"{first.gate}, required {required:.2f}",
+                x=episodes,
+                y=tuple(line.mean for line in lines),
+                low=tuple(line.low for line in lines),
+                high=tuple(line.high for line in lines),
+                used=tuple(line.worlds for line in lines),
+                note=METHOD,
+                panel="bounds of the gates over episodes",
+                beside=(required,) * len(lines),
+                beside_label="required",
+            )
+        )
+    return tuple(curves)
+
+
+def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementFacts) -> list[str]:
+    last, said = looks[-1], []
+    if last.open:
+        said.append(
+            f"{len(last.open)} episodes of the announced batch never came: they count as lost, "
+            "and --resume plays them"
+        )
+    elif last.decision == GO_ON:
+        said.append(
+            f"the rule would go on with {len(last.batch.indices)} episodes for "
+            f"{', '.join(last.batch.reads)}: `owa-bench place --resume`"
+        )
+    elif last.decision == CAP:
+        said.append("the pool is used up: this is all that its plan can decide")
+    if facts.lost:
+        said.append(
+            f"{len(facts.lost)} episodes were lost after they had begun: each counts 0 for a PASS "
+            "and 1 for a BELOW, whoever failed"
+        )
+    if facts.plans > 1:
+        said.append(
+            f"plan {facts.number} of {facts.plans} of its submitter: a gate passes at an e-value "
+            f"of {BAR * facts.plans:g}"
+        )
+    if facts.served:
+        span = f"{facts.dates[0]} to {facts.dates[-1]}" if facts.dates else "none"
+        said.append(
+            f"a served model: {len(facts.dates)} of {DATES} dates are borne out by a witness "
+            f"({span})"
+        )
+    return said
