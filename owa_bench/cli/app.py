@@ -58,6 +58,7 @@ VERIFIER_HELP = "What a verifier runs: who submits, and challenges of signed pla
 COMMANDS = {
     "list": "listing:list_plugins",
     "run": "playing:run",
+    "place": "placing:place",
     "evaluate": "evaluating:evaluate",
     "train": "training:train",
     "report": "judging:report",

@@ -55,6 +55,7 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
     gate: str
     worlds: int
     mean: float | None
+    required: float
     low: float
     high: float
     log_pass: float

@@ -117,7 +117,7 @@ def placement_verdict(
         gates=gates,
         frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=reason),
         tables=(_looks_table(looks),),
-        curves=_bound_curves(rule, looks),
+        curves=_bound_curves(looks),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
         episodes=sum(entry.arm == arm.name for entry in rule.plan.entries),
@@ -142,13 +142,13 @@ def _level(
     facts: PlacementFacts,
 ) -> LevelPlacement:
     """Return the level and its words."""
-    below = [_words(rule, line) for line in lines if line.status == "BELOW"]
+    below = [_words(line) for line in lines if line.status == "BELOW"]
     if below:
         floor = all(_is_floor(line, rule) for line in lines if line.gate in "GP")
         mild = any(line.gate == "tools" and line.status == "BELOW" for line in lines)
         words = "fixed automation" if floor and mild else f"below AAI-{rule.level}"
         return LevelPlacement(0, f"AAI-0, {words} ({'; '.join(below)})", False, ())
-    open_ = [_words(rule, line) for line in lines if line.status != "PASS"]
+    open_ = [_words(line) for line in lines if line.status != "PASS"]
     if open_:
         text = f"undecided between AAI-{rule.level - 1} and AAI-{rule.level} ({'; '.join(open_)})"
         return LevelPlacement(None, text, False, ())
@@ -167,11 +167,10 @@ def _is_floor(line: GateLine, rule: PlacementRule) -> bool:
     return line.mean is not None and line.mean <= rule.protocol.levels.automation_max
 
 
-def _words(rule: PlacementRule, line: GateLine) -> str:
+def _words(line: GateLine) -> str:
     mean = "nothing" if line.mean is None else f"{line.mean:.2f}"
-    required = rule.required(line.gate)
     note = f", {line.note}" if line.note and line.gate == "tools" else ""
-    return f"{line.gate} {mean} [{line.low:.2f}, {line.high:.2f}] against {required:.2f}{note}"
+    return f"{line.gate} {mean} [{line.low:.2f}, {line.high:.2f}] against {line.required:.2f}{note}"
 
 
 def _gate_results(
@@ -183,8 +182,7 @@ def _gate_results(
     slack = rule.protocol.statistics.gate_slack
     results = []
     for line in lines:
-        required = rule.required(line.gate)
-        passes = f"at least {required - slack:.2f} shown" if line.status == "PASS" else ""
+        passes = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
         if line.gate == "G" and passes:
             passes = "at least that many families shown"
         results.append(
@@ -259,13 +257,13 @@ def _looks_table(looks: Sequence[LookState]) -> CellTable:
     return CellTable("looks", _LOOKS, rows, note)
 
 
-def _bound_curves(rule: PlacementRule, looks: Sequence[LookState]) -> tuple[Curve, ...]:
+def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
     """Return each gate's mean and bounds over episodes."""
     episodes = tuple(float(n) for n in _episodes(looks))
     curves = []
     for place, first in enumerate(looks[-1].gates):
         lines = [look.gates[place] for look in looks]
-        required = rule.required(first.gate)
+        required = first.required
         curves.append(
             Curve(
                 name=f"{first.gate}: bounds over episodes",

@@ -1,0 +1,333 @@
+"""`owa-bench place`: play until an agent's level is decided, and not longer."""
+
+import contextlib
+import dataclasses
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from owa_bench.cli import options
+from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals, plain, progress, table
+from owa_bench.cli.options import Fields, Panel
+from owa_bench.errors import FailureLimitError, FieldError, UsageError
+from owa_bench.hosting.gateway.options import GatewayOptions
+from owa_bench.placement import place as placing
+from owa_bench.placement.forecast import forecasts
+from owa_bench.placement.place import BATTERY, Limits, PlacementNews
+from owa_bench.records import protocol
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.placement import LEVELS
+from owa_bench.records.score import Judgement
+from owa_bench.runs.plan import request as requests
+from owa_bench.runs.play import batch
+from owa_bench.runs.store import keys
+
+WHAT = Panel("Who is placed, and how far")
+TERMS = Panel("Under which terms")
+REACH = Panel("What the agent may reach (docs/model-gateway.md)")
+HOW = Panel("How it is played (no effect on the replay root)")
+# Options that a resume needs again: they are no part of the plan.
+_AGAIN = (
+    *("usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
+    *("allow_host", "pass_env"),
+)
+_COLUMNS = ("gate", "worlds", "value", "bounds", "required", "evidence", "answer", "")
+
+
+def place(
+    context: typer.Context,
+    agent: str | None = typer.Argument(
+        None, help="The agent, as for `owa-bench run --agent`; none with --resume."
+    ),
+    out: Path = WHAT(..., "Run directory to make, or to resume."),
+    level: int = WHAT(1, "The level to decide."),
+    usd: float | None = WHAT(
+        None, "Stop before a batch that would take the agent's own cost above this, in USD."
+    ),
+    hours: float | None = WHAT(None, "Stop before a batch that would take longer, in hours."),
+    episodes: int | None = WHAT(None, "Stop before a batch beyond so many episodes."),
+    nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
+    challenger: str = TERMS(
+        "",
+        "Public key of a verifier, whose challenge to the signed plan enters the seeds: "
+        "with --plan-only.",
+    ),
+    terms: Fields = TERMS.fields(
+        requests.Request,
+        sandbox="Around the agent: auto, namespaces, docker, or none (V2 at most).",
+        price_card="Name or TOML file.",
+    ),
+    model: Fields = REACH.fields(
+        GatewayOptions,
+        model_url="Address of the model's provider, such as http://127.0.0.1:8000/v1; "
+        "$OPENAI_BASE_URL if left out.",
+        model_api="What it speaks: chat, or by translation responses, anthropic, gemini "
+        "(extra providers).",
+        model_key_env="Variable that holds the API key, which no agent sees.",
+        model_cache="Folder of replies by request: each is paid for once.",
+    ),
+    model_header: list[str] | None = REACH(
+        None, "HEADER=VARIABLE: a header of each request, with the value of that variable."
+    ),
+    allow_host: list[str] | None = REACH(
+        None, "HOST:PORT that the agent may connect to; its cost is unknown then."
+    ),
+    pass_env: list[str] | None = REACH(None, "Variable that the agent gets; no other."),
+    how: Fields = HOW.fields(
+        requests.RunOptions,
+        workers="Worker processes.",
+        concurrency="Episodes at once, for slow agents.",
+        key="Name of the signing key.",
+    ),
+    no_preflight: bool = HOW(False, "Do not first ask once what an agent behind an address needs."),
+    resume: bool = HOW(False, "Go on with the placement in --out, with a new budget."),
+    plan_only: bool = HOW(False, "Sign the pool, play nothing yet: for a challenge or a witness."),
+    dry_run: bool = HOW(False, "Say what it would take, by the agent's success, and stop."),
+    json: bool = HOW(False, "Print JSON: an event a look, and the verdict."),
+) -> None:
+    """Place an agent on the scale: play until its level is decided, and not longer.
+
+    The pool of tasks and the rule are signed first. Then the agent plays batch by batch; after each
+    one a signed look says of every gate PASS, BELOW or UNDECIDED. It stops at the first gate that
+    is BELOW, when all gates PASS, or at a budget; --resume goes on. An agent that is clearly above
+    or below AAI-1 takes some 100 to 300 episodes.
+
+      owa-bench place agentic --out runs/agentic
+
+      owa-bench place "language-model:model=NAME" --usd 50 --out runs/model
+
+      owa-bench place --resume --usd 150 --out runs/model
+
+      owa-bench place agentic --dry-run --out runs/none
+    """
+    run_options = requests.RunOptions(
+        home=keys.data_folder(),
+        folder=Path.cwd(),
+        gateway=GatewayOptions(
+            **model,
+            model_header=tuple(model_header or ()),
+            allow_host=tuple(allow_host or ()),
+            pass_env=tuple(pass_env or ()),
+        ),
+        preflight=None if no_preflight else _print_answer,
+        **how,
+    )
+    if level not in LEVELS:
+        known = ", ".join(map(str, LEVELS))
+        raise UsageError(
+            f"--level must be one of {known}: no rule decides another yet, got {level}."
+        )
+    limits = Limits(usd, hours, episodes)
+    limits.check()
+    given = options.given_names(context)
+    if resume:
+        why = "shapes a plan, and --resume goes on with the plan that is there: leave it out."
+        options.refuse_together(given, ("nonce", "challenger", "sandbox", "price_card"), why)
+    elif agent is None:
+        raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
+    if challenger and not plan_only:
+        raise UsageError("--challenger goes with --plan-only: the seeds wait for the challenge.")
+    request = requests.Request(
+        agents=(agent,) if agent else (),
+        battery=BATTERY,
+        name=out.name,
+        verifier_nonce=nonce,
+        challenger=challenger,
+        **terms,
+    )
+    if dry_run:
+        _print_forecast(request, run_options, json=json)
+        return
+    if plan_only:
+        batch.play(request, out, run_options, plan_only=True)
+        OUT.print(f"Signed in {out}; when it is challenged: {_again(out, '')}")
+        return
+    again = _again(out, options.flags(context, _AGAIN))
+    judgement = _played(request, out, run_options, limits, again, resume=resume, json=json)
+    _print_verdict(judgement, out, again, json=json)
+
+
+def _again(out: Path, flags: str) -> str:
+    return f"owa-bench place --resume --out {shlex.quote(str(out))}{flags}"
+
+
+def _print_answer(line: str) -> None:
+    ERR.print(f"preflight: {line}")
+
+
+def _played(
+    request: requests.Request,
+    out: Path,
+    run_options: requests.RunOptions,
+    limits: Limits,
+    again: str,
+    *,
+    resume: bool,
+    json: bool,
+) -> Judgement:
+    """Play a placement under the eyes of whoever called, and return its judgement."""
+    try:
+        with ended_by_signals(), _screen(json=json) as screen:
+            told = dataclasses.replace(run_options, progress=screen.take)
+            if resume:
+                return placing.go_on(out, told, limits, screen.look)
+            return placing.place(request, out, told, limits, screen.look)
+    except KeyboardInterrupt:
+        if RunLayout(out).plan.exists():
+            with contextlib.suppress(OSError):  # of a terminal that is gone
+                ERR.print(f"{again} continues from here.")
+        raise
+    except FailureLimitError as error:
+        raise FailureLimitError(f"{error}. When it is mended: {again}") from error
+
+
+# --- while it runs --------------------------------------------------------------------
+
+
+class _Watch:
+    """Shows each look and, on a terminal, how far its batch is."""
+
+    def __init__(self, live: Live | None, *, json: bool) -> None:
+        self._live, self._json = live, json
+        self._news: PlacementNews | None = None
+        self._bar = progress()
+        self._task = self._bar.add_task("", total=None)
+        self._played = 0
+
+    def take(self, news: requests.Progress) -> None:
+        """Count one closed attempt."""
+        self._played += news.leaf.status == "complete"
+        text = f"{news.entry.suite} {news.entry.family} T{news.entry.tier}  {news.usd:,.2f} USD"
+        self._bar.update(self._task, completed=self._played, description=text)
+
+    def look(self, news: PlacementNews) -> None:
+        """Show a look."""
+        self._news, self._played = news, 0
+        size = len(news.state.batch.indices)
+        self._bar.reset(self._task, total=size or 1)
+        if self._json:
+            OUT.out(msgspec.json.encode(plain(_event(news)), enc_hook=str).decode())
+        elif self._live is not None:
+            self._live.update(Group(_gates_table(news), self._bar))
+        else:
+            ERR.print(_line(news))
+
+
+@contextmanager
+def _screen(*, json: bool) -> Iterator[_Watch]:
+    """Show a placement in place on a terminal, a line a look in a log, JSON events for machines."""
+    if json or not ERR.is_terminal:
+        yield _Watch(None, json=json)
+        return
+    with Live(console=ERR, refresh_per_second=4, transient=False) as live:
+        yield _Watch(live, json=False)
+
+
+def _event(news: PlacementNews) -> dict[str, Any]:
+    state = news.state
+    return {
+        "look": state.number,
+        "episodes": news.episodes,
+        "usd": news.usd,
+        "gates": [msgspec.to_builtins(line) for line in state.gates],
+        "decision": state.decision,
+        "stop": news.stop,
+        "next": len(state.batch.indices),
+        "reads": list(state.batch.reads),
+    }
+
+
+def _line(news: PlacementNews) -> str:
+    gates = "; ".join(
+        f"{line.gate} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
+        for line in news.state.gates
+    )
+    size = len(news.state.batch.indices)
+    then = f"stops: {news.stop}" if news.stop else f"next {size} episodes"
+    return (
+        f"look {news.state.number}, {news.episodes} episodes, {news.usd:,.2f} USD: {gates}; {then}"
+    )
+
+
+def _gates_table(news: PlacementNews) -> Table:
+    """Return one line a gate: value, bounds, evidence, answer, and what it plays next."""
+    state = news.state
+    size = len(state.batch.indices)
+    then = f"stops: {news.stop}" if news.stop else f"next {size} episodes"
+    title = f"look {state.number}, {news.episodes} episodes, {news.usd:,.2f} USD, {then}"
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in _COLUMNS:
+        shown.add_column(name)
+    colours = {"PASS": "green", "BELOW": "red"}
+    for line in state.gates:
+        evidence = f"e {min(2.718281828459045**line.log_pass, 9999):.4g} of {line.bar:g}"
+        follows = "plays next" if line.gate in state.batch.reads and not news.stop else ""
+        shown.add_row(
+            line.gate,
+            str(line.worlds),
+            _number(line.mean),
+            f"[{line.low:.2f}, {line.high:.2f}]",
+            f"{line.required:.2f}",
+            evidence,
+            Text(line.status, style=colours.get(line.status, "")),
+            "; ".join(filter(None, (line.note, follows))),
+        )
+    return shown
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+# --- before and after -----------------------------------------------------------------
+
+
+def _print_forecast(
+    request: requests.Request, run_options: requests.RunOptions, *, json: bool
+) -> None:
+    """Print what a placement would take, by the share of tasks in which the agent succeeds."""
+    draft = requests.draft_plan(request, run_options.folder)
+    rules = protocol.load(draft.protocol)
+    found = forecasts(draft.plan, rules)
+    if json:
+        as_json([one._asdict() for one in found])
+        return
+    rows = [
+        (
+            f"{one.success:.2f}",
+            f"{one.passed:.2f}",
+            f"{one.below:.2f}",
+            f"{one.expected:.0f}",
+            one.most,
+        )
+        for one in found
+    ]
+    columns = ("success", "AAI-1 said", "below said", "episodes", "most")
+    table("would take, by the agent's success", columns, rows)
+    OUT.print(
+        "By simulation of agents whose success is the same at every magnitude; "
+        "docs/tables/placement.md has more."
+    )
+
+
+def _print_verdict(judgement: Judgement, out: Path, again: str, *, json: bool) -> None:
+    verdict = judgement.verdicts[0]
+    if json:
+        OUT.out(msgspec.json.encode({"verdict": plain(verdict)}, enc_hook=str).decode())
+        return
+    OUT.print(Text.assemble((verdict.arm, "bold"), f": {verdict.level_text}"))
+    for warning in verdict.warnings:
+        OUT.print(f"  {warning}")
+    OUT.print(f"Report: {RunLayout(out).page.resolve()}")
+    if verdict.level is None:
+        ERR.print(f"to go on: {again}")

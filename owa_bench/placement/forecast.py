@@ -1,0 +1,106 @@
+"""What a placement would take: the rule played against agents whose success is known."""
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import NamedTuple
+
+from owa_bench.records.plan import Plan
+from owa_bench.records.protocol import Protocol
+from owa_bench.scoring.placement.rule import PlacementRule
+from owa_bench.scoring.placement.worlds import WorldValue
+from owa_bench.seeding import stream
+
+TRUTHS = (0.25, 0.45, 0.6, 0.75, 0.9)
+AGENTS = 20  # a truth
+_FAILED = 0.3  # [D] what A, P and quality read of an episode that failed
+
+
+class Forecast(NamedTuple):
+    """What a placement takes of agents that succeed in one share of worlds.
+
+    Attributes:
+        success: The share, the same at every magnitude.
+        passed: Share of those agents that are placed at the level.
+        below: Share that is said to be below it.
+        expected: Mean number of episodes.
+        most: Most episodes among them.
+        suites: Mean number of episodes by suite.
+    """
+
+    success: float
+    passed: float
+    below: float
+    expected: float
+    most: int
+    suites: dict[str, float]
+
+
+def forecasts(plan: Plan, protocol: Protocol) -> tuple[Forecast, ...]:
+    """Return what the rule of a plan makes of agents of several truths.
+
+    Episodes are independent but for their world's luck; A, P and quality are 1 where an episode
+    succeeds and a stated share where it fails.
+
+    Args:
+        plan: The plan of a placement.
+        protocol: Published numbers.
+    """
+    rule = PlacementRule(plan, protocol, bounds=False)
+    return tuple(_forecast(rule, success) for success in TRUTHS)
+
+
+def _forecast(rule: PlacementRule, success: float) -> Forecast:
+    suites = [entry.suite for entry in rule.plan.entries]
+    ends, sizes = [], []
+    by_suite: dict[str, float] = dict.fromkeys(dict.fromkeys(suites), 0.0)
+    for number in range(AGENTS):
+        looks = rule.replay(_Luck(rule.plan, success, number))
+        ends.append(looks[-1].decision)
+        played = [index for look in looks for index in look.batch.indices]
+        sizes.append(len(played))
+        for index in played:
+            by_suite[suites[index]] += 1 / AGENTS
+    return Forecast(
+        success=success,
+        passed=ends.count(f"AAI-{rule.level}") / AGENTS,
+        below=ends.count(f"below AAI-{rule.level}") / AGENTS,
+        expected=sum(sizes) / AGENTS,
+        most=max(sizes),
+        suites=by_suite,
+    )
+
+
+class _Luck:
+    """Evidence of an agent that succeeds in a share of worlds.
+
+    Args:
+        plan: The plan of a placement.
+        success: The share.
+        number: Which such agent.
+    """
+
+    def __init__(self, plan: Plan, success: float, number: int) -> None:
+        rng = stream(number, "forecast", f"{success:g}")
+        pairs = sorted({entry.pair for entry in plan.entries})
+        luck = dict(zip(pairs, rng.random(len(pairs)).tolist(), strict=True))
+        self._won = [luck[entry.pair] < success for entry in plan.entries]
+
+    @cached_property
+    def known(self) -> frozenset[int]:
+        """Every entry."""
+        return frozenset(range(len(self._won)))
+
+    @property
+    def begun(self) -> frozenset[int]:
+        """Every entry."""
+        return self.known
+
+    def value(self, gate: str, index: int) -> WorldValue:
+        """Return what a gate reads of an episode."""
+        failed = 0.0 if gate == "tools" else _FAILED
+        earned = 1.0 if self._won[index] else failed
+        return WorldValue(earned, earned)
+
+    def kinds(self, indices: Collection[int], least: int) -> int:
+        """Return as many kinds of tools as any gate asks for."""
+        return len(indices)
