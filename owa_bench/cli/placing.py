@@ -30,6 +30,7 @@ from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
+from owa_bench.scoring.placement.rule import GO_ON
 
 WHAT = Panel("Who is placed, and how far")
 TERMS = Panel("Under which terms")
@@ -124,9 +125,7 @@ def place(
     )
     if level not in LEVELS:
         known = ", ".join(map(str, LEVELS))
-        raise UsageError(
-            f"--level must be one of {known}: no rule decides another yet, got {level}."
-        )
+        raise FieldError("--level", level, f"must be one of {known}: no rule decides another yet")
     limits = Limits(usd, hours, episodes)
     limits.check()
     given = options.given_names(context)
@@ -154,7 +153,7 @@ def place(
         return
     again = _again(out, options.flags(context, _AGAIN))
     judgement = _played(request, out, run_options, limits, again, resume=resume, json=json)
-    _print_verdict(judgement, out, again, json=json)
+    _print_verdict(judgement, out, json=json)
 
 
 def _again(out: Path, flags: str) -> str:
@@ -180,8 +179,12 @@ def _played(
         with ended_by_signals(), _screen(json=json) as screen:
             told = dataclasses.replace(run_options, progress=screen.take)
             if resume:
-                return placing.go_on(out, told, limits, screen.look)
-            return placing.place(request, out, told, limits, screen.look)
+                judgement = placing.go_on(out, told, limits, screen.look)
+            else:
+                judgement = placing.place(request, out, told, limits, screen.look)
+        if screen.is_open:
+            ERR.print(f"to go on: {again}")
+        return judgement
     except KeyboardInterrupt:
         if RunLayout(out).plan.exists():
             with contextlib.suppress(OSError):  # of a terminal that is gone
@@ -203,6 +206,11 @@ class _Watch:
         self._bar = progress()
         self._task = self._bar.add_task("", total=None)
         self._played = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a budget stopped it although the rule goes on."""
+        return self._news is not None and self._news.state.decision == GO_ON
 
     def take(self, news: requests.Progress) -> None:
         """Count one closed attempt."""
@@ -320,7 +328,7 @@ def _print_forecast(
     )
 
 
-def _print_verdict(judgement: Judgement, out: Path, again: str, *, json: bool) -> None:
+def _print_verdict(judgement: Judgement, out: Path, *, json: bool) -> None:
     verdict = judgement.verdicts[0]
     if json:
         OUT.out(msgspec.json.encode({"verdict": plain(verdict)}, enc_hook=str).decode())
@@ -329,5 +337,3 @@ def _print_verdict(judgement: Judgement, out: Path, again: str, *, json: bool) -
     for warning in verdict.warnings:
         OUT.print(f"  {warning}")
     OUT.print(f"Report: {RunLayout(out).page.resolve()}")
-    if verdict.level is None:
-        ERR.print(f"to go on: {again}")
