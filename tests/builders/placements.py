@@ -1,0 +1,98 @@
+"""Placements at their smallest: a pool of three families, evidence with planted values."""
+
+import functools
+from pathlib import Path
+
+from owa_bench.placement import place
+from owa_bench.records import protocol
+from owa_bench.runs.plan.request import Request, RunOptions, draft_plan
+from owa_bench.runs.store import keys
+from owa_bench.scoring.placement.rule import PlacementRule
+from owa_bench.scoring.placement.worlds import LOST, WorldValue
+
+POOL = """
+name = "small_place"
+protocol = "default"
+
+[placement]
+level = 1
+kappa_family = "toolquest/reconcile"
+
+[[suite]]
+name = "toolquest"
+families = ["reconcile", "restock"]
+tiers = [1, 2]
+episodes = 20
+
+[[suite]]
+name = "recall"
+families = ["literacy"]
+tiers = [1]
+episodes = 20
+"""
+
+
+def pool_file(folder):
+    """Write the battery of the small pool, and return its path."""
+    path = Path(folder) / "small_place.toml"
+    path.write_text(POOL)
+    return str(path)
+
+
+def small_rule(folder, **terms):
+    """Return the rule of the small pool."""
+    draft = _draft(POOL, str(folder))
+    return PlacementRule(draft.plan, protocol.load(draft.protocol), **terms)
+
+
+@functools.cache
+def _draft(text, folder):
+    return draft_plan(Request(agents=("agentic",), battery=pool_file(folder)))
+
+
+class Played:
+    """Evidence in which every gate reads one value, but where `values` says otherwise.
+
+    `values` maps (gate, index) to a value or LOST; `upto` is how many entries were played: all
+    that the first so many batches announce.
+    """
+
+    def __init__(self, usual, values=None, known=None, begun=None, kinds=9):
+        self._usual, self._values, self._kinds = usual, values or {}, kinds
+        self.known = frozenset(range(10_000)) if known is None else frozenset(known)
+        self.begun = self.known if begun is None else frozenset(begun)
+
+    def value(self, gate, index):
+        """Return what a gate reads of an episode."""
+        if index not in self.known:
+            return LOST
+        value = self._values.get((gate, index), self._usual)
+        value = value.get(gate, 0.0) if isinstance(value, dict) else value
+        return value if isinstance(value, WorldValue) else WorldValue(value, value)
+
+    def kinds(self, indices, least):
+        """Return the planted number of kinds of tools."""
+        return self._kinds
+
+
+def small_request(folder, agent="agentic"):
+    """Return the request of a placement over the small pool."""
+    return Request(agents=(agent,), battery=pool_file(folder), name="small")
+
+
+def options(home):
+    """Return how a small placement is played: here and at once."""
+    if not keys.key_names(home):
+        keys.keygen(home)
+    return RunOptions(home=home, in_process=True)
+
+
+def small_placement(folder, agent="agentic", **limits):
+    """Play a small placement, and return its folder, judgement and looks as they came."""
+    looks = []
+    request = small_request(folder, agent)
+    out = Path(folder) / "run"
+    made = place.place(
+        request, out, options(Path(folder) / "home"), place.Limits(**limits), looks.append
+    )
+    return out, made, looks
