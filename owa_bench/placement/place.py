@@ -140,9 +140,8 @@ def _look(layout: RunLayout, options: RunOptions, limits: Limits, hours: float) 
     """Make the look that is due, write it, and say whether to go on."""
     bundle = bundles.read(layout.root)
     states = replayed_looks(bundle)
-    state = states[-1]
-    if state.decision == OPEN:  # the announced batch goes on first
-        state = states[-2]
+    is_open = states[-1].decision == OPEN  # a batch that was begun is played whole
+    state = states[-2] if is_open else states[-1]
     recorded = list(signed_looks(layout))
     if len(recorded) == state.number:
         look = Look(
@@ -164,5 +163,6 @@ def _look(layout: RunLayout, options: RunOptions, limits: Limits, hours: float) 
         path.parent.mkdir(exist_ok=True)
         files.write_whole(path, seal(LOOK_TYPE, canonical_json(look), key))
     news = PlacementNews(state, "", len(bundle.leaves), _cost(bundle))
-    stop = state.decision if state.decision != GO_ON else _limit(limits, news, hours)
-    return news._replace(stop=stop)
+    if state.decision != GO_ON:
+        return news._replace(stop=state.decision)
+    return news._replace(stop="" if is_open else _limit(limits, news, hours))

@@ -14,6 +14,7 @@ import msgspec
 from owa_bench.canonical import canonical_json, peek, sha256
 from owa_bench.errors import CheckFailure
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.score import GateStatus
 
 RULE = "place-1"  # the name of the rule; another rule has another name
 LEVELS = (1,)  # that a placement can decide
@@ -61,7 +62,7 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
     log_pass: float
     log_below: float
     bar: float
-    status: str
+    status: GateStatus
     note: str = ""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-GateStatus = Literal["PASS", "FAIL", "NO EVIDENCE"]
+GateStatus = Literal["PASS", "BELOW", "UNDECIDED", "FAIL", "NO EVIDENCE"]
 ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED", "NO EVIDENCE"]
 
 

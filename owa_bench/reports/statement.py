@@ -162,10 +162,11 @@ def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
         planned = bundle.plan.public_key or "(the plan has none)"
         raise FieldError("key", public, f"must be the plan's key {planned}")
     if bundle.missing:
+        verb = "place" if bundle.plan.placement else "run"
         raise RunDirectoryError(
             f"{bundle.layout.root} is half played: {len(bundle.missing)} of "
             f"{len(bundle.asked)} planned episodes were never tried. "
-            f"`owa-bench run --resume --out {bundle.layout.root}` plays them; "
+            f"`owa-bench {verb} --resume --out {bundle.layout.root}` plays them; "
             f"`owa-bench report --unsigned {bundle.layout.root}` writes a draft."
         )
 

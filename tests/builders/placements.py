@@ -1,4 +1,4 @@
-"""Placements at their smallest: a pool of three families, evidence with planted values."""
+"""Placements at their smallest: pools of two and three families, planted evidence, real runs."""
 
 import functools
 from pathlib import Path
@@ -32,10 +32,14 @@ episodes = 20
 """
 
 
-def pool_file(folder):
-    """Write the battery of the small pool, and return its path."""
+# What agents play in the harness' own process.
+QUICK = POOL[: POOL.index('[[suite]]\nname = "recall"')]
+
+
+def pool_file(folder, text=POOL):
+    """Write the battery of a small pool, and return its path."""
     path = Path(folder) / "small_place.toml"
-    path.write_text(POOL)
+    path.write_text(text)
     return str(path)
 
 
@@ -77,7 +81,7 @@ class Played:
 
 def small_request(folder, agent="agentic"):
     """Return the request of a placement over the small pool."""
-    return Request(agents=(agent,), battery=pool_file(folder), name="small")
+    return Request(agents=(agent,), battery=pool_file(folder, QUICK), name="small")
 
 
 def options(home):

@@ -15,6 +15,7 @@ import numpy as np
 from owa_bench.records.placement import BAR, DECIMALS, HEDGE, GateLine
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
 from owa_bench.scoring.placement.worlds import MILD, READS, Evidence, World, batch_bets, pool
@@ -223,7 +224,7 @@ class PlacementRule:
     def _at(self, mean: float, required: float) -> bool:
         return reaches(mean, required, self.protocol.statistics.gate_decimals)
 
-    def _status(self, above: float, below: float, *, enough: bool) -> str:
+    def _status(self, above: float, below: float, *, enough: bool) -> GateStatus:
         if round(below, DECIMALS) >= round(math.log(self.bar_below), DECIMALS):
             return "BELOW"
         if enough and round(above, DECIMALS) >= round(math.log(self.bar), DECIMALS):

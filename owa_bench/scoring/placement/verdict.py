@@ -194,7 +194,7 @@ def _gate_results(
                 if line.mean is None
                 else f"{line.mean:.3f}, {line.worlds} worlds",
                 interval=Interval(low=line.low, high=line.high, method=METHOD),
-                status=line.status,  # type: ignore[arg-type]
+                status=line.status,
                 evidence=evidence,
                 reason="; ".join(filter(None, (passes, line.note))),
             )
