@@ -18,11 +18,17 @@ from rich.text import Text
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals, plain, progress, table
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.errors import FailureLimitError, FieldError, UsageError
+from owa_bench.errors import (
+    EntriesMissingError,
+    FailureLimitError,
+    FieldError,
+    NeverActedError,
+    UsageError,
+)
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement import place as placing
 from owa_bench.placement.forecast import forecasts
-from owa_bench.placement.place import BATTERY, Limits, PlacementNews
+from owa_bench.placement.place import BATTERY, PlacementLimits, PlacementNews
 from owa_bench.records import protocol
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import LEVELS
@@ -126,7 +132,7 @@ def place(
     if level not in LEVELS:
         known = ", ".join(map(str, LEVELS))
         raise FieldError("--level", level, f"must be one of {known}: no rule decides another yet")
-    limits = Limits(usd, hours, episodes)
+    limits = PlacementLimits(usd, hours, episodes)
     limits.check()
     given = options.given_names(context)
     if resume:
@@ -152,7 +158,7 @@ def place(
         OUT.print(f"Signed in {out}; when it is challenged: {_again(out, '')}")
         return
     again = _again(out, options.flags(context, _AGAIN))
-    judgement = _played(request, out, run_options, limits, again, resume=resume, json=json)
+    judgement = _play(request, out, run_options, limits, again, resume=resume, json=json)
     _print_verdict(judgement, out, json=json)
 
 
@@ -164,11 +170,11 @@ def _print_answer(line: str) -> None:
     ERR.print(f"preflight: {line}")
 
 
-def _played(
+def _play(
     request: requests.Request,
     out: Path,
     run_options: requests.RunOptions,
-    limits: Limits,
+    limits: PlacementLimits,
     again: str,
     *,
     resume: bool,
@@ -190,8 +196,8 @@ def _played(
             with contextlib.suppress(OSError):  # of a terminal that is gone
                 ERR.print(f"{again} continues from here.")
         raise
-    except FailureLimitError as error:
-        raise FailureLimitError(f"{error}. When it is mended: {again}") from error
+    except (FailureLimitError, EntriesMissingError, NeverActedError) as error:
+        raise type(error)(f"{str(error).rstrip('.')}. When it is mended: {again}") from error
 
 
 # --- while it runs --------------------------------------------------------------------

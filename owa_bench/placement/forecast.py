@@ -1,4 +1,4 @@
-"""What a placement would take: the rule played against agents whose success is known."""
+"""Forecasts of placements: the rule played against agents whose success is known."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -86,14 +86,14 @@ class _Luck:
         self._won = [luck[entry.pair] < success for entry in plan.entries]
 
     @cached_property
-    def known(self) -> frozenset[int]:
+    def answers(self) -> frozenset[int]:
         """Every entry."""
         return frozenset(range(len(self._won)))
 
     @property
-    def begun(self) -> frozenset[int]:
+    def starts(self) -> frozenset[int]:
         """Every entry."""
-        return self.known
+        return self.answers
 
     def value(self, gate: str, index: int) -> WorldValue:
         """Return what a gate reads of an episode."""

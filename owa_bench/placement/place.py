@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from owa_bench.canonical import canonical_json, seal
-from owa_bench.errors import FieldError, RunDirectoryError
+from owa_bench.errors import EntriesMissingError, FieldError, NeverActedError, RunDirectoryError
 from owa_bench.records.layout import LOOK_TYPE, RunLayout
 from owa_bench.records.placement import Look, look_path, signed_looks
 from owa_bench.records.price_card import episode_cost
@@ -24,7 +24,7 @@ BATTERY = "place"
 _MICRO = 10**6
 
 
-class Limits(NamedTuple):
+class PlacementLimits(NamedTuple):
     """Where a placement stops although its rule goes on; None: no limit.
 
     Attributes:
@@ -61,7 +61,7 @@ def place(
     request: Request,
     out: Path,
     options: RunOptions,
-    limits: Limits,
+    limits: PlacementLimits,
     watch: Callable[[PlacementNews], None],
     *,
     resume: bool = False,
@@ -80,6 +80,8 @@ def place(
         UsageError: The request cannot be played.
         RunDirectoryError: `out` holds something else.
         FailureLimitError: Too many attempts failed through harness or provider.
+        EntriesMissingError: A provider failed episodes, so that a batch stands open.
+        NeverActedError: The env took no act of the agent.
     """
     limits.check()
     layout = RunLayout(out)
@@ -89,7 +91,7 @@ def place(
 
 
 def go_on(
-    out: Path, options: RunOptions, limits: Limits, watch: Callable[[PlacementNews], None]
+    out: Path, options: RunOptions, limits: PlacementLimits, watch: Callable[[PlacementNews], None]
 ) -> Judgement:
     """Go on with a placement as its plan and its looks say.
 
@@ -105,16 +107,33 @@ def go_on(
     layout = RunLayout(out)
     if bundles.read(out).plan.placement is None:
         raise RunDirectoryError(f"{out} is a run and no placement: `owa-bench run --resume`.")
-    begun = time.monotonic()
+    begun, summary, last = time.monotonic(), None, -1
     while True:
         news = _look(layout, options, limits, (time.monotonic() - begun) / 3600)
         watch(news)
         if news.stop:
             return statement.write(out, keys.load(options.home, options.key))
-        batch.resume(out, options, chosen=frozenset(news.state.batch.indices))
+        if summary is not None and news.state.number == last:
+            raise _unplayed(summary)
+        last = news.state.number
+        summary = batch.resume(out, options, chosen=frozenset(news.state.batch.indices))
 
 
-def _limit(limits: Limits, news: PlacementNews, hours: float) -> str:
+def _unplayed(summary: batch.RunSummary) -> EntriesMissingError | NeverActedError:
+    """Return why a batch could not be played whole."""
+    for arm, words in summary.never_acted.items():
+        return NeverActedError(
+            f"{arm} was stopped: each of its first episodes ended before the env took an act of "
+            f"it. The first: {words}"
+        )
+    reasons = [*summary.stopped.values()] or ["its model's provider failed them"]
+    return EntriesMissingError(
+        f"{summary.missing} episodes of the announced batch are missing: {reasons[0]}. None of "
+        "them counts as a failure of the agent so far; the batch stands open"
+    )
+
+
+def _limit(limits: PlacementLimits, news: PlacementNews, hours: float) -> str:
     """Return which limit the next batch would go over, "" for none.
 
     What it takes is reckoned from the mean of the episodes so far.
@@ -136,7 +155,9 @@ def _cost(bundle: bundles.Bundle) -> float:
     return sum(cost or 0 for cost in costs) / _MICRO
 
 
-def _look(layout: RunLayout, options: RunOptions, limits: Limits, hours: float) -> PlacementNews:
+def _look(
+    layout: RunLayout, options: RunOptions, limits: PlacementLimits, hours: float
+) -> PlacementNews:
     """Make the look that is due, write it, and say whether to go on."""
     bundle = bundles.read(layout.root)
     states = replayed_looks(bundle)

@@ -104,7 +104,12 @@ def rule_digest() -> str:
 
 
 def look_path(layout: RunLayout, number: int) -> Path:
-    """Return the file of a look."""
+    """Return the file of a look.
+
+    Args:
+        layout: The run directory.
+        number: Of the look, from 0.
+    """
     return layout.looks / f"{number:04d}.dsse.json"
 
 

@@ -251,7 +251,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
         verifier_nonce=_given_nonce(bundle),
         suites=tuple(f"{s.name} v{s.version}" for s in plan.suites),
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
-        planned=len(bundle.asked),
+        planned=len(bundle.due),
         attempts=len(bundle.leaves),
         counted=sum(leaf is not None for leaf in bundle.counting_leaves),
         infrastructure=sum(states[status] for status in FAILED),

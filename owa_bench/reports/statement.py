@@ -165,7 +165,7 @@ def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
         verb = "place" if bundle.plan.placement else "run"
         raise RunDirectoryError(
             f"{bundle.layout.root} is half played: {len(bundle.missing)} of "
-            f"{len(bundle.asked)} planned episodes were never tried. "
+            f"{len(bundle.due)} planned episodes were never tried. "
             f"`owa-bench {verb} --resume --out {bundle.layout.root}` plays them; "
             f"`owa-bench report --unsigned {bundle.layout.root}` writes a draft."
         )

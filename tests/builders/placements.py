@@ -61,14 +61,14 @@ class Played:
     that the first so many batches announce.
     """
 
-    def __init__(self, usual, values=None, known=None, begun=None, kinds=9):
+    def __init__(self, usual, values=None, answers=None, starts=None, kinds=9):
         self._usual, self._values, self._kinds = usual, values or {}, kinds
-        self.known = frozenset(range(10_000)) if known is None else frozenset(known)
-        self.begun = self.known if begun is None else frozenset(begun)
+        self.answers = frozenset(range(10_000)) if answers is None else frozenset(answers)
+        self.starts = self.answers if starts is None else frozenset(starts)
 
     def value(self, gate, index):
         """Return what a gate reads of an episode."""
-        if index not in self.known:
+        if index not in self.answers:
             return LOST
         value = self._values.get((gate, index), self._usual)
         value = value.get(gate, 0.0) if isinstance(value, dict) else value
@@ -97,6 +97,6 @@ def small_placement(folder, agent="agentic", **limits):
     request = small_request(folder, agent)
     out = Path(folder) / "run"
     made = place.place(
-        request, out, options(Path(folder) / "home"), place.Limits(**limits), looks.append
+        request, out, options(Path(folder) / "home"), place.PlacementLimits(**limits), looks.append
     )
     return out, made, looks

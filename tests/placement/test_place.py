@@ -54,7 +54,7 @@ def test_a_larger_budget_goes_on_and_keeps_the_looks(stopped, again):
     out, run_options = again
     before = [look_path(RunLayout(out), number).read_bytes() for number in range(3)]
     looks = []
-    place.go_on(out, run_options, place.Limits(episodes=17), looks.append)
+    place.go_on(out, run_options, place.PlacementLimits(episodes=17), looks.append)
     assert [news.state.number for news in looks] == [2, 3]
     assert [look_path(RunLayout(out), n).read_bytes() for n in range(3)] == before
     assert all(check.ok for check in verify.verify(out))
@@ -66,7 +66,7 @@ def test_a_kill_in_a_batch_leaves_the_same_looks(stopped, again):
     batch_of = [*signed_looks(RunLayout(out))][-1].look.batch
     batch.resume(out, run_options, chosen=batch_of[:2])  # and then it was killed
     looks = []
-    place.go_on(out, run_options, place.Limits(episodes=17), looks.append)
+    place.go_on(out, run_options, place.PlacementLimits(episodes=17), looks.append)
     assert [news.state.number for news in looks] == [2, 3]
     assert looks[0].state.gates == stopped[2][-1].state.gates
     assert all(check.ok for check in verify.verify(out))
@@ -98,13 +98,13 @@ def test_a_plain_resume_of_a_placement_is_refused(stopped, again):
 
 def test_a_run_is_no_placement(tmp_path):
     with pytest.raises(RunDirectoryError):
-        place.go_on(tmp_path, placements.options(tmp_path / "home"), place.Limits(), print)
+        place.go_on(tmp_path, placements.options(tmp_path / "home"), place.PlacementLimits(), print)
 
 
 @pytest.mark.parametrize(("name", "value"), [("usd", 0), ("hours", -1.0), ("episodes", 0)])
 def test_a_budget_of_nothing_is_refused(name, value):
     with pytest.raises(FieldError, match=f"--{name}"):
-        place.Limits(**{name: value}).check()
+        place.PlacementLimits(**{name: value}).check()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""What a placement rests on beside its counted traces, and the check of its looks."""
+"""Facts that a placement rests on beside its counted traces, and the check of its looks."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 
 from owa_bench.canonical import unseal
 from owa_bench.errors import CheckFailure, OwaError
 from owa_bench.records.events import Action, ModelCall
 from owa_bench.records.layout import LOOK_TYPE
 from owa_bench.records.placement import RULE, Look, SignedLook, rule_digest, signed_looks
+from owa_bench.records.plan import MAX_FAILURES
 from owa_bench.records.trace import evidence_root
 from owa_bench.reports.check.assurance import submission
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result
@@ -31,8 +33,9 @@ def placement_facts(bundle: Bundle) -> PlacementFacts:
             attempt.leaf.index
             for attempt in attempts
             if attempt.attempt_id not in counted and _has_acted(attempt)
-        ),
-        begun=frozenset(attempt.leaf.index for attempt in attempts),
+        )
+        | _given_up(attempts, counted),
+        starts=frozenset(attempt.leaf.index for attempt in attempts),
         number=max(who.number, 1),
         plans=max(who.number, who.plans, 1),
         date=first[:10],
@@ -43,6 +46,13 @@ def placement_facts(bundle: Bundle) -> PlacementFacts:
 def _has_acted(attempt: RecordedAttempt) -> bool:
     """Return whether the env took an act of the agent's, so that what came of it is known."""
     return any(isinstance(event, Action) and event.error is None for event in attempt.events)
+
+
+def _given_up(attempts: Sequence[RecordedAttempt], counted: Collection[str]) -> frozenset[int]:
+    """Return the entries that the harness failed so often that no more attempts are made."""
+    answered = {a.leaf.index for a in attempts if a.attempt_id in counted}
+    failed = Counter(a.leaf.index for a in attempts if a.leaf.status == "infrastructure")
+    return frozenset(i for i, n in failed.items() if n >= MAX_FAILURES and i not in answered)
 
 
 def _is_served(bundle: Bundle, attempts: tuple[RecordedAttempt, ...]) -> bool:

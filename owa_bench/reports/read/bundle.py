@@ -115,7 +115,7 @@ class Bundle:
         return trace.counted_leaves(self.plan, self.leaves)
 
     @cached_property
-    def asked(self) -> tuple[PlanEntry, ...]:
+    def due(self) -> tuple[PlanEntry, ...]:
         """The entries that were to be played: all, or those that a placement announced."""
         if self.plan.placement is None:
             return self.plan.entries
@@ -126,7 +126,7 @@ class Bundle:
     def missing(self) -> tuple[int, ...]:
         """Indices of entries that were to be played and never attempted."""
         tried = {leaf.index for leaf in self.leaves}
-        return tuple(entry.index for entry in self.asked if entry.index not in tried)
+        return tuple(entry.index for entry in self.due if entry.index not in tried)
 
     def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""

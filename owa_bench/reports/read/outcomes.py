@@ -203,7 +203,7 @@ def arm_outcomes(bundle: Bundle, costs: dict[str, int | None]) -> tuple[ArmOutco
         for trace in bundle.traces()
     }
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
-    for entry in bundle.asked:
+    for entry in bundle.due:
         indices[entry.arm].append(entry.index)
     models = _answering_models(bundle)
     return tuple(

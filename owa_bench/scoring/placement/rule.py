@@ -18,7 +18,14 @@ from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
-from owa_bench.scoring.placement.worlds import MILD, READS, Evidence, World, batch_bets, pool
+from owa_bench.scoring.placement.worlds import (
+    MILD,
+    READS,
+    PlacementEvidence,
+    PoolWorld,
+    batch_bets,
+    pool,
+)
 from owa_bench.scoring.statistics import betting
 from owa_bench.scoring.statistics.betting import NO_BETS, Bets
 
@@ -31,7 +38,7 @@ OPEN: Final = "open"
 class Batch(NamedTuple):
     """Worlds that are announced together, and the gates that read them."""
 
-    worlds: tuple[World, ...]
+    worlds: tuple[PoolWorld, ...]
     reads: tuple[str, ...]
 
     @property
@@ -98,7 +105,7 @@ class PlacementRule:
         return BAR * len(self._gates)
 
     @cached_property
-    def worlds(self) -> Mapping[str, tuple[World, ...]]:
+    def worlds(self) -> Mapping[str, tuple[PoolWorld, ...]]:
         """The pool, by family."""
         return pool(self.plan, self.protocol.drift.mild)
 
@@ -130,7 +137,7 @@ class PlacementRule:
 
     # --- looks ------------------------------------------------------------------------
 
-    def replay(self, evidence: Evidence) -> tuple[LookState, ...]:
+    def replay(self, evidence: PlacementEvidence) -> tuple[LookState, ...]:
         """Return every look that this evidence allows, the first one before any episode.
 
         The last one has `open` entries where its batch was begun and not played whole: they count
@@ -143,8 +150,8 @@ class PlacementRule:
         looks = [self._look(0, played, evidence)]
         while looks[-1].batch.worlds:
             batch = looks[-1].batch
-            absent = tuple(i for i in batch.indices if i not in evidence.known)
-            if absent and not evidence.begun & set(batch.indices):
+            absent = tuple(i for i in batch.indices if i not in evidence.answers)
+            if absent and not evidence.starts & set(batch.indices):
                 break
             played.append(batch)
             look = self._look(len(looks), played, evidence)
@@ -153,7 +160,7 @@ class PlacementRule:
                 looks[-1] = looks[-1]._replace(batch=NOTHING, decision=OPEN)
         return tuple(looks)
 
-    def _look(self, number: int, played: Sequence[Batch], evidence: Evidence) -> LookState:
+    def _look(self, number: int, played: Sequence[Batch], evidence: PlacementEvidence) -> LookState:
         counts: dict[str, int] = {}
         for batch in played:
             for world in batch.worlds:
@@ -186,7 +193,7 @@ class PlacementRule:
 
     # --- gates ------------------------------------------------------------------------
 
-    def _line(self, gate: str, played: Sequence[Batch], evidence: Evidence) -> GateLine:
+    def _line(self, gate: str, played: Sequence[Batch], evidence: PlacementEvidence) -> GateLine:
         if gate == GENERALITY:
             return self._generality(played, evidence)
         bets = NO_BETS
@@ -237,7 +244,7 @@ class PlacementRule:
     def _families_needed(self) -> int:
         return math.ceil(round(self.required(GENERALITY) * len(self.worlds), DECIMALS))
 
-    def _candidates(self, played: Sequence[Batch], evidence: Evidence) -> frozenset[str]:
+    def _candidates(self, played: Sequence[Batch], evidence: PlacementEvidence) -> frozenset[str]:
         """Return the families whose mean so far is at least their threshold less the slack."""
         slack = self.protocol.statistics.gate_slack
         threshold = self.protocol.generality.of
@@ -248,7 +255,7 @@ class PlacementRule:
             if len(own) and own.low.mean() >= threshold(family) - slack
         )
 
-    def _family_bets(self, played: Sequence[Batch], evidence: Evidence) -> dict[str, Bets]:
+    def _family_bets(self, played: Sequence[Batch], evidence: PlacementEvidence) -> dict[str, Bets]:
         rows: dict[str, list[tuple[float, float]]] = {family: [] for family in self.worlds}
         for batch in played:
             if GENERALITY in batch.reads:
@@ -265,7 +272,7 @@ class PlacementRule:
             for family, own in rows.items()
         }
 
-    def _generality(self, played: Sequence[Batch], evidence: Evidence) -> GateLine:
+    def _generality(self, played: Sequence[Batch], evidence: PlacementEvidence) -> GateLine:
         """Return the line of G: how many families have a mean of at least their threshold.
 
         A family's world is bet on "covered" where its worlds before looked covered, and on "not

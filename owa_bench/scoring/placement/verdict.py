@@ -50,7 +50,7 @@ class PlacementFacts(NamedTuple):
 
     Attributes:
         lost: Entries with an attempt that failed after the env had taken an act of the agent's.
-        begun: Entries with any attempt.
+        starts: Entries with any attempt.
         number: Which of its submitter's challenged plans this is.
         plans: How many of theirs a verifier has challenged by now, at least `number`.
         dates: Dates of looks that a witness bears out, rising.
@@ -59,7 +59,7 @@ class PlacementFacts(NamedTuple):
     """
 
     lost: frozenset[int] = frozenset()
-    begun: frozenset[int] = frozenset()
+    starts: frozenset[int] = frozenset()
     number: int = 1
     plans: int = 1
     dates: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ def looks_of(
     terms = rule.plan.placement
     depth = 1 if terms is None else terms.depth
     counted = table.take(~np.isin(table.index, sorted(facts.lost)))
-    return rule.replay(TraceEvidence(counted, facts.lost, facts.begun, depth))
+    return rule.replay(TraceEvidence(counted, facts.lost, facts.starts, depth))
 
 
 def placement_verdict(
@@ -122,7 +122,7 @@ def placement_verdict(
         violations=descriptive.violations(table),
         episodes=sum(entry.arm == arm.name for entry in rule.plan.entries),
         counted=len(table),
-        infrastructure=len(facts.begun) - len(table),
+        infrastructure=len(facts.starts) - len(table),
         warnings=tuple(_warnings(rule, looks, facts)),
     )
 
@@ -153,7 +153,7 @@ def _level(
         text = f"undecided between AAI-{rule.level - 1} and AAI-{rule.level} ({'; '.join(open_)})"
         return LevelPlacement(None, text, False, ())
     name = f"AAI-{rule.level}"
-    share = len(facts.lost) / max(len(facts.begun), 1)
+    share = len(facts.lost) / max(len(facts.starts), 1)
     if share > LOST_MOST:
         why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
         return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {name}", False, ())

@@ -12,15 +12,15 @@ from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.scoring.axes.autonomy import autonomy
 from owa_bench.scoring.statistics.betting import Bets
 
-Kind = str
+EpisodeKind = str
 PLAIN: Final = "plain"  # without help, at the world's own drift magnitude
 PRICED: Final = "priced"  # the same under the protocol's budget of help
 MILD: Final = "mild"  # without help under mild drift
 # Which of a world's episodes each gate reads.
-READS: Mapping[str, Kind] = {"A": PRICED, "P": PLAIN, "G": PLAIN, "tools": MILD}
+READS: Mapping[str, EpisodeKind] = {"A": PRICED, "P": PLAIN, "G": PLAIN, "tools": MILD}
 
 
-class World(NamedTuple):
+class PoolWorld(NamedTuple):
     """One world of the pool: its family, its place in it, and its episodes by kind.
 
     `family` is "suite/family", `episodes` maps PLAIN, PRICED and MILD to indices of plan entries;
@@ -29,7 +29,7 @@ class World(NamedTuple):
 
     family: str
     number: int
-    episodes: Mapping[Kind, int]
+    episodes: Mapping[EpisodeKind, int]
 
 
 class WorldValue(NamedTuple):
@@ -43,7 +43,7 @@ class WorldValue(NamedTuple):
 LOST = WorldValue(0.0, 1.0)
 
 
-def pool(plan: Plan, mild: float) -> Mapping[str, tuple[World, ...]]:
+def pool(plan: Plan, mild: float) -> Mapping[str, tuple[PoolWorld, ...]]:
     """Return the worlds of a plan by family, each family's in the order of the plan.
 
     Args:
@@ -53,16 +53,16 @@ def pool(plan: Plan, mild: float) -> Mapping[str, tuple[World, ...]]:
     pairs: dict[str, list[PlanEntry]] = {}
     for entry in plan.entries:
         pairs.setdefault(entry.pair, []).append(entry)
-    families: dict[str, list[World]] = {}
+    families: dict[str, list[PoolWorld]] = {}
     for entries in pairs.values():
         first = entries[0]
         family = f"{first.suite}/{first.family}"
         own = families.setdefault(family, [])
-        own.append(World(family, len(own), _episodes(entries, mild)))
+        own.append(PoolWorld(family, len(own), _episodes(entries, mild)))
     return {family: tuple(worlds) for family, worlds in families.items()}
 
 
-def _episodes(entries: Sequence[PlanEntry], mild: float) -> Mapping[Kind, int]:
+def _episodes(entries: Sequence[PlanEntry], mild: float) -> Mapping[EpisodeKind, int]:
     """Return the episodes of one world; its own magnitude is the one with a budget of help."""
     priced = next(e for e in entries if e.interventions == "protocol")
     free = {e.delta: e.index for e in entries if e.interventions == 0}
@@ -72,15 +72,15 @@ def _episodes(entries: Sequence[PlanEntry], mild: float) -> Mapping[Kind, int]:
     return episodes
 
 
-class Evidence(Protocol):
+class PlacementEvidence(Protocol):
     """What a rule reads of what was played, and nothing else."""
 
     @property
-    def known(self) -> frozenset[int]:
+    def answers(self) -> frozenset[int]:
         """The entries that have an answer: played or lost."""
 
     @property
-    def begun(self) -> frozenset[int]:
+    def starts(self) -> frozenset[int]:
         """The entries with any attempt."""
 
     def value(self, gate: str, index: int) -> WorldValue:
@@ -102,17 +102,17 @@ class TraceEvidence:
     Attributes:
         table: The counted episodes of the agent.
         lost: Indices of entries that were lost after the env had taken an act of the agent's.
-        begun: Indices of entries with any attempt.
+        starts: Indices of entries with any attempt.
         depth: D of the plan's terms, nodes.
     """
 
     table: Observables
     lost: frozenset[int]
-    begun: frozenset[int]
+    starts: frozenset[int]
     depth: int
 
     @cached_property
-    def known(self) -> frozenset[int]:
+    def answers(self) -> frozenset[int]:
         """The entries that have an answer: played or lost."""
         return frozenset(self.table.index.tolist()) | self.lost
 
@@ -156,7 +156,10 @@ class TraceEvidence:
 
 
 def batch_bets(
-    gate: str, worlds: Iterable[World], evidence: Evidence, weights: Mapping[str, float]
+    gate: str,
+    worlds: Iterable[PoolWorld],
+    evidence: PlacementEvidence,
+    weights: Mapping[str, float],
 ) -> Bets:
     """Return a batch's bets of one gate; the worlds of a family share its stake.
 

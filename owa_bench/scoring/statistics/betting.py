@@ -52,8 +52,8 @@ def log_above(bets: Bets, mean: float) -> float:
         ln( mean over f in BETS of prod_i (1 + f c_i ((x_i + s_i m) / m - 1)) )
     Shapes: scalars. Units: natural logarithm of an e-value.
     Missing: 0 without a bet. Errors: none.
-    Source: [R] Waudby-Smith and Ramdas 2024, with strata that share a stake: by the inequality of
-        the means a batch of strata whose weighted mean is m wins nothing on average.
+    Source: [R] docs/placement.md#bets; Waudby-Smith and Ramdas (2024). Strata that share a stake:
+        by the inequality of the means a batch of weighted mean m wins nothing on average.
 
     >>> ones = Bets(np.ones(1), np.ones(1), np.zeros(1), np.ones(1))
     >>> round(log_above(ones, 0.5), 6)  # ln(1 + mean of BETS)
@@ -63,7 +63,12 @@ def log_above(bets: Bets, mean: float) -> float:
 
 
 def log_below(bets: Bets, mean: float) -> float:
-    """Return the logarithm of the evidence that the weighted mean is below `mean`."""
+    """Return the logarithm of the evidence that the weighted mean is below `mean`.
+
+    Args:
+        bets: Bets so far.
+        mean: The mean that is tested.
+    """
     return _evidence(1 - bets.high - bets.slope * mean, bets.share, 1 - mean)
 
 
@@ -88,7 +93,12 @@ def lower_bound(bets: Bets, log_bar: float) -> float:
 
 
 def upper_bound(bets: Bets, log_bar: float) -> float:
-    """Return the smallest mean that the bets refute from above, 1 where they refute none."""
+    """Return the smallest mean that the bets refute from above, 1 where they refute none.
+
+    Args:
+        bets: Bets so far.
+        log_bar: Logarithm of the evidence that refutes.
+    """
     return 1.0 - _last(lambda rest: log_below(bets, 1.0 - rest) >= log_bar)
 
 
@@ -114,8 +124,8 @@ def partial_conjunction(logs: Floats, least: int) -> float:
         sum of the K - least + 1 smallest of the K logarithms
     Shapes: logs (K,); result a scalar. Units: natural logarithms of e-values of independent data.
     Missing: a claim without data has logarithm 0. Errors: none.
-    Source: [R] fewer than `least` true claims leave K - least + 1 false ones, whose product is no
-        smaller and wins nothing on average.
+    Source: [R] docs/placement.md#bets: fewer than `least` true claims leave K - least + 1 false
+        ones, whose product is no smaller and wins nothing on average.
 
     >>> partial_conjunction(np.array([3.0, 0.0, 2.0]), 2)
     2.0

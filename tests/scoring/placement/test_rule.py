@@ -76,20 +76,20 @@ def test_each_world_is_one_bet_whatever_its_episodes(rule):
 def test_a_look_rests_on_nothing_that_came_later(rule):
     whole = rule.replay(Played({"A": 0.7, "P": 0.7, "G": 0.7, "tools": 0.7}))
     first = whole[0].batch.indices
-    part = rule.replay(Played({"A": 0.7, "P": 0.7, "G": 0.7, "tools": 0.7}, known=first))
+    part = rule.replay(Played({"A": 0.7, "P": 0.7, "G": 0.7, "tools": 0.7}, answers=first))
     assert len(part) == 2
     assert part == whole[:2]
 
 
 def test_a_batch_that_was_not_begun_is_not_held_against_anybody(rule):
-    looks = rule.replay(Played(1.0, known=()))
+    looks = rule.replay(Played(1.0, answers=()))
     assert [look.decision for look in looks] == [GO_ON]
 
 
 def test_a_batch_that_stands_open_counts_what_is_missing_as_lost(rule):
     batch = rule.replay(Played(1.0))[0].batch
     *kept, _ = batch.indices
-    looks = rule.replay(Played(1.0, known=kept))
+    looks = rule.replay(Played(1.0, answers=kept))
     assert looks[-1].decision == OPEN
     assert looks[-1].open == batch.indices[-1:]
     whole = rule.replay(Played(1.0))[1]
