@@ -84,7 +84,13 @@ class PlacementEvidence(Protocol):
         """The entries with any attempt."""
 
     def value(self, gate: str, index: int) -> WorldValue:
-        """Return what a gate reads of an episode; LOST where it was lost or never came."""
+        """Return what a gate reads of an episode.
+
+        Args:
+            gate: The gate.
+            index: The episode's entry.
+        Returns: Its world's value; LOST where the episode was lost or never came.
+        """
 
     def kinds(self, indices: Collection[int], least: int) -> int:
         """Return how many kinds of tools were used with success on enough worlds.
@@ -144,11 +150,22 @@ class TraceEvidence:
         }
 
     def value(self, gate: str, index: int) -> WorldValue:
-        """Return what a gate reads of an episode; LOST where it was lost or never came."""
+        """Return what a gate reads of an episode.
+
+        Args:
+            gate: The gate.
+            index: The episode's entry.
+        Returns: Its world's value; LOST where the episode was lost or never came.
+        """
         return self.values[gate].get(index, LOST)
 
     def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return how many kinds of tools were used with success on enough worlds."""
+        """Return how many kinds of tools were used with success on enough worlds.
+
+        Args:
+            indices: Entries that count.
+            least: Worlds from which on a kind counts.
+        """
         table = self.table
         rows = np.isin(table.index, sorted(indices)) & table.needs_tools & (table.delta > 0)
         rows &= table.interventions == 0
