@@ -193,6 +193,7 @@ def _print(verdict: score.AgentVerdict) -> None:
     """Print the verdict on one agent."""
     OUT.print(Text.assemble("\n", (verdict.arm, "bold"), f": {verdict.level_text}"))
     if not verdict.axes:
+        _print_gates(verdict.gates)
         for made in verdict.tables:
             table(made.title, made.columns, map(_cells, made.rows))
         _print_warnings(verdict)

@@ -303,6 +303,31 @@ def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
         return to_svg(figure, label)
 
 
+def bound_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
+    """Return small plots side by side: a gate's value and bounds over episodes.
+
+    The dotted line is the curve's second series: what the gate requires.
+
+    Args:
+        label: name of the figure.
+        rows: for each gate the agents' series, whose data is a Curve.
+    Returns: The figure as an SVG element.
+    """
+    with style(f"bounds/{label}"):
+        figure = Figure(figsize=(_WIDE, 2.6), layout="tight")
+        for place, series in enumerate(rows):
+            plot = figure.add_subplot(1, len(rows), place + 1)
+            for one in series:
+                _draw_curve(plot, one)
+            data: Curve = series[0].data
+            asked = [(x, y) for x, y in zip(data.x, data.beside, strict=True) if y is not None]
+            plot.plot(*np.reshape(asked, (-1, 2)).T, **_DOTTED)
+            plot.set_title(data.name, fontsize=9, loc="left", color=INK)
+            plot.set(ylim=(-0.05, 1.05), xlabel=data.x_label)
+            plot.set_yticks([0.0, 0.5, 1.0], ["0", ".5", "1"] if not place else [])
+        return to_svg(figure, label)
+
+
 def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
     """Return paired differences with intervals, a row per kind of drift.
 

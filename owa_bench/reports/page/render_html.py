@@ -21,6 +21,7 @@ from owa_bench.reports.page.templates import page_template
 from owa_bench.reports.read.bundle import Bundle
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
+from owa_bench.scoring.placement.verdict import BOUNDS_PANEL
 
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")
@@ -38,6 +39,10 @@ for f in report.html trace/*.zst; do grep -q "$(sha256sum < "$f" | cut -c1-64)" 
 _DOSE_CAPTION = (
     "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
     " episodes of the run's own calendar in which it struck, so the rest drifted too."
+)
+_BOUNDS_CAPTION = (
+    "Each gate of the level: mean so far, and bounds that hold at all looks at once, 95 percent "
+    "each. Dotted: what it requires."
 )
 _GAPS_CAPTION = "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
 _AXES_CAPTION = (
@@ -147,6 +152,11 @@ def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     if any(v.axes for v in verdicts):
         axes = [ArmSeries(v.arm, i, v.axes) for i, v in enumerate(verdicts)]
         blocks.append(_block("axes", figures.axis_figure(axes), _AXES_CAPTION))
+    bounds = [c.name for v in verdicts for c in v.curves if c.panel == BOUNDS_PANEL]
+    if bounds:
+        rows = [_series(verdicts, BOUNDS_PANEL, name) for name in dict.fromkeys(bounds)]
+        svg = figures.bound_panels(BOUNDS_PANEL, rows)
+        blocks.append(_block(BOUNDS_PANEL, svg, _BOUNDS_CAPTION))
     drawn = (curve.name for v in verdicts for curve in v.curves if not curve.panel)
     for name in dict.fromkeys(drawn):
         curves = _series(verdicts, "", name)
@@ -176,7 +186,7 @@ def _series(verdicts: Sequence[score.AgentVerdict], panel: str, name: str) -> li
 
 def _dose_figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     """Return the dose-response figures: curves in panels, then paired differences."""
-    curves = [curve for v in verdicts for curve in v.curves if curve.panel]
+    curves = [c for v in verdicts for c in v.curves if c.panel not in ("", BOUNDS_PANEL)]
     blocks: list[FigureBlock] = []
     for panel in dict.fromkeys(curve.panel for curve in curves):
         own = [curve for curve in curves if curve.panel == panel]

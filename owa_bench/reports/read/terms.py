@@ -163,7 +163,7 @@ def _both_weightings(verdict: AgentVerdict, protocol: Protocol) -> str:
     """Return AAI by the protocol's weights and by equal ones."""
     axes = {axis.symbol: axis.value for axis in verdict.axes}
     used = needed(protocol.index)["AAI"]
-    missing = [symbol for symbol in used if axes[symbol] is None]
+    missing = [symbol for symbol in used if axes.get(symbol) is None]
     if missing:
         return f"not computable ({', '.join(missing)})"
     values = [np.array([axes[symbol]], dtype=float) for symbol in used]

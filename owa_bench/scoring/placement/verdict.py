@@ -13,7 +13,6 @@ from owa_bench.records.placement import BAR, DATES, LOST_MOST, GateLine
 from owa_bench.records.plan import Arm
 from owa_bench.records.score import (
     AgentVerdict,
-    AxisScore,
     CellTable,
     Curve,
     FrontierScore,
@@ -30,6 +29,7 @@ _NO_AXES = (
     "a placement decides gates and stops as soon as it can, so a mean over what it played is "
     "biased; `owa-bench run --battery full` plays a profile"
 )
+BOUNDS_PANEL = "bounds of the gates over episodes"
 METHOD = "95 percent at all looks at once, by bets on worlds"
 _LOOKS = (
     "look",
@@ -110,7 +110,7 @@ def placement_verdict(
         level=level.level,
         level_text=level.text,
         provisional=False,
-        axes=tuple(_no_axis(symbol, name) for symbol, name in AXIS_NAMES.items()),
+        axes=(),
         indices=(),
         kappas=(),
         closures=(),
@@ -176,7 +176,7 @@ def _words(line: GateLine) -> str:
 def _gate_results(
     rule: PlacementRule, lines: Sequence[GateLine], table: Observables
 ) -> tuple[GateResult, ...]:
-    """Return every line of the protocol's gate table; those of other levels were not played."""
+    """Return the lines of the gates of the level."""
     names = table.attempt.tolist()
     evidence = (f"{names[0]} to {names[-1]}, {len(names)} attempts",) if names else ()
     slack = rule.protocol.statistics.gate_slack
@@ -199,31 +199,7 @@ def _gate_results(
                 reason="; ".join(filter(None, (passes, line.note))),
             )
         )
-    results += [
-        GateResult(
-            level=other.level,
-            gate=other.of or other.gate,
-            required="" if other.required is None else f">= {other.required:g}",
-            status="NO EVIDENCE",
-            reason=f"a placement to AAI-{rule.level} plays nothing for it",
-        )
-        for other in rule.protocol.gates
-        if other.level > rule.level
-    ]
     return tuple(results)
-
-
-def _no_axis(symbol: str, name: str) -> AxisScore:
-    nothing = Interval(method=METHOD, reason=_NO_AXES)
-    return AxisScore(
-        name=name,
-        symbol=symbol,
-        used=0,
-        cells=0,
-        reason=_NO_AXES,
-        same_tasks=nothing,
-        tasks_like_these=nothing,
-    )
 
 
 def _episodes(looks: Sequence[LookState]) -> list[int]:
@@ -266,7 +242,7 @@ def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
         required = first.required
         curves.append(
             Curve(
-                name=f"{first.gate}: bounds over episodes",
+                name=f"{first.gate} {AXIS_NAMES.get(first.gate, '')}".strip(),
                 x_label="episodes played",
                 y_label=f"{first.gate}, required {required:.2f}",
                 x=episodes,
@@ -275,7 +251,7 @@ def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
                 high=tuple(line.high for line in lines),
                 used=tuple(line.worlds for line in lines),
                 note=METHOD,
-                panel="bounds of the gates over episodes",
+                panel=BOUNDS_PANEL,
                 beside=(required,) * len(lines),
                 beside_label="required",
             )
