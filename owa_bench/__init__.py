@@ -2,6 +2,7 @@
 
     make                                 a Gymnasium env
     run, resume                          agents played, recorded as evidence
+    place                                an agent played until its level is decided
     report, verify, recompute, compare   what a run shows, and whether it holds
     open_run                             a run as tables
     Agent, Suite, operator, Axis         what an extension is made of
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from owa_bench.registration import register_ids
 
 if TYPE_CHECKING:
-    from owa_bench.api import compare, make, recompute, report, resume, run, verify
+    from owa_bench.api import compare, make, place, recompute, report, resume, run, verify
     from owa_bench.drift.operator import operator
     from owa_bench.interfaces import Agent, Suite
     from owa_bench.reports.read.run_tables import open_run
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Agent", "Axis", "Suite", "compare", "make", "open_run", "operator", "recompute",
-    "report", "resume", "run", "verify",
+    "Agent", "Axis", "Suite", "compare", "make", "open_run", "operator", "place",
+    "recompute", "report", "resume", "run", "verify",
 ]  # fmt: skip
 
 _PLACES = {

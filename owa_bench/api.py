@@ -121,6 +121,39 @@ def resume(out: str | Path, **terms: Any) -> Path:
     return Path(out)
 
 
+def place(
+    agent: Any,
+    *,
+    out: str | Path,
+    usd: float | None = None,
+    hours: float | None = None,
+    episodes: int | None = None,
+    **terms: Any,
+) -> "Judgement":
+    """Play an agent until its level is decided; go on with a placement that is there.
+
+    Args:
+        agent: As for `run`.
+        out: The run directory to make, or to go on with.
+        usd: Stop before a batch that would take the agent's own cost above this.
+        hours: Stop before a batch that would take longer.
+        episodes: Stop before a batch beyond so many.
+        terms: Fields of `Request` (sandbox, challenger, ..) and of `RunOptions`.
+    Returns: The judgement; its verdict says level, below or undecided.
+    """
+    from owa_bench.placement import place as placing  # brings the judging half
+
+    _check_terms(terms)
+    shaped = {name: terms.pop(name) for name in _REQUEST & set(terms)}
+    request = Request(
+        agents=(spec_of(agent),), battery=placing.BATTERY, name=Path(out).name, **shaped
+    )
+    limits = placing.PlacementLimits(usd, hours, episodes)
+    with run_progress(Outcomes()) as progress:
+        options = _options(progress=progress, **terms)
+        return placing.place(request, Path(out), options, limits, lambda news: None, resume=True)
+
+
 def report(run_dir: str | Path, *, key: str = keys.DEFAULT) -> "Judgement":
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
 

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from owa_bench.canonical import canonical_json, seal
-from owa_bench.errors import EntriesMissingError, FieldError, NeverActedError, RunDirectoryError
+from owa_bench.errors import (
+    EntriesMissingError,
+    FieldError,
+    NeverActedError,
+    RunDirectoryError,
+    UsageError,
+)
 from owa_bench.records.layout import LOOK_TYPE, RunLayout
 from owa_bench.records.placement import Look, look_path, signed_looks
 from owa_bench.records.price_card import episode_cost
@@ -111,6 +117,9 @@ def go_on(
     while True:
         news = _look(layout, options, limits, (time.monotonic() - begun) / 3600)
         watch(news)
+        if news.stop and not news.episodes:
+            size = len(news.state.batch.indices)
+            raise UsageError(f"{news.stop} is less than the first batch takes, {size} episodes.")
         if news.stop:
             return statement.write(out, keys.load(options.home, options.key))
         if summary is not None and news.state.number == last:

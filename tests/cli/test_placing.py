@@ -1,0 +1,82 @@
+"""`owa-bench place`: lines while it runs, JSON events, a dry run, what it refuses."""
+
+import json
+
+import pytest
+
+from owa_bench.cli import placing
+from tests.builders import placements
+
+pytestmark = pytest.mark.part(2)
+
+
+@pytest.fixture
+def small(place, monkeypatch):
+    """A pool of two families in place of the shipped one."""
+    monkeypatch.setattr(placing, "BATTERY", placements.pool_file(place, placements.QUICK))
+
+
+def test_a_log_has_a_line_a_look_and_the_verdict(owa, small):
+    said = owa("place agentic --episodes 8 --out x")
+    assert said.code == 0
+    looks = [line for line in said.err.splitlines() if line.startswith("look ")]
+    assert len(looks) == 2
+    assert looks[1].startswith("look 1, 6 episodes, ")
+    assert "stops: the budget of 8 episodes" in looks[1]
+    assert "undecided between AAI-0 and AAI-1" in said.out
+    assert "to go on: owa-bench place --resume --out x" in said.err
+
+
+def test_json_is_an_event_a_look_and_the_verdict(owa, small):
+    said = owa("place agentic --episodes 8 --out x --json")
+    *events, last = map(json.loads, said.out.splitlines())
+    assert [event["look"] for event in events] == [0, 1]
+    assert events[0]["next"] == 6
+    assert events[1]["stop"] == "the budget of 8 episodes"
+    assert {gate["gate"] for gate in events[1]["gates"]} == {"A", "G", "P", "tools"}
+    assert last["verdict"]["arm"] == "agentic"
+
+
+def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
+    monkeypatch.setattr("owa_bench.placement.forecast.AGENTS", 3)
+    said = owa("place agentic --dry-run --out x --json")
+    weak, *_, strong = json.loads(said.out)
+    assert weak["below"] == 1.0
+    assert strong["passed"] > 0
+    assert "success" in owa("place agentic --dry-run --out x").out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("place --out x", "Say who is placed"),
+        ("place agentic --level 4 --out x", "`--level` must be one of 1"),
+        ("place agentic --usd 0 --out x", "--usd must be above 0"),
+        ("place agentic --challenger 00 --out x", "--challenger goes with --plan-only"),
+        ("place --resume --nonce 12345678 --out x", "--nonce shapes a plan"),
+        ("place --resume --out x", "A run directory must exist"),
+        ("place agentic --episodes 2 --out x", "is less than the first batch takes, 6 episodes"),
+    ],
+)
+def test_what_it_refuses(owa, small, words, why):
+    said = owa(words)
+    assert said.code == 2
+    assert why in said.err
+
+
+def test_a_signed_pool_waits_and_is_then_played(owa, small):
+    assert owa("place agentic --plan-only --out x").code == 0
+    assert owa("run --resume --out x").code == 2  # its rule chooses what is played
+    said = owa("place --resume --episodes 8 --out x")
+    assert said.code == 0
+    assert "undecided" in said.out
+
+
+def test_the_page_of_a_placement_shows_gates_and_bounds(owa, small, place):
+    owa("place agentic --episodes 8 --out x")
+    page = (place / "x" / "report.html").read_text()
+    assert "gate of AAI-1" in page
+    assert "bounds that hold at all looks at once" in page
+    assert "No gate was tried" not in page
+    assert owa("verify x").code == 0
+    assert owa("recompute x").code == 0
