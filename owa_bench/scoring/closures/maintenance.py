@@ -7,6 +7,7 @@ everything, drift did not bite and nothing is shown.
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,12 @@ class KeptShare(NamedTuple):
     def passes(self, rho: float) -> Flags:
         """Return whether the bound reaches the log of the share `rho`."""
         return self.lower >= math.log(rho)
+
+    @property
+    def upper(self) -> Floats:
+        """The upper bound at the level of the lower one; the law is even around theta."""
+        bound: Floats = 2 * self.theta - self.lower
+        return bound
 
 
 def kept_share(
@@ -131,11 +138,13 @@ def maintenance(
     pairs = np.unique(table.pair[table.condition == CLEAN])
     own = base.q_state[np.isin(base.pair, pairs)]
     floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
-    level = protocol.statistics.gate_level
-    share = kept_share(x, k, floor, rules.rho, level)
+    kept = partial(kept_share, x, k, floor, rules.rho)
+    share = kept(protocol.statistics.gate_level)
+    upper = float(kept(protocol.statistics.below_level).upper)
     status: ClosureStatus = "PASS" if share.passes(rules.rho) else "FAIL"
     words = (
         f"kept {np.exp(share.theta):.3f}, lower bound {np.exp(share.lower):.3f}, "
+        f"upper bound {np.exp(upper):.3f}, "
         f"against {rules.rho:g} on {len(days)} days; "
         f"power at ratio 1: {share.power:.2f}"
     )
@@ -149,6 +158,7 @@ def maintenance(
         reason=words,
         evidence=(f"{names[0]} to {names[-1]}",),
         days=len(days),
+        below=upper < math.log(rules.rho),
         details={
             "days": [days[0], days[-1]],
             "drifted": [figure(v) for v in x.tolist()],
@@ -157,6 +167,7 @@ def maintenance(
             "theta": figure(float(share.theta)),
             "lower bound": figure(float(share.lower)),
             "power at ratio 1": figure(float(share.power)),
+            "upper bound": figure(upper),
             "drifted over clean": dict(beside),
         },
     )
