@@ -26,6 +26,7 @@ HIGHEST = 5
 _NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
 _OF_LANES = ("kappa", "closure")  # gates that read lanes against their controls
 NOT_PLACED = "not placed"
+UNDECIDED = "undecided between AAI-0 and AAI-1"
 UNDERPOWERED = "under-powered, not a placement"
 UNTESTED = "not reached; no test says BELOW"
 
@@ -288,7 +289,7 @@ def place(
     if lacking:
         beside = f"; undecided: {undecided}" if undecided else ""
         return no_level(f"no evidence on {', '.join(lacking)}{beside}", gates)
-    return LevelPlacement(None, f"undecided between AAI-0 and AAI-1 ({undecided})", False, gates)
+    return LevelPlacement(None, f"{UNDECIDED} ({undecided})", False, gates)
 
 
 def marked_underpowered(placement: LevelPlacement) -> LevelPlacement:
