@@ -124,12 +124,13 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
 def says_below(rounds: int) -> Iterator[Rate]:
     """Yield how often a level says BELOW whose gates all stand at their requirement.
 
-    As many gates as the fullest level has, each on data of its own; and how often one gate says it
-    of an agent that is worse.
+    As many gates as the fullest level has, each on data of its own, in a fourth of the rounds; and
+    how often one gate says it of an agent that is worse.
     """
+    levels = rounds // 4
 
     def any_gate(answers: list[GateStatus]) -> float:
-        table = np.array(answers).reshape(rounds, GATES) == "BELOW"
+        table = np.array(answers).reshape(levels, GATES) == "BELOW"
         return float(table.any(axis=1).mean())
 
     def one_gate(answers: list[GateStatus]) -> float:
@@ -137,7 +138,7 @@ def says_below(rounds: int) -> Iterator[Rate]:
 
     level, axis = f"a level of {GATES} gates at their requirement", "axis"
     for required in (0.2, 0.6, 0.9):
-        answers = share_answers(required, required, rounds * GATES)
+        answers = share_answers(required, required, levels * GATES)
         what = f"{level}, shares of {required:g}, 4 x 20 tasks each"
         yield Rate(axis, what, any_gate(answers), answer="BELOW")
     for worse in (0.5, 0.4, 0.25):
@@ -145,11 +146,10 @@ def says_below(rounds: int) -> Iterator[Rate]:
         what = f"axis >= .60 says BELOW, true value {worse:.2f}, 4 x 20 tasks"
         yield Rate(axis, what, rate, false=False)
     for days in (7, 14, 30):
-        for lag in (0.0, 0.6):
-            tail = f"{days} days, day shocks, lag {lag:g}"
-            rng = stream(0, "coverage", "below", tail)
-            answers = day_answers(daily(0.6, days, lag, rounds * GATES, rng), 0.6)
-            yield Rate(axis, f"{level}, shares of 0.6, {tail}", any_gate(answers), answer="BELOW")
+        tail = f"{days} days, day shocks, lag 0.6"
+        rng = stream(0, "coverage", "below", tail)
+        answers = day_answers(daily(0.6, days, 0.6, levels * GATES, rng), 0.6)
+        yield Rate(axis, f"{level}, shares of 0.6, {tail}", any_gate(answers), answer="BELOW")
 
 
 def share_answers(true: float, required: float, rounds: int) -> list[GateStatus]:

@@ -73,6 +73,11 @@ def test_a_bad_field_is_named(old: bytes, new: bytes, field: str, rule: str) -> 
     assert rule in str(caught.value)
 
 
+def test_a_protocol_from_before_below_reads_its_level() -> None:
+    line = next(x for x in PROTOCOL_BYTES.splitlines(True) if x.startswith(b"below_level"))
+    assert load(PROTOCOL_BYTES.replace(line, b"")) == PROTOCOL
+
+
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(ProtocolError, match=r"`index.gamma` must be given"):
         load(PROTOCOL_BYTES.replace(b"gamma = 0.5", b"# no", 1))
