@@ -1,10 +1,11 @@
-"""Pass rates of gates by simulation, false passes and power.
+"""How often gates pass and say BELOW, by simulation: for nothing, and their power.
 
 Printed by `python benchmarks/interval_coverage.py`. Every row takes the gate's own
 decision on drawn data. A day shock moves all tasks of one lane on one day; its spread
 is .06, and "lag" is the lag-1 correlation of neighbouring days.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from scipy import special
 
 from owa_bench.records import protocol
 from owa_bench.records.observables import Floats
+from owa_bench.records.score import GateStatus
 from owa_bench.scoring.closures.expansion import Capabilities, expansion_test, holm, kept_gain
 from owa_bench.scoring.closures.maintenance import kept_share
 from owa_bench.scoring.gate import GateReading, gate_status
@@ -24,6 +26,8 @@ from owa_bench.seeding import stream
 
 RULES = protocol.load((files("owa_bench.protocols") / "default.toml").read_bytes())
 LEVEL, GATE_LEVEL = RULES.statistics.level, RULES.statistics.gate_level
+BELOW_LEVEL = RULES.statistics.below_level
+GATES = max(Counter(rule.level for rule in RULES.gates).values())  # of the fullest level
 ALPHA = (1 - LEVEL) / 2
 ONE_SIDED = 0.06
 SHOCK, TASKS_A_DAY = 0.06, 126
@@ -32,24 +36,25 @@ KEPT_TASKS = 110  # of a set that shows whether a gain lasts
 
 
 class Rate(NamedTuple):
-    """How often a gate passed; `false` where it ought not to."""
+    """How often a gate gave an answer; `false` where it ought not to."""
 
     gate: str
     what: str
     rate: float
     false: bool = True
+    answer: str = "pass"
 
     @property
     def below(self) -> bool:
-        """Whether it passes too often for nothing."""
+        """Whether it gives its answer too often for nothing."""
         return self.false and self.rate > ONE_SIDED
 
     @property
     def words(self) -> str:
-        """What the rate is: a false pass or power."""
+        """What the rate is: of a false answer, or power."""
         if not self.false:
             return "power"
-        return "BELOW" if self.below else "false pass"
+        return "TOO OFTEN" if self.below else f"false {self.answer}"
 
 
 def errors(shape: tuple[int, int], lag: float, rng: np.random.Generator) -> Floats:
@@ -81,12 +86,12 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
     slack = RULES.statistics.gate_slack
     for true, false in ((0.6 - slack, True), (0.65, False)):
         what = f"axis >= .60, true value {true:.2f}, 4 x 20 tasks"
-        yield Rate("axis", what, shares_pass(true, rounds), false=false)
+        yield Rate("axis", what, passing(share_answers(true, 0.6, rounds)), false=false)
         for days in (7, 14, 30):
             for lag in (0.0, 0.6):
                 tail = f"true value {true:.2f}, {days} days, day shocks, lag {lag:g}"
                 values = daily(true, days, lag, rounds, stream(0, "coverage", tail))
-                rate = days_pass(values, 0.6)
+                rate = passing(day_answers(values, 0.6))
                 yield Rate("axis", f"axis >= .60, {tail}", rate, false=false)
     for days in (7, 30):
         for lag in (0.0, 0.6):
@@ -107,6 +112,7 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
         rate = sum(expands(gain, kept, shipped, k) for k in range(rounds)) / rounds
         what = f"expansion, 40 tasks x 4 repeats, {what}"
         yield Rate("expansion", what, rate, false=false)
+    yield from says_below(rounds)
     yield from maintains(rounds)
     yield from sustains(rounds)
     rng = stream(0, "coverage", "G2")
@@ -115,28 +121,65 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
     yield Rate("G2 acceleration", what, float((p < ALPHA).mean()))
 
 
-def shares_pass(true: float, rounds: int) -> float:
-    """Return how often the gate of a share passes at a true value."""
+def says_below(rounds: int) -> Iterator[Rate]:
+    """Yield how often a level says BELOW whose gates all stand at their requirement.
+
+    As many gates as the fullest level has, each on data of its own, in a fourth of the rounds; and
+    how often one gate says it of an agent that is worse.
+    """
+    levels = rounds // 4
+
+    def any_gate(answers: list[GateStatus]) -> float:
+        table = np.array(answers).reshape(levels, GATES) == "BELOW"
+        return float(table.any(axis=1).mean())
+
+    def one_gate(answers: list[GateStatus]) -> float:
+        return answers.count("BELOW") / len(answers)
+
+    level, axis = f"a level of {GATES} gates at their requirement", "axis"
+    for required in (0.2, 0.6, 0.9):
+        answers = share_answers(required, required, levels * GATES)
+        what = f"{level}, shares of {required:g}, 4 x 20 tasks each"
+        yield Rate(axis, what, any_gate(answers), answer="BELOW")
+    for worse in (0.5, 0.4, 0.25):
+        rate = one_gate(share_answers(worse, 0.6, rounds))
+        what = f"axis >= .60 says BELOW, true value {worse:.2f}, 4 x 20 tasks"
+        yield Rate(axis, what, rate, false=False)
+    for days in (7, 14, 30):
+        tail = f"{days} days, day shocks, lag 0.6"
+        rng = stream(0, "coverage", "below", tail)
+        answers = day_answers(daily(0.6, days, 0.6, levels * GATES, rng), 0.6)
+        yield Rate(axis, f"{level}, shares of 0.6, {tail}", any_gate(answers), answer="BELOW")
+
+
+def share_answers(true: float, required: float, rounds: int) -> list[GateStatus]:
+    """Return what the gate of a share says at a true value, run by run."""
     rng = stream(0, "coverage", "axis gate", str(true))
     quality = rng.binomial(4, rng.beta(4 * true, 4 * (1 - true), (rounds, 4, 20))) / 4
     left = quality.mean(axis=(1, 2))[:, None, None]
     left = left + (quality.mean(axis=2, keepdims=True) - quality) / 19 / 4
     strata = np.repeat(np.arange(4), 20)
     how = Clusters("", "tasks", np.arange(80), strata, "")
-    passed = 0
+    answers = []
     for k in range(rounds):
         point = float(quality[k].mean())
-        lower = jackknife_estimate(point, left[k].ravel(), how).lower(GATE_LEVEL)
-        passed += gate_status(GateReading(point, lower), 0.6, RULES) == "PASS"
-    return passed / rounds
+        found = jackknife_estimate(point, left[k].ravel(), how)
+        read = GateReading(point, found.lower(GATE_LEVEL), found.upper(BELOW_LEVEL))
+        answers.append(gate_status(read, required, RULES))
+    return answers
 
 
-def days_pass(values: Floats, required: float) -> float:
-    """Return how often the gate of a share passes over daily values (rounds, days)."""
-    lower = special.expit(day_law(values).lower(GATE_LEVEL))
-    readings = zip(values.mean(axis=1).tolist(), lower.tolist(), strict=True)
-    passed = [gate_status(GateReading(*r), required, RULES) == "PASS" for r in readings]
-    return sum(passed) / len(passed)
+def day_answers(values: Floats, required: float) -> list[GateStatus]:
+    """Return what the gate of a share says over daily values (rounds, days), run by run."""
+    law = day_law(values)
+    bounds = [special.expit(end) for end in (law.lower(GATE_LEVEL), law.upper(BELOW_LEVEL))]
+    readings = zip(values.mean(axis=1).tolist(), *(b.tolist() for b in bounds), strict=True)
+    return [gate_status(GateReading(*read), required, RULES) for read in readings]
+
+
+def passing(answers: list[GateStatus]) -> float:
+    """Return the share of runs in which a gate passes."""
+    return answers.count("PASS") / len(answers)
 
 
 def day_law(values: Floats) -> slopes.LagMixture:
@@ -166,7 +209,8 @@ def improves(gain: float, count: int, days: int, lag: float, rounds: int) -> flo
 def maintains(rounds: int) -> Iterator[Rate]:
     """Yield how often maintenance passes, for an unchanged agent and a worn one.
 
-    Both lanes and the rows of the axes have shocks of their own.
+    Both lanes and the rows of the axes have shocks of their own. Of one that keeps just what is
+    asked for: how often one of as many gates as a level has would say BELOW.
     """
     rho, level = RULES.closures.rho, RULES.statistics.gate_level
     for days in (30, 14, 7):
@@ -182,6 +226,11 @@ def maintains(rounds: int) -> Iterator[Rate]:
                 found = kept_share(drifted, clean, base.mean(axis=1), rho, level)
                 rate = float(found.passes(rho).mean())
                 yield Rate("maintenance", what, rate, kept < 1)
+                if kept < 1:
+                    upper = kept_share(drifted, clean, 0.0, rho, BELOW_LEVEL).upper
+                    one = float((upper < np.log(rho)).mean())
+                    rate = 1 - (1 - one) ** GATES
+                    yield Rate("maintenance", f"{GATES} of: {what}", rate, answer="BELOW")
 
 
 def sustains(rounds: int) -> Iterator[Rate]:

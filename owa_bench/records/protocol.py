@@ -6,6 +6,7 @@ file's bytes; reports under different digests are not comparable.
 Source: `docs/scoring.md#protocol`.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, get_args
@@ -233,13 +234,17 @@ class Norms(TomlRecord, frozen=True, kw_only=True):
 
 
 class Levels(TomlRecord, frozen=True, kw_only=True):
-    """Words of AAI-0: G and P at most `automation_max` under failed mild drift."""
+    """Words of AAI-0: G and P at most `automation_max`, success under mild drift BELOW."""
 
     automation_max: Share
 
 
 class Statistics(TomlRecord, frozen=True, kw_only=True):
-    """How intervals are drawn and when they warn."""
+    """How intervals are drawn and when they warn.
+
+    `below_level` is the level of the upper bound by which a gate says BELOW; protocols before
+    `default-5` do not hold it.
+    """
 
     level: Share
     uncovered: tuple[str, ...]
@@ -247,6 +252,7 @@ class Statistics(TomlRecord, frozen=True, kw_only=True):
     gate_level: Share
     gate_slack: Share
     gate_decimals: Count
+    below_level: Share = 0.9967
     power: Share
     power_margin: Share
 
@@ -404,3 +410,22 @@ def _check_gates(protocol: Protocol) -> None:
             _check(rule.of in SYMBOLS, f"gates.{i}.of", rule.of, names)
             given = rule.required is not None
             _check(given, f"gates.{i}.required", None, "must be given")
+    _check_below(protocol)
+
+
+def _check_below(protocol: Protocol) -> None:
+    """Refuse a `below_level` at which a level's gates say BELOW too often for nothing.
+
+    Each line is a test, and so is each of the numbers that it holds beside.
+    """
+    tests = Counter[int]()
+    for rule in protocol.gates:
+        tests[rule.level] += 1 + len(rule.numbers)
+    rules, most = protocol.statistics, max(tests.values())
+    least = 1 - (1 - rules.gate_level) / most
+    _check(
+        rules.below_level >= least - _SUM_ERROR,
+        "statistics.below_level",
+        rules.below_level,
+        f"must be at least {least:.6g}, 1 - (1 - gate_level) / {most} tests of one level",
+    )

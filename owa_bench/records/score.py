@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-GateStatus = Literal["PASS", "BELOW", "UNDECIDED", "FAIL", "NO EVIDENCE"]
+GateStatus = Literal["PASS", "BELOW", "UNDECIDED", "NO EVIDENCE"]
 ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED", "NO EVIDENCE"]
 
 
@@ -24,9 +24,10 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
     """One axis of one agent: raw statistic, anchors, value and what it rests on.
 
-    `lower` is the one-sided bound over *tasks like these* that gates read. `gated` names the
-    statistic in details["beside"] that gates read in its place. `iqr` are the quartiles of the law
-    of *tasks like these*, whose median is the value.
+    `lower` and `highest` are the one-sided bounds over *tasks like these* that gates read, at the
+    protocol's `gate_level` and `below_level`. `gated` names the statistic in details["beside"] that
+    gates read in its place. `iqr` are the quartiles of the law of *tasks like these*, whose median
+    is the value.
     """
 
     name: str
@@ -41,6 +42,7 @@ class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
     same_tasks: Interval
     tasks_like_these: Interval
     lower: float | None = None
+    highest: float | None = None
     iqr: tuple[float, float] | None = None
     surrogate: bool = False
     gated: str | None = None
@@ -60,7 +62,11 @@ class IndexScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a level: required, measured, interval, evidence, status."""
+    """One line of a level: required, measured, interval, evidence, status.
+
+    `reason` says why there is no evidence, or holds the bounds of what does not pass against what
+    is required.
+    """
 
     level: int
     gate: str
@@ -75,7 +81,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
     """Maintenance or expansion closure with its evidence by episode id.
 
-    `days` is on how many days it was tested, or sustained.
+    `days` is on how many days it was tested, or sustained. `below` says of one that fails whether
+    what is asked for was tested to lie above what the agent has.
     """
 
     name: str
@@ -83,6 +90,7 @@ class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     evidence: tuple[str, ...] = ()
     days: int = 0
+    below: bool = False
     details: Mapping[str, Any] = {}
 
 

@@ -1,5 +1,6 @@
-"""Gates and levels: findings, the rule by which a gate passes, placement, AAI-5."""
+"""Gates and levels: findings, the three answers of a gate, placement, AAI-5."""
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
@@ -25,28 +26,47 @@ HIGHEST = 5
 _NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
 _OF_LANES = ("kappa", "closure")  # gates that read lanes against their controls
 NOT_PLACED = "not placed"
+UNDECIDED = "undecided between AAI-0 and AAI-1"
 UNDERPOWERED = "under-powered, not a placement"
+UNTESTED = "not reached; no test says BELOW"
 
 
 class GateReading(NamedTuple):
-    """A statistic with the one-sided bounds that gates read; None: no evidence."""
+    """A statistic with the one-sided bounds that gates read; None: no evidence.
+
+    `lower` is the lower bound at the protocol's `gate_level`, `highest` the upper one at its
+    `below_level`, infinite for a count without an error.
+    """
 
     value: float | None = None
     lower: float | None = None
-    upper: float | None = None
+    highest: float | None = None
+
+    def against(self, required: float) -> str:
+        """Return value and bounds against what is required, in words.
+
+        >>> GateReading(0.58, 0.52, 0.64).against(0.6)
+        '0.580 [0.520, 0.640] against 0.60'
+        >>> GateReading(4.0, 4.0, math.inf).against(5)
+        '4 against 5'
+        """
+        if self.highest == math.inf:
+            return f"{self.value:g} against {required:g}"
+        ends = ["?" if x is None else f"{x:.3f}" for x in (self.lower, self.highest)]
+        return f"{self.value or 0.0:.3f} [{', '.join(ends)}] against {required:.2f}"
 
 
 class Findings(NamedTuple):
     """Everything judged about one agent before its gates."""
 
     axes: Mapping[str, AxisScore]
-    lower: Mapping[str, float | None]
     indices: Mapping[str, IndexScore]
     kappas: tuple[KappaScore, ...]
     closures: Mapping[str, ClosureResult]
     assurance: int | None
     evidence: tuple[str, ...]
     protocol: Protocol
+    core: GateReading = GateReading()
     cognition: Mapping[str, GateReading] = {}
     projects: ProjectOutcomes = ProjectOutcomes()
     delivered: GateReading = GateReading()
@@ -71,45 +91,68 @@ def reaches(value: float, required: float, decimals: int) -> bool:
     >>> reaches(0.1 + 0.2, 0.3, 6), reaches(0.2999994, 0.3, 6)
     (True, False)
     """
+    if math.isinf(value):
+        return value > 0
     step = Decimal(1).scaleb(-decimals)
     one, other = (Decimal(repr(float(x))).quantize(step) for x in (value, required))
     return one >= other
 
 
 def gate_status(read: GateReading, required: float, protocol: Protocol) -> GateStatus:
-    """Return PASS if a value reaches `required` and its lower bound comes close to it.
+    """Return whether a value reaches `required`, lies BELOW it, or cannot be told from it.
 
     Formula:
         PASS iff point >= required and lower bound >= required - slack
-        (one-sided 95 percent bound over *tasks like these*)
+        BELOW iff upper bound < required; UNDECIDED else
+        (one-sided bounds over *tasks like these*: lower at `gate_level`, upper at
+        `below_level`, so that a level says BELOW for nothing in 1 - `gate_level` at most)
     Shapes: scalars. Units: those of the statistic.
-    Missing: NO EVIDENCE without a point or, where the point would pass, a bound.
+    Missing: NO EVIDENCE without a point, or without the bound that its side asks for.
     Errors: none.
     Source: [D] docs/scoring.md#gates.
     """
     rules = protocol.statistics
     if read.value is None:
         return "NO EVIDENCE"
-    if not reaches(read.value, required, rules.gate_decimals):
-        return "FAIL"
-    if read.lower is None:
+    reached = reaches(read.value, required, rules.gate_decimals)
+    bound = read.lower if reached else read.highest
+    if bound is None:
         return "NO EVIDENCE"
-    near = reaches(read.lower, required - rules.gate_slack, rules.gate_decimals)
-    return "PASS" if near else "FAIL"
+    if not reached:
+        told = not reaches(bound, required, rules.gate_decimals)
+        return "BELOW" if told else "UNDECIDED"
+    near = reaches(bound, required - rules.gate_slack, rules.gate_decimals)
+    return "PASS" if near else "UNDECIDED"
 
 
-def gated_statistic(axis: AxisScore, lower: float | None) -> GateReading:
+def status_reason(status: GateStatus, read: GateReading, required: float) -> str:
+    """Return what a status rests on: "" for PASS, else the bounds or that one is missing.
+
+    Args:
+        status: Status of the statistic.
+        read: The statistic with its bounds.
+        required: What is required.
+    """
+    if status in ("BELOW", "UNDECIDED"):
+        return read.against(required)
+    return "" if status == "PASS" else "without a bound"
+
+
+def beside_reading(table: Mapping[str, float | None]) -> GateReading:
+    """Return what gates read of a row of an axis' secondary statistics."""
+    return GateReading(table["value"], table["lower"], table["highest"])
+
+
+def gated_statistic(axis: AxisScore) -> GateReading:
     """Return the statistic of an axis that gates read.
 
     Args:
         axis: Score of the axis.
-        lower: Lower bound of its value.
     Returns: The value, or the secondary statistic that the axis declares in its place.
     """
     if axis.gated is None or axis.value is None:
-        return GateReading(axis.value, lower)
-    table = axis.details["beside"][axis.gated]
-    return GateReading(table["value"], table["lower"])
+        return GateReading(axis.value, axis.lower, axis.highest)
+    return beside_reading(axis.details["beside"][axis.gated])
 
 
 def gate_result(
@@ -128,10 +171,10 @@ def gate_result(
     Args:
         rule: The protocol's line.
         gate: Name to print.
-        status: PASS, FAIL or NO EVIDENCE.
+        status: PASS, BELOW, UNDECIDED or NO EVIDENCE.
         required: Requirement in words.
         measured: Measurement in words.
-        reason: Why there is no evidence, or what else to know.
+        reason: Why it does not pass, or what else to know.
         interval: Interval of the statistic.
         evidence: Attempts that the line rests on.
     """
@@ -195,7 +238,7 @@ def _if_covered(name: str, result: GateResult, protocol: Protocol) -> GateResult
 
 
 def is_fixed_automation(axes: Mapping[str, AxisScore], protocol: Protocol) -> bool:
-    """Return whether G and P are at the floor and mild drift was failed.
+    """Return whether G and P are at the floor and success under mild drift is BELOW.
 
     Args:
         axes: Scores of the axes by symbol.
@@ -205,13 +248,13 @@ def is_fixed_automation(axes: Mapping[str, AxisScore], protocol: Protocol) -> bo
     most, mild = protocol.levels.automation_max, protocol.drift.mild
     asked = (r.required for r in protocol.gates if (r.level, r.gate) == (1, "tools"))
     drift = axes["T"].details.get("beside", {}).get(f"success at {mild:g}", {})
-    success, required = drift.get("value"), next(asked, None)
+    highest, required = drift.get("highest"), next(asked, None)
     floor = [axes[symbol].value for symbol in "GP"]
     return (
         all(value is not None and value <= most for value in floor)
-        and success is not None
+        and highest is not None
         and required is not None
-        and not reaches(success, required, protocol.statistics.gate_decimals)
+        and not reaches(highest, required, protocol.statistics.gate_decimals)
     )
 
 
@@ -220,8 +263,8 @@ def place(
 ) -> LevelPlacement:
     """Return the highest level all of whose gates, and those below it, pass.
 
-    NO EVIDENCE is never a pass. AAI-0 is given only where a gate of AAI-1 FAILs; otherwise the
-    agent is not placed.
+    NO EVIDENCE is never a pass. AAI-0 is given only where a gate of AAI-1 says BELOW; otherwise no
+    level is given, and the words name what is undecided with its bounds, and what has no evidence.
 
     Args:
         gates: Judged lines of the gate table.
@@ -235,20 +278,24 @@ def place(
             mark = norms_mark(level, protocol)
             words = f" ({mark} norms)" if mark else ""
             return LevelPlacement(level, f"AAI-{level}{words}", bool(mark), gates)
-    failed = [g.gate for g in gates if g.level == 1 and g.status == "FAIL"]
-    if failed:
+    first = [g for g in gates if g.level == 1]
+    short = [g.gate for g in first if g.status == "BELOW"]
+    if short:
         words = "fixed automation" if automation else "below AAI-1"
-        text = f"AAI-0, {words} ({', '.join(failed)} FAIL)"
+        text = f"AAI-0, {words} ({', '.join(short)} BELOW)"
         return LevelPlacement(0, text, False, gates)
-    lacking = [g.gate for g in gates if g.level == 1 and g.status == "NO EVIDENCE"]
-    return no_level(f"no evidence on {', '.join(lacking)}", gates)
+    lacking = [g.gate for g in first if g.status == "NO EVIDENCE"]
+    undecided = "; ".join(f"{g.gate} {g.reason}" for g in first if g.status == "UNDECIDED")
+    if lacking:
+        beside = f"; undecided: {undecided}" if undecided else ""
+        return no_level(f"no evidence on {', '.join(lacking)}{beside}", gates)
+    return LevelPlacement(None, f"{UNDECIDED} ({undecided})", False, gates)
 
 
 def marked_underpowered(placement: LevelPlacement) -> LevelPlacement:
     """Return a placement of a battery that is too small to place an agent.
 
-    Its gates stand as they were judged; where AAI-1 failed or has no evidence, the words name the
-    gates.
+    Its gates stand as they were judged; where AAI-1 does not pass, the words name the gates.
 
     Args:
         placement: The placement by the rules of a whole battery.
@@ -319,15 +366,14 @@ def superhuman_gates(
     if experts:
         covered = coverage(evidence.families, experts, rules.z, rules.lead)
     social = rules.sociality if body is not None else rules.sociality_alone
-    bend = evidence.curvature_low
-    lines: list[tuple[str, str, float | None, bool]] = [
+    bend, found, steps = evidence.curvature_low, evidence.innovation, evidence.link_steps
+    lines: list[tuple[str, str, float | None, GateStatus, str]] = [
         (
             "G1 coverage",
             f">= {rules.coverage:g}",
-            covered,
-            covered is not None and reaches(covered, rules.coverage, decimals),
+            *_point(covered, covered is not None and reaches(covered, rules.coverage, decimals)),
         ),
-        ("G2 acceleration", "mean c_g lower bound > 0", bend, (bend or 0.0) > 0),
+        ("G2 acceleration", "mean c_g lower bound > 0", *_point(bend, (bend or 0.0) > 0)),
         ("G3 sociality", f"S >= {social:g}", *_axis_line(axes["S"], social, protocol)),
         (
             "G4 economics",
@@ -337,14 +383,12 @@ def superhuman_gates(
         (
             "G5 innovation",
             f">= {rules.innovation:g}",
-            evidence.innovation,
-            (evidence.innovation or 0.0) >= rules.innovation,
+            *_point(found, (found or 0.0) >= rules.innovation),
         ),
         (
             "G6 link steps",
             f">= {rules.link_steps}",
-            evidence.link_steps,
-            (evidence.link_steps or 0) >= rules.link_steps,
+            *_point(steps, (steps or 0) >= rules.link_steps),
         ),
     ]
     if body is not None:
@@ -354,19 +398,24 @@ def superhuman_gates(
     return tuple(_if_covered(one.gate, one, protocol) for one in judged)
 
 
-def _axis_line(axis: AxisScore, required: float, protocol: Protocol) -> tuple[float | None, bool]:
-    """Return the gated statistic of an axis, and whether it is enough."""
-    read = gated_statistic(axis, axis.lower)
-    if read.value is None or read.lower is None:
-        return None, False
-    return read.value, gate_status(read, required, protocol) == "PASS"
+def _axis_line(
+    axis: AxisScore, required: float, protocol: Protocol
+) -> tuple[float | None, GateStatus, str]:
+    """Return the gated statistic of an axis, what the gate says, and why."""
+    read = gated_statistic(axis)
+    status = gate_status(read, required, protocol)
+    value = None if status == "NO EVIDENCE" else read.value
+    return value, status, status_reason(status, read, required)
+
+
+def _point(value: float | None, enough: bool) -> tuple[float | None, GateStatus, str]:
+    """Return a figure without an upper bound, what the gate says of it, and why."""
+    return value, "PASS" if enough else "UNDECIDED", "" if enough else UNTESTED
 
 
 def _line(
-    gate: str, required: str, value: float | None, enough: bool, *, norms: bool
+    gate: str, required: str, value: float | None, status: GateStatus, reason: str, *, norms: bool
 ) -> GateResult:
-    status: GateStatus = "PASS" if enough else "FAIL"
-    reason = ""
     if value is None or not norms:
         status = "NO EVIDENCE"
         reason = "not measured in this run" if norms else "no norms of experts"

@@ -78,7 +78,7 @@ def test_a_declarer_has_no_gain_and_is_named(campaign) -> None:
     assert found.value == 0.0
     [revision] = found.details["revisions"]
     assert (revision["lines changed"], revision["counted"]) == (0, False)
-    assert gate(verdict, "R").status == "FAIL"
+    assert gate(verdict, "R").status == "BELOW"
     assert any("declared" in warning for warning in verdict.warnings)
 
 
@@ -97,7 +97,7 @@ def test_a_planted_handicap_gains_nothing_over_the_placebo(campaign) -> None:
     found = revision_axis(verdict)
     assert found.value == 1.0
     assert found.details["beside"][GATED]["value"] == pytest.approx(0.0, abs=0.05)
-    assert gate(verdict, "R").status == "FAIL"
+    assert gate(verdict, "R").status == "BELOW"
 
 
 def test_without_a_placebo_lane_the_gate_has_no_evidence(campaign) -> None:
@@ -221,7 +221,7 @@ def test_days_that_are_not_consecutive_are_no_window(
     [kappa] = [found for found in verdict.kappas if found.family is not None]
     assert kappa.checkpoints == days
     line = gate(verdict, "kappa")
-    assert line.status == ("NO EVIDENCE" if days < 7 else "FAIL"), line
+    assert line.status == ("NO EVIDENCE" if days < 7 else "UNDECIDED"), line
 
 
 def test_a_gain_outside_the_family_is_no_expansion(campaign) -> None:

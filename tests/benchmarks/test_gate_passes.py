@@ -30,4 +30,15 @@ def test_a_shock_of_neighbouring_days_passes_no_gate_for_nothing():
     rng = np.random.default_rng(1)
     for level in (0.55, 0.45):
         values = gate_passes.daily(level, 14, 0.6, 300, rng)
-        assert gate_passes.days_pass(values, level + 0.05) <= gate_passes.ONE_SIDED
+        answers = gate_passes.day_answers(values, level + 0.05)
+        assert gate_passes.passing(answers) <= gate_passes.ONE_SIDED
+
+
+def test_a_level_at_its_requirements_says_below_in_few_runs():
+    """The control stands in tests/scoring/test_levels.py: one bound for each gate alone."""
+    found = list(gate_passes.says_below(32))
+    assert [rate.answer for rate in found] == ["BELOW"] * 3 + ["pass"] * 3 + ["BELOW"] * 3
+    for rate in found:
+        assert rate.rate <= 0.25 if rate.false else rate.rate > 0
+    assert found[0]._replace(rate=0.061).words == "TOO OFTEN"
+    assert found[0]._replace(rate=0.06).words == "false BELOW"

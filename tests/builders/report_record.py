@@ -117,7 +117,12 @@ def verdict(arm: str, strength: float, violations: tuple[str, ...] = ()) -> Agen
             ),
         ),
         closures=(ClosureResult(name="maintenance", status="NOT TESTED", reason="no campaign"),),
-        gates=(gate(1, "A", "PASS"), gate(1, "G", "FAIL"), gate(2, "M", "NO EVIDENCE")),
+        gates=(
+            gate(1, "A", "PASS"),
+            gate(1, "G", "BELOW"),
+            gate(1, "P", "UNDECIDED"),
+            gate(2, "M", "NO EVIDENCE"),
+        ),
         frontier=FrontierScore(
             demand=(0.0, 0.5, 1.0),
             observed=(0.9 * strength, 0.92 * strength, 0.6 * strength),

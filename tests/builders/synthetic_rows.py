@@ -29,7 +29,7 @@ KAPPAS = {
 }
 CLOSURES = {"Self-Improving": {"maintenance"}, "Orchestrator": {"maintenance", "expansion"}}
 SUPPLEMENT = (
-    "axis lower bounds = points: assumed",
+    "axis bounds = points: assumed",
     "S_net = S: assumed",
     "3 tools at .6 under mild drift: assumed",
     "kappa intervals and days: narrative; p values: assumed",
@@ -44,10 +44,11 @@ def _axis(symbol: str, value: float | None, *, supplied: bool) -> AxisScore:
     if supplied and symbol == "T":
         beside = {
             "categories used": {"value": 3.0},
-            "success at 0.25": {"value": 0.6, "lower": 0.6},
+            "success at 0.25": {"value": 0.6, "lower": 0.6, "highest": 0.6},
         }
     if supplied and symbol == "S":
-        beside = {"S_net": {"value": value, "lower": value, "low": None, "high": None}}
+        bounds = dict.fromkeys(("value", "lower", "highest"), value)
+        beside = {"S_net": bounds | {"low": None, "high": None}}
     return AxisScore(
         name=symbol,
         symbol=symbol,
@@ -61,6 +62,7 @@ def _axis(symbol: str, value: float | None, *, supplied: bool) -> AxisScore:
         same_tasks=_BLANK,
         tasks_like_these=_BLANK,
         lower=value if supplied else None,
+        highest=value if supplied else None,
         gated="S_net" if supplied and symbol == "S" else None,
         details={"beside": beside},
     )
@@ -91,7 +93,6 @@ def findings(name: str, *, supplied: bool) -> Findings:
     closed = CLOSURES.get(name, set())
     whole: dict[str, Any] = {
         "axes": axes,
-        "lower": {s: a.lower for s, a in axes.items()},
         "indices": {"core": score},
         "kappas": tuple(_kappa(i, k) for i, k in kappas) if supplied else (),
         "closures": {
@@ -106,8 +107,8 @@ def findings(name: str, *, supplied: bool) -> Findings:
         "protocol": PROTOCOL,
     }
     if supplied:
-        whole["lower"] |= {"core": core}
-        held = {"vrp": 0.9, "hallucination": 0.05, "span": 5.0, "delayed": 0.6}
+        whole["core"] = GateReading(core, core, core)
+        held = {"vrp": 0.9, "truthful": 0.95, "span": 5.0, "delayed": 0.6}
         whole["cognition"] = {k: GateReading(v, v, v) for k, v in held.items()}
         whole["projects"] = ProjectOutcomes(number=20, days=30.0, cost=2.0)
         whole["delivered"] = GateReading(0.7, 0.6, 0.8)

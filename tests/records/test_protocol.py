@@ -55,6 +55,14 @@ def test_digest_changes_with_any_byte() -> None:
         (b"0.5, 0.75, 1.0]", b"0.75, 0.5, 1.0]", "drift.magnitudes", "must rise"),
         (b"R = { low = 0.0", b"R = { low = 1.0", "anchors.R.high", "must be above"),
         (b"[drift]", b"[drift", "file", "TOML"),
+        (b"below_level = 0.9967", b"below_level = 0.9966", "statistics.below_level", "0.996667"),
+        (b"gate_level = 0.95 ", b"gate_level = 0.96 ", "statistics.below_level", "0.997333"),
+        (
+            b'gate = "cognitive"\nnumbers = { vrp = 0.8, hallucination = 0.1 }',
+            b'gate = "cognitive"\nnumbers = { vrp = 0.8, hallucination = 0.1, fidelity = 0.5 }',
+            "statistics.below_level",
+            "16 tests of one level",
+        ),
     ],
 )
 def test_a_bad_field_is_named(old: bytes, new: bytes, field: str, rule: str) -> None:
@@ -63,6 +71,11 @@ def test_a_bad_field_is_named(old: bytes, new: bytes, field: str, rule: str) -> 
         load(PROTOCOL_BYTES.replace(old, new, 1))
     assert caught.value.field == field
     assert rule in str(caught.value)
+
+
+def test_a_protocol_from_before_below_reads_its_level() -> None:
+    line = next(x for x in PROTOCOL_BYTES.splitlines(True) if x.startswith(b"below_level"))
+    assert load(PROTOCOL_BYTES.replace(line, b"")) == PROTOCOL
 
 
 def test_a_missing_field_is_named() -> None:

@@ -31,14 +31,15 @@ def test_with_the_supplement_the_rows_are_placed(name: str, level: int) -> None:
 def test_kappa_on_two_of_three_families_alone_keeps_the_orchestrator_down() -> None:
     gates = placed("Orchestrator", supplied=True).gates
     short = [g for g in gates if g.level == 3 and g.status != "PASS"]
-    assert [(g.gate, g.status) for g in short] == [("kappa", "FAIL")]
+    assert [(g.gate, g.status) for g in short] == [("kappa", "UNDECIDED")]
     assert short[0].measured == "2 of 3 families: family 0, family 1"
 
 
-def test_without_the_supplement_only_the_scripted_row_is_placed() -> None:
-    rpa = placed("RPA Bot", supplied=False)
-    assert (rpa.level, rpa.text) == (0, "AAI-0, below AAI-1 (G, P FAIL)")
-    for name in ("Agentic LLM", "Self-Improving", "Orchestrator"):
+def test_without_the_supplement_no_row_is_placed() -> None:
+    """The seed gives no bounds, so nothing tests that the scripted row is below AAI-1."""
+    rpa = placed("RPA Bot", supplied=True)
+    assert (rpa.level, rpa.text) == (0, "AAI-0, below AAI-1 (G, P BELOW)")
+    for name in ROWS:
         found = placed(name, supplied=False)
         assert found.level is None
         assert found.text == "not placed (no evidence on A, G, P, T)"

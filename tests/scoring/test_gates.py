@@ -1,5 +1,6 @@
 """Gates of AAI-3 and AAI-4 that read projects and the logit link."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,11 @@ def projects(delivered: int, *, days: float = 30, spend: float = 1.0) -> list[Tr
     ("traces", "level", "expected"),
     [
         (projects(19), 3, "PASS"),
-        (projects(8), 3, "FAIL"),
+        (projects(8), 3, "UNDECIDED"),
+        (projects(0), 3, "BELOW"),
         (projects(19, days=29), 3, "NO EVIDENCE"),
         (projects(19), 4, "PASS"),
-        (projects(19, spend=100.0), 4, "FAIL"),
+        (projects(19, spend=100.0), 4, "UNDECIDED"),
         ([episode()], 3, "NO EVIDENCE"),
     ],
 )
@@ -53,8 +55,8 @@ def test_project_gate(traces: list[Trace], level: int, expected: str) -> None:
     ("change", "expected"),
     [
         ({}, "PASS"),
-        ({"logit": 0.019}, "FAIL"),
-        ({"logit_p": 0.03}, "FAIL"),
+        ({"logit": 0.019}, "UNDECIDED"),
+        ({"logit_p": 0.03}, "UNDECIDED"),
         ({"checkpoints": 29}, "NO EVIDENCE"),
         ({"logit": None}, "NO EVIDENCE"),
         ({"logit": None, "floor": 0.96}, "PASS"),  # saturated families are exempt
@@ -96,15 +98,22 @@ def test_the_protocol_names_the_gates_that_the_table_finds_below() -> None:
     assert tuple(sorted(PROTOCOL.statistics.uncovered)) == below
 
 
-def reading(value: float | None, lower: float | None = None) -> GateReading:
-    return GateReading(value, value if lower is None else lower, value)
+def reading(
+    value: float | None, lower: float | None = None, highest: float | None = None
+) -> GateReading:
+    low, high = (value if end is None else end for end in (lower, highest))
+    return GateReading(value, low, high)
+
+
+def span(value: float) -> GateReading:
+    return GateReading(value, value, math.inf)
 
 
 NORMS = PROTOCOL.norms
 RIGHT = {
     "vrp": reading(0.85),
-    "hallucination": reading(0.05),
-    "span": reading(NORMS.span),
+    "truthful": reading(0.95),
+    "span": span(NORMS.span),
     "delayed": reading(NORMS.delayed_recall),
 }
 
@@ -113,15 +122,38 @@ RIGHT = {
     ("change", "expected", "words"),
     [
         ({}, "PASS", ""),
-        ({"vrp": reading(0.79)}, "FAIL", "too low: VRP@5"),
-        ({"vrp": reading(0.85, 0.7)}, "FAIL", "too low: VRP@5"),
-        ({"hallucination": reading(0.11)}, "FAIL", "too low: 1 - HR@5"),
-        ({"hallucination": GateReading(0.05, 0.0, 0.2)}, "FAIL", "too low: 1 - HR@5"),
-        ({"span": reading(NORMS.span - 1)}, "FAIL", "too low: span"),
-        ({"span": reading(NORMS.span, 0.0)}, "PASS", ""),  # a count has no slack
-        ({"delayed": reading(0.0)}, "FAIL", "too low: delayed recall"),
+        ({"vrp": reading(0.79)}, "BELOW", "below: VRP@5 0.790 [0.790, 0.790] against 0.80;"),
+        (
+            {"vrp": reading(0.79, 0.7, 0.81)},
+            "UNDECIDED",
+            "undecided: VRP@5 0.790 [0.700, 0.810] against 0.80;",
+        ),
+        (
+            {"vrp": reading(0.85, 0.7, 0.9)},
+            "UNDECIDED",
+            "undecided: VRP@5 0.850 [0.700, 0.900] against 0.80;",
+        ),
+        ({"truthful": reading(0.89)}, "BELOW", "below: 1 - HR@5 0.890"),
+        ({"truthful": reading(0.95, 0.8)}, "UNDECIDED", "undecided: 1 - HR@5 0.950 [0.800,"),
+        ({"span": span(NORMS.span - 1)}, "UNDECIDED", "undecided: span 4 against 5;"),
+        ({"delayed": reading(0.0)}, "BELOW", "below: delayed recall 0.000"),
         ({"span": None}, "NO EVIDENCE", "no evidence on span"),
-        ({"span": None, "vrp": reading(0.1)}, "FAIL", "too low: VRP@5; no evidence on span"),
+        (
+            {"span": None, "vrp": reading(0.1)},
+            "BELOW",
+            "below: VRP@5 0.100 [0.100, 0.100] against 0.80; no evidence on span",
+        ),
+        (
+            {"span": span(4), "vrp": reading(0.1), "delayed": None},
+            "BELOW",
+            "below: VRP@5 0.100 [0.100, 0.100] against 0.80; undecided: span 4 against 5; "
+            "no evidence on delayed recall",
+        ),
+        (
+            {"span": span(4), "delayed": None},
+            "UNDECIDED",
+            "undecided: span 4 against 5; no evidence on delayed recall",
+        ),
     ],
 )
 def test_the_cognitive_gate_reads_four_parts(
@@ -131,7 +163,7 @@ def test_the_cognitive_gate_reads_four_parts(
     found = status(findings(cognition=parts), "cognitive", 2)
     assert found.status == expected
     assert found.reason.startswith(words)
-    assert bool(found.evidence) == (expected != "NO EVIDENCE" and "no evi" not in words)
+    assert bool(found.evidence) == ("no evidence" not in words)
     shown = f"VRP@5 {parts['vrp'].value:.3g}, 1 - HR@5 "
     assert found.measured.startswith(shown)
 
@@ -154,13 +186,26 @@ def tools(used: Any, success: Any, value: float | None = 0.66) -> Any:
 
 
 def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
-    three, enough = {"value": 3.0}, {"value": 0.6, "lower": 0.55}
+    three, enough = {"value": 3.0}, {"value": 0.6, "lower": 0.55, "highest": 0.65}
     assert PROTOCOL.drift.mild == 0.25
     found = tools(three, enough)
     assert (found.status, found.measured) == ("PASS", "3 tools, success 0.600")
-    assert tools({"value": 2.0}, enough).status == "FAIL"
-    assert tools(three, {"value": 0.59, "lower": 0.59}).status == "FAIL"
-    assert tools(three, {"value": 0.6, "lower": 0.54}).status == "FAIL"
+    short = {"value": 0.5, "lower": 0.4, "highest": 0.599}
+    for used, success, expected, why in (
+        (2.0, enough, "UNDECIDED", "2 tools against 3"),
+        (3.0, enough | {"lower": 0.54}, "UNDECIDED", "0.600 [0.540, 0.650] against 0.60"),
+        (3.0, short | {"highest": 0.6}, "UNDECIDED", "0.500 [0.400, 0.600] against 0.60"),
+        (3.0, short, "BELOW", "0.500 [0.400, 0.599] against 0.60"),
+        (2.0, short, "BELOW", "2 tools against 3, success 0.500 [0.400, 0.599] against 0.60"),
+        (
+            2.0,
+            enough | {"lower": None},
+            "NO EVIDENCE",
+            "2 tools against 3, success without a bound",
+        ),
+    ):
+        line = tools({"value": used}, success)
+        assert (line.status, line.reason) == (expected, why)
     for used, success in ((None, enough), (three, None), (three, {"value": None})):
         unknown = tools(used, success)
         assert unknown.status == "NO EVIDENCE"
@@ -169,25 +214,27 @@ def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "lower", "expected", "reason"),
+    ("value", "lower", "highest", "expected", "reason"),
     [
-        (NORMS.core, NORMS.core - 0.05, "PASS", ""),
-        (NORMS.core - 0.01, NORMS.core - 0.01, "FAIL", ""),
-        (NORMS.core, NORMS.core - 0.06, "FAIL", ""),
-        (NORMS.core, None, "NO EVIDENCE", "no lower bound"),
+        (0.5, 0.45, 0.55, "PASS", ""),
+        (0.49, 0.49, 0.49, "BELOW", "0.490 [0.490, 0.490] against 0.50"),
+        (0.49, 0.49, 0.5, "UNDECIDED", "0.490 [0.490, 0.500] against 0.50"),
+        (0.5, 0.44, 0.55, "UNDECIDED", "0.500 [0.440, 0.550] against 0.50"),
+        (0.0, 0.0, 0.0, "BELOW", "0.000 [0.000, 0.000] against 0.50"),
+        (0.5, None, None, "NO EVIDENCE", "without a bound"),
     ],
 )
 def test_the_core_is_held_against_its_norm(
-    value: float, lower: float | None, expected: str, reason: str
+    value: float, lower: float | None, highest: float | None, expected: str, reason: str
 ) -> None:
+    assert NORMS.core == 0.5
     plain = findings()
     core = msgspec.structs.replace(plain.indices["core"], value=value)
-    bounds = {**plain.lower, "core": lower}
     level = next(rule.level for rule in PROTOCOL.gates if rule.gate == "core")
-    found = findings(indices={"core": core}, lower=bounds)
+    found = findings(indices={"core": core}, core=GateReading(value, lower, highest))
     result = status(found, "core score", level)
     assert (result.status, result.measured) == (expected, f"{value:.3f}")
-    assert result.reason.startswith(reason)
+    assert result.reason == reason
 
 
 def test_norms_that_families_lack_are_named() -> None:
@@ -213,8 +260,9 @@ def test_an_axis_without_evidence_or_bound_says_which() -> None:
     assert (found.status, found.measured, found.reason) == ("NO EVIDENCE", "nothing", "why")
     assert found.evidence == ()
     assert found.required == "A >= 0.50"
-    unbounded = findings(lower={**findings().lower, "A": None})
-    assert status(unbounded, "A", 1).reason == "no lower bound"
+    unbounded = msgspec.structs.replace(axes["A"], lower=None)
+    line = status(findings(axes=axes | {"A": unbounded}), "A", 1)
+    assert (line.status, line.reason) == ("NO EVIDENCE", "without a bound")
     assert status(findings(), "A", 1).measured == "0.660"
 
 
@@ -271,7 +319,8 @@ def test_enough_families_improve_and_are_named() -> None:
     assert (three.status, three.measured) == ("PASS", "3 of 4 families: g0, g2, g3")
     assert three.evidence == ("000000.0",)
     two = status(families({}, {"slope": 0.0}, {}), "kappa", 3)
-    assert (two.status, two.measured) == ("FAIL", "2 of 3 families: g0, g2")
+    assert (two.status, two.measured) == ("UNDECIDED", "2 of 3 families: g0, g2")
+    assert two.reason == "not reached; no test says BELOW"
     none = status(families({"slope": -0.1}), "kappa", 2)
     assert none.measured == "0 of 1 families: none"
 
@@ -285,8 +334,8 @@ def test_every_family_that_is_not_saturated_is_asked_for_on_a_link() -> None:
         "kappa on the logit link >= 0.02 on every family, 30 days with spending"
     )
     still = rises | {"logit": 0.0}
-    assert status(families(rises, still), "kappa", 4).status == "FAIL"
-    for floor, expected in ((limit, "PASS"), (limit - 1e-6, "FAIL"), (None, "FAIL")):
+    assert status(families(rises, still), "kappa", 4).status == "UNDECIDED"
+    for floor, expected in ((limit, "PASS"), (limit - 1e-6, "UNDECIDED"), (None, "UNDECIDED")):
         found = status(families(rises, still | {"floor": floor}), "kappa", 4)
         assert found.status == expected
     assert status(families(still | {"floor": limit}), "kappa", 4).status == "PASS"
@@ -299,7 +348,7 @@ def test_a_family_without_a_slope_says_why_there_is_no_evidence() -> None:
     short = status(families({}, {}, {"checkpoints": 6}), "kappa", 3)
     assert short.reason.startswith("2 families with a slope over ")
     helped = status(families({"human": "b"}, {"human": "a"}, {"human": "b"}), "kappa", 3)
-    assert (helped.status, helped.reason) == ("FAIL", "human cost: a; b")
+    assert (helped.status, helped.reason) == ("UNDECIDED", "human cost: a; b")
 
 
 def test_a_short_series_counts_as_no_evidence_in_holm() -> None:
@@ -309,7 +358,7 @@ def test_a_short_series_counts_as_no_evidence_in_holm() -> None:
     short = {"p": 1e-4, "checkpoints": 6}
     assert status(families(fit, fit, fit, short), "kappa", 3).status == "PASS"
     wide = {"p": alpha / 3.9}
-    assert status(families(wide, wide, wide, short), "kappa", 3).status == "FAIL"
+    assert status(families(wide, wide, wide, short), "kappa", 3).status == "UNDECIDED"
 
 
 def test_improving_families_reach_the_slope_in_fixed_decimals() -> None:
@@ -323,19 +372,21 @@ def test_improving_families_reach_the_slope_in_fixed_decimals() -> None:
 @pytest.mark.parametrize(
     ("closure", "level", "expected", "reason"),
     [
-        (("PASS", 30), 4, "PASS", "why"),
-        (("PASS", 29), 4, "NO EVIDENCE", "tested on 29 consecutive days of 30"),
-        (("FAIL", 0), 4, "FAIL", "why"),
-        (("NO EVIDENCE", 40), 4, "NO EVIDENCE", "why"),
+        (("PASS", 30, False), 4, "PASS", "why"),
+        (("PASS", 29, False), 4, "NO EVIDENCE", "tested on 29 consecutive days of 30"),
+        (("FAIL", 30, False), 4, "UNDECIDED", "why"),
+        (("FAIL", 29, True), 4, "UNDECIDED", "why"),
+        (("FAIL", 30, True), 4, "BELOW", "why"),
+        (("NO EVIDENCE", 40, True), 4, "NO EVIDENCE", "why"),
         (None, 4, "NO EVIDENCE", "no such closure is tested"),
     ],
 )
 def test_a_closure_stands_with_its_own_words(closure, level, expected, reason) -> None:
     held = {}
     if closure:
-        state, days = closure
+        state, days, below = closure
         held["maintenance"] = ClosureResult(
-            name="maintenance", status=state, reason="why", days=days, evidence=("e",)
+            name="maintenance", status=state, reason="why", days=days, below=below, evidence=("e",)
         )
     found = status(findings(closures=held), "maintenance closure", level)
     assert (found.status, found.reason) == (expected, reason)
@@ -349,11 +400,12 @@ def test_a_closure_stands_with_its_own_words(closure, level, expected, reason) -
         (20, 30, (0.95, 0.9), None, 3, ("PASS", "")),
         (20, 29, (0.95, 0.9), None, 3, ("NO EVIDENCE", "no project of 30 days")),
         (0, 30, (0.95, 0.9), None, 3, ("NO EVIDENCE", "no project of 30 days")),
-        (20, 30, (0.95, None), None, 3, ("NO EVIDENCE", "no lower bound")),
+        (20, 30, (0.95, None), None, 3, ("NO EVIDENCE", "without a bound")),
         (20, 30, (0.95, 0.9), 1.0, 4, ("PASS", "")),
-        (20, 30, (0.95, 0.9), 1.001, 4, ("FAIL", "dearer than an expert")),
+        (20, 30, (0.95, 0.9), 1.001, 4, ("UNDECIDED", "dearer than an expert")),
         (20, 30, (0.95, 0.9), None, 4, ("NO EVIDENCE", "the cost is unknown")),
-        (20, 30, (0.1, 0.05), 5.0, 4, ("FAIL", "")),
+        (20, 30, (0.1, 0.05, 0.2), 5.0, 4, ("BELOW", "0.100 [0.050, 0.200] against 0.60")),
+        (20, 30, (0.5, 0.4, 0.6), 5.0, 4, ("UNDECIDED", "0.500 [0.400, 0.600] against 0.60")),
     ],
 )
 def test_projects_are_delivered_at_an_experts_cost(
@@ -370,26 +422,27 @@ def test_projects_are_delivered_at_an_experts_cost(
         assert found.evidence == ("a",)
 
 
-def net(value: float | None, lower: float | None) -> dict[str, Any]:
+def net(value: float | None, lower: float | None, highest: float | None = None) -> dict[str, Any]:
     """Return axes whose S is .66 before and `value` after the muted crew is taken."""
-    table = {"value": value, "low": 0.1, "high": 0.9, "lower": lower}
+    table = {"value": value, "low": 0.1, "high": 0.9, "lower": lower, "highest": highest}
     changes = {"gated": "S_net", "details": {"beside": {"S_net": table}}}
     axes = dict(findings().axes)
     return axes | {"S": msgspec.structs.replace(axes["S"], **changes)}
 
 
 @pytest.mark.parametrize(
-    ("value", "lower", "expected", "measured"),
+    ("bounds", "expected", "measured"),
     [
-        (0.5, 0.4, "PASS", "0.500"),
-        (0.1, 0.0, "FAIL", "0.100"),
-        (None, None, "NO EVIDENCE", "nothing"),
+        ((0.5, 0.4, 0.6), "PASS", "0.500"),
+        ((0.1, 0.0, 0.2), "UNDECIDED", "0.100"),
+        ((0.1, 0.0, 0.199), "BELOW", "0.100"),
+        ((None, None, None), "NO EVIDENCE", "nothing"),
     ],
 )
 def test_the_gate_of_s_reads_what_is_left_of_it_net_of_a_muted_crew(
-    value: float | None, lower: float | None, expected: str, measured: str
+    bounds: tuple[float | None, ...], expected: str, measured: str
 ) -> None:
-    found = status(findings(axes=net(value, lower)), "S")
+    found = status(findings(axes=net(*bounds)), "S")
     assert (found.status, found.measured) == (expected, measured)
     assert found.required == "S_net >= 0.20"
     assert found.interval is not None

@@ -1,9 +1,13 @@
 """Gates and levels: what passes, what fails, and what nobody knows."""
 
+import math
+from collections import Counter
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
+from scipy import stats
 
 from owa_bench.discovery import find
 from owa_bench.records.protocol import GateRule
@@ -23,6 +27,7 @@ from owa_bench.scoring.gate import (
     judge_gates,
     place,
 )
+from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 from tests.builders.episodes import PROTOCOL
 
 BAND = Interval(low=0.0, high=1.0, method="m")
@@ -30,8 +35,8 @@ BAND = Interval(low=0.0, high=1.0, method="m")
 
 def axis(symbol: str, value: float | None) -> AxisScore:
     beside = {
-        "categories used": {"value": 3.0, "lower": 3.0},
-        "success at 0.25": {"value": 0.6, "lower": 0.6},
+        "categories used": {"value": 3.0, "lower": 3.0, "highest": 3.0},
+        "success at 0.25": {"value": 0.6, "lower": 0.6, "highest": 0.6},
     }
     return AxisScore(
         name=symbol,
@@ -46,6 +51,7 @@ def axis(symbol: str, value: float | None) -> AxisScore:
         same_tasks=BAND,
         tasks_like_these=BAND,
         lower=value,
+        highest=value,
         details={"beside": beside, "fewest tasks a family": 20},
     )
 
@@ -70,7 +76,7 @@ def findings(**changes: Any) -> Findings:
     }
     whole = {
         "axes": axes,
-        "lower": row | {"core": 0.66},
+        "core": GateReading(0.66, 0.66, 0.66),
         "indices": {"core": core},
         "kappas": (kappa,),
         "closures": closures,
@@ -87,20 +93,77 @@ def status(found: Findings, gate: str, level: int = 2) -> GateResult:
 
 
 @pytest.mark.parametrize(
-    ("value", "lower", "expected"),
+    ("value", "lower", "highest", "expected"),
     [
-        (0.60, 0.55, "PASS"),
-        (0.60, 0.549999, "FAIL"),
-        (0.599999, 0.599999, "FAIL"),
-        (0.5999999, 0.58, "PASS"),  # equal in six decimals
-        (0.1 + 0.5, 0.55, "PASS"),
-        (None, None, "NO EVIDENCE"),
-        (0.9, None, "NO EVIDENCE"),
-        (0.1, None, "FAIL"),
+        (0.60, 0.55, 0.65, "PASS"),
+        (0.60, 0.549999, 0.65, "UNDECIDED"),
+        (0.599999, 0.599999, 0.61, "UNDECIDED"),
+        (0.5999999, 0.58, 0.5999999, "PASS"),  # equal in six decimals
+        (0.1 + 0.5, 0.55, None, "PASS"),
+        (0.1, 0.05, 0.599999, "BELOW"),
+        (0.1, 0.05, 0.6, "UNDECIDED"),
+        (0.1, 0.05, 0.5999999, "UNDECIDED"),  # equal in six decimals
+        (0.1, None, 0.2, "BELOW"),
+        (None, None, None, "NO EVIDENCE"),
+        (0.9, None, 0.95, "NO EVIDENCE"),
+        (0.1, 0.05, None, "NO EVIDENCE"),
     ],
 )
-def test_pass_rule(value: float | None, lower: float | None, expected: str) -> None:
-    assert gate_status(GateReading(value, lower), 0.6, PROTOCOL) == expected
+def test_the_three_answers_of_a_gate(
+    value: float | None, lower: float | None, highest: float | None, expected: str
+) -> None:
+    assert gate_status(GateReading(value, lower, highest), 0.6, PROTOCOL) == expected
+
+
+BELOW_LEVEL = PROTOCOL.statistics.below_level
+
+
+def share(ones: int, tasks: int, level: float = BELOW_LEVEL) -> GateReading:
+    """Return the reading of a share of tasks that were solved."""
+    solved = np.arange(tasks) < ones
+    left_out = (ones - solved) / (tasks - 1)
+    how = Clusters("", "tasks", np.arange(tasks), np.zeros(tasks, dtype=int), "")
+    found = jackknife_estimate(ones / tasks, left_out, how)
+    lower = found.lower(PROTOCOL.statistics.gate_level)
+    return GateReading(ones / tasks, lower, found.upper(level))
+
+
+def test_below_begins_where_the_upper_bound_by_hand_ends() -> None:
+    """Nothing of n tasks: the upper bound is 1 - .0033^(1/n), .0033 = 1 - below_level."""
+    for tasks in (5, 20, 80):
+        read = share(0, tasks)
+        bound = 1 - (1 - BELOW_LEVEL) ** (1 / tasks)
+        assert read.highest == pytest.approx(bound, abs=1e-6)
+        assert gate_status(read, bound + 1e-5, PROTOCOL) == "BELOW"
+        assert gate_status(read, bound - 1e-5, PROTOCOL) == "UNDECIDED"
+    # 40 of 80: logit 0 +- t s, s^2 = 79/80 (40 (logit 39/79)^2 + 40 (logit 40/79)^2)
+    error = math.sqrt(79 * math.log(40 / 39) ** 2)
+    reach = float(stats.t.ppf(BELOW_LEVEL, 79)) * error
+    bound = 1 / (1 + math.exp(-reach))
+    assert share(40, 80).highest == pytest.approx(bound, abs=1e-6)
+    assert gate_status(share(40, 80), 0.66, PROTOCOL) == "BELOW"
+    assert gate_status(share(40, 80), 0.64, PROTOCOL) == "UNDECIDED"
+    assert 0.64 < bound < 0.66
+
+
+def test_a_value_under_the_threshold_with_a_wide_interval_is_undecided() -> None:
+    """Both read .5 against .6; only 400 tasks tell them apart."""
+    assert share(5, 10).value == share(200, 400).value == 0.5
+    assert gate_status(share(5, 10), 0.6, PROTOCOL) == "UNDECIDED"
+    assert gate_status(share(200, 400), 0.6, PROTOCOL) == "BELOW"
+
+
+def test_a_level_at_its_requirements_is_seldom_called_below() -> None:
+    """Every gate of the fullest level reads a share of 60 tasks whose truth is .6."""
+    gates = max(Counter(rule.level for rule in PROTOCOL.gates).values())
+    drawn = np.random.default_rng(0).binomial(60, 0.6, (2000, gates))
+
+    def called(level: float) -> float:
+        answers = [gate_status(share(ones, 60, level), 0.6, PROTOCOL) for ones in range(61)]
+        return float((np.array(answers) == "BELOW")[drawn].any(axis=1).mean())
+
+    assert called(BELOW_LEVEL) <= 0.05
+    assert called(PROTOCOL.statistics.gate_level) > 0.3  # one bound for each gate alone
 
 
 @pytest.mark.parametrize("name", sorted(find("gates")))
@@ -119,7 +182,7 @@ def test_every_gate_says_required_measured_and_why(name: str) -> None:
                 reason="no evidence on M",
             )
         },
-        lower={},
+        core=GateReading(),
         kappas=(),
         closures={},
         assurance=None,
@@ -164,16 +227,56 @@ def test_a_gap_below_stops_a_level_above() -> None:
     assert place(results, PROTOCOL).level == 1
 
 
-def test_failing_level_one_is_level_zero() -> None:
+def test_a_gate_of_level_one_that_is_below_is_level_zero() -> None:
     found = findings(row={"G": 0.06, "P": 0.03})
     placed = place(judge_gates(found), PROTOCOL)
-    assert (placed.level, placed.text) == (0, "AAI-0, below AAI-1 (G, P FAIL)")
+    assert (placed.level, placed.text) == (0, "AAI-0, below AAI-1 (G, P BELOW)")
+
+
+def wide(found: Findings, **bounds: tuple[float, float, float]) -> Findings:
+    """Return findings whose axes have these values between these bounds."""
+    axes = dict(found.axes)
+    for symbol, (value, lower, highest) in bounds.items():
+        changes = {"value": value, "lower": lower, "highest": highest}
+        axes[symbol] = msgspec.structs.replace(axes[symbol], **changes)
+    return found._replace(axes=axes)
+
+
+@pytest.mark.parametrize("automation", [False, True])
+def test_level_zero_is_never_said_of_what_is_undecided(automation: bool) -> None:
+    """With a true G of .256 against .20, AAI-0 was said in .62 to .96 of the runs."""
+    found = wide(findings(), G=(0.15, 0.02, 0.4), A=(0.58, 0.44, 0.7))
+    placed = place(judge_gates(found), PROTOCOL, automation=automation)
+    assert placed.level is None
+    assert placed.text == (
+        "undecided between AAI-0 and AAI-1 (A 0.580 [0.440, 0.700] against 0.50; "
+        "G 0.150 [0.020, 0.400] against 0.20)"
+    )
+    told = wide(found, P=(0.1, 0.05, 0.299))
+    placed = place(judge_gates(told), PROTOCOL)
+    assert (placed.level, placed.text) == (0, "AAI-0, below AAI-1 (P BELOW)")
+
+
+def test_what_is_undecided_and_what_has_no_evidence_are_both_named() -> None:
+    found = wide(findings(row={"P": None}), A=(0.45, 0.3, 0.6))
+    placed = place(judge_gates(found), PROTOCOL)
+    assert placed.level is None
+    assert placed.text == (
+        "not placed (no evidence on P; undecided: A 0.450 [0.300, 0.600] against 0.50)"
+    )
+
+
+def test_a_level_above_that_is_undecided_leaves_the_level_below() -> None:
+    found = wide(findings(assurance=3), A=(0.55, 0.5, 0.65))
+    assert status(found, "A").status == "UNDECIDED"
+    placed = place(judge_gates(found), PROTOCOL)
+    assert (placed.level, placed.text) == (1, "AAI-1")
 
 
 @pytest.mark.parametrize(
     ("row", "mild", "words"),
     [
-        ({"G": 0.1, "P": 0.03}, 0.59, "fixed automation"),
+        ({"G": 0.1, "P": 0.03}, 0.599, "fixed automation"),
         ({"G": 0.1, "P": 0.03}, 0.6, "below AAI-1"),
         ({"G": 0.11, "P": 0.03}, 0.0, "below AAI-1"),
         ({"A": 0.49}, 0.9, "below AAI-1"),
@@ -185,7 +288,8 @@ def test_fixed_automation_is_said_of_nothing_else(
     row: dict[str, Any], mild: float | None, words: str
 ) -> None:
     found = findings(row=row)
-    found.axes["T"].details["beside"]["success at 0.25"] |= {"value": mild}
+    # Its value lies under .6 in each row: only the upper bound says that it is tested.
+    found.axes["T"].details["beside"]["success at 0.25"] |= {"value": 0.5, "highest": mild}
     automation = is_fixed_automation(found.axes, PROTOCOL)
     placed = place(judge_gates(found), PROTOCOL, automation=automation)
     assert placed.text.startswith(f"AAI-0, {words} (")
@@ -202,23 +306,26 @@ def test_tools_gate_reads_both_parts() -> None:
     few = axis("T", 0.66)
     few.details["beside"]["categories used"]["value"] = 2.0
     found.axes["T"] = few  # type: ignore[index]
-    assert status(found, "T", 1).status == "FAIL"
+    line = status(found, "T", 1)
+    assert (line.status, line.reason) == ("UNDECIDED", "2 tools against 3")
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         ({}, "PASS"),
-        ({"slope": 0.0049}, "FAIL"),
-        ({"p": 0.026}, "FAIL"),
-        ({"human": "help in 3 practice episodes"}, "FAIL"),
+        ({"slope": 0.0049}, "UNDECIDED"),
+        ({"p": 0.026}, "UNDECIDED"),
+        ({"human": "help in 3 practice episodes"}, "UNDECIDED"),
         ({"checkpoints": 6}, "NO EVIDENCE"),
         ({"slope": None, "reason": "too few checkpoints: 3 of 7"}, "NO EVIDENCE"),
     ],
 )
 def test_kappa_gate(change: dict[str, Any], expected: str) -> None:
     score = msgspec.structs.replace(findings().kappas[0], **change)
-    assert status(findings(kappas=(score,)), "kappa").status == expected
+    line = status(findings(kappas=(score,)), "kappa")
+    assert line.status == expected
+    assert bool(line.reason) == (expected != "PASS")
 
 
 def test_holm_counts_every_planned_family() -> None:
@@ -226,7 +333,7 @@ def test_holm_counts_every_planned_family() -> None:
     good = msgspec.structs.replace(findings().kappas[0], p=0.02)
     gone = msgspec.structs.replace(good, family="g", slope=None, p=None, reason="gone")
     assert status(findings(kappas=(good,)), "kappa").status == "PASS"
-    assert status(findings(kappas=(good, gone)), "kappa").status == "FAIL"
+    assert status(findings(kappas=(good, gone)), "kappa").status == "UNDECIDED"
     strong = msgspec.structs.replace(good, p=0.0125)
     assert status(findings(kappas=(strong, gone)), "kappa").status == "PASS"
 
@@ -251,11 +358,16 @@ def test_assurance_gate(rung: int | None, expected: str) -> None:
     assert status(findings(assurance=rung), "assurance").status == expected
 
 
-def test_not_tested_is_no_evidence_and_fail_fails() -> None:
-    for state, expected in (("NOT TESTED", "NO EVIDENCE"), ("FAIL", "FAIL")):
-        closure = ClosureResult(name="maintenance", status=state, reason="because")
-        found = findings(closures={"maintenance": closure})
-        assert status(found, "maintenance closure").status == expected
+def test_a_closure_that_fails_is_undecided_until_it_is_tested_below() -> None:
+    for state, below, expected in (
+        ("NOT TESTED", False, "NO EVIDENCE"),
+        ("NO EVIDENCE", True, "NO EVIDENCE"),
+        ("FAIL", False, "UNDECIDED"),
+        ("FAIL", True, "BELOW"),
+    ):
+        closure = ClosureResult(name="maintenance", status=state, reason="because", below=below)
+        line = status(findings(closures={"maintenance": closure}), "maintenance closure")
+        assert (line.status, line.measured, line.reason) == (expected, state, "because")
 
 
 def test_what_level_four_asks_beyond_is_no_evidence_yet() -> None:

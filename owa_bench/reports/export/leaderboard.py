@@ -27,6 +27,7 @@ from owa_bench.reports.page.templates import page_template
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.terms import own_terms
 from owa_bench.reports.statement import write_atomically
+from owa_bench.scoring.gate import UNDECIDED
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.statistics.task_means import mean_over_tasks
 
@@ -252,7 +253,7 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
         battery=plan.battery or "",
         rung=assurance.name,
         level=verdict.level_text,
-        order=-1 if verdict.level is None else verdict.level,
+        order=_order(verdict),
         composite=Figure(index.value, interval.low, interval.high),
         success=success,
         cost=cost,
@@ -264,6 +265,13 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
         plans=_which_plan(whose),
         made=plan.created[:10],
     )
+
+
+def _order(verdict: AgentVerdict) -> int:
+    """Return the place of a level: who is undecided stands with AAI-0, who has none behind."""
+    if verdict.level is not None:
+        return verdict.level
+    return 0 if verdict.level_text.startswith(UNDECIDED) else -1
 
 
 def _which_plan(whose: Submission) -> str:

@@ -37,6 +37,12 @@ class KeptShare(NamedTuple):
         """Return whether the bound reaches the log of the share `rho`."""
         return self.lower >= math.log(rho)
 
+    @property
+    def upper(self) -> Floats:
+        """The upper bound at the level of the lower one; the law is even around theta."""
+        bound: Floats = 2 * self.theta - self.lower
+        return bound
+
 
 def kept_share(
     drifted: Floats, clean: Floats, floor: float | Floats, rho: float, level: float
@@ -104,6 +110,9 @@ def maintenance(
 ) -> ClosureResult:
     """Return the closure; PASS iff theta - t.95 se >= ln rho.
 
+    Formula: `below` iff the upper bound of ln mean X - ln mean K at `below_level` < ln rho; K alone
+        is at most the best clean mean, so theta lies below too
+
     Args:
         table: Counted episodes of one agent.
         baseline: Those of the drift-blind baseline.
@@ -131,11 +140,14 @@ def maintenance(
     pairs = np.unique(table.pair[table.condition == CLEAN])
     own = base.q_state[np.isin(base.pair, pairs)]
     floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
-    level = protocol.statistics.gate_level
-    share = kept_share(x, k, floor, rules.rho, level)
+    share = kept_share(x, k, floor, rules.rho, protocol.statistics.gate_level)
+    # The greatest of several means lies above the truth, which would say BELOW too often.
+    own_lane = kept_share(x, k, 0.0, rules.rho, protocol.statistics.below_level)
+    upper = float(own_lane.upper)
     status: ClosureStatus = "PASS" if share.passes(rules.rho) else "FAIL"
     words = (
         f"kept {np.exp(share.theta):.3f}, lower bound {np.exp(share.lower):.3f}, "
+        f"upper bound {np.exp(upper):.3f} of the window's own clean lane, "
         f"against {rules.rho:g} on {len(days)} days; "
         f"power at ratio 1: {share.power:.2f}"
     )
@@ -149,6 +161,7 @@ def maintenance(
         reason=words,
         evidence=(f"{names[0]} to {names[-1]}",),
         days=len(days),
+        below=upper < math.log(rules.rho),
         details={
             "days": [days[0], days[-1]],
             "drifted": [figure(v) for v in x.tolist()],
@@ -157,6 +170,7 @@ def maintenance(
             "theta": figure(float(share.theta)),
             "lower bound": figure(float(share.lower)),
             "power at ratio 1": figure(float(share.power)),
+            "upper bound": figure(upper),
             "drifted over clean": dict(beside),
         },
     )

@@ -12,9 +12,8 @@ from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable
 
-VERIFIED, HALLUCINATED, DELAYED, FIDELITY = (
-    StatisticKey("cognition", "gate", name)
-    for name in ("vrp", "hallucination", "delayed", "fidelity")
+VERIFIED, TRUTHFUL, DELAYED, FIDELITY = (
+    StatisticKey("cognition", "gate", name) for name in ("vrp", "truthful", "delayed", "fidelity")
 )
 DELIVERED = StatisticKey("projects", "gate", "delivered")
 _DAY = 86_400.0  # seconds
@@ -109,7 +108,7 @@ class CognitiveCoverage(NamedTuple):
 
 
 def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCoverage:
-    """Add VRP, HR, delayed recall and fidelity as means over unhelped probes.
+    """Add VRP, 1 - HR, delayed recall and fidelity as means over unhelped probes.
 
     The last two and span read items that are proved to be asked without tools.
 
@@ -127,7 +126,7 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
     keys = []
     for key, values, rows in (
         (VERIFIED, verified_precision(probes.verified, rules.recall_at), retrieval),
-        (HALLUCINATED, false, retrieval & ~np.isnan(false)),
+        (TRUTHFUL, 1.0 - false, retrieval & ~np.isnan(false)),
         (DELAYED, probes.correct, late),
         (FIDELITY, probes.correct, asked & (probes.mode == "fidelity")),
     ):

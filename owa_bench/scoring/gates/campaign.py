@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus
 from owa_bench.scoring.closures.expansion import holm
-from owa_bench.scoring.gate import Findings, Gate, gate_result, gate_status, reaches
+from owa_bench.scoring.gate import (
+    UNTESTED,
+    Findings,
+    Gate,
+    gate_result,
+    gate_status,
+    reaches,
+    status_reason,
+)
 
 
 def improving(
@@ -34,7 +42,8 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     Reads `required` (slope), `count` (families, 0 all of them), `days` and `of` (the link on which
     a slope is asked for; empty: the plain slope). A family passes if Holm's procedure over all
     planned families rejects "its slope is not above 0", and the slope reaches the requirement. A
-    family without a slope counts with p = 1; saturated families are exempt on a link.
+    family without a slope counts with p = 1; saturated families are exempt on a link. Nothing
+    tests that too few families improve: what does not pass is UNDECIDED.
     """
     rules, required = findings.protocol.improvement, rule.required or 0.0
     families = [k for k in findings.kappas if k.family is not None]
@@ -56,18 +65,22 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     seen = findings.evidence
     if human := "; ".join(sorted({k.human for k in due if k.human})):
         why = f"human cost: {human}"
-        return gate_result(rule, "kappa", "FAIL", asked, reason=why, evidence=seen)
+        return gate_result(rule, "kappa", "UNDECIDED", asked, reason=why, evidence=seen)
     p_values = [1.0 if p is None or k not in long else p for k, _, p in fits]
     slopes = [value or 0.0 for _, value, _ in fits]
     real = improving(slopes, p_values, required, findings.protocol)
     passed = [str(k.family) for k, rises in zip(due, real, strict=True) if rises]
     measured = f"{len(passed)} of {len(due)} families: {', '.join(passed) or 'none'}"
-    status: GateStatus = "PASS" if len(passed) >= count else "FAIL"
-    return gate_result(rule, "kappa", status, asked, measured, evidence=seen)
+    if len(passed) >= count:
+        return gate_result(rule, "kappa", "PASS", asked, measured, evidence=seen)
+    return gate_result(rule, "kappa", "UNDECIDED", asked, measured, reason=UNTESTED, evidence=seen)
 
 
 def _closure(rule: GateRule, findings: Findings) -> GateResult:
-    """Judge whether the closure `of` holds, sustained over `days`."""
+    """Judge whether the closure `of` holds, sustained over `days`.
+
+    BELOW where its own figures test that over so many days; else one that fails is UNDECIDED.
+    """
     closure, gate = findings.closures.get(rule.of), f"{rule.of} closure"
     asked = "PASS" + (f", sustained {rule.days} days" if rule.days else "")
     if closure is None:
@@ -77,8 +90,10 @@ def _closure(rule: GateRule, findings: Findings) -> GateResult:
     status: GateStatus = "NO EVIDENCE"
     if closure.status == "PASS" and closure.days < rule.days:
         reason = f"tested on {closure.days} consecutive days of {rule.days}"
-    elif closure.status in ("PASS", "FAIL"):
-        status = closure.status
+    elif closure.status == "PASS":
+        status = "PASS"
+    elif closure.status == "FAIL":
+        status = "BELOW" if closure.below and closure.days >= rule.days else "UNDECIDED"
     return gate_result(rule, gate, status, asked, closure.status, reason=reason, evidence=evidence)
 
 
@@ -96,14 +111,14 @@ def _project(rule: GateRule, findings: Findings) -> GateResult:
         return gate_result(rule, "project", "NO EVIDENCE", asked, reason=why)
     status = gate_status(read, share, findings.protocol)
     measured = f"{projects.number} projects, {read.value or 0.0:.3f} delivered"
-    reason = "" if read.lower is not None else "no lower bound"
+    reason = status_reason(status, read, share)
     if rule.of and status == "PASS":
         cost = projects.cost
         measured += "" if cost is None else f", {cost:.3g} of the expert's cost"
         if cost is None:
             status, reason = "NO EVIDENCE", "the cost is unknown"
         elif cost > 1:
-            status, reason = "FAIL", "dearer than an expert"
+            status, reason = "UNDECIDED", "dearer than an expert; no test says BELOW"
     seen = projects.attempts
     return gate_result(rule, "project", status, asked, measured, reason=reason, evidence=seen)
 

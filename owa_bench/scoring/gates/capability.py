@@ -5,28 +5,30 @@ from owa_bench.records.score import GateResult, GateStatus, Interval
 from owa_bench.scoring import gate
 from owa_bench.scoring.axis import NO_GATE
 
+_TOLD: dict[GateStatus, str] = {"BELOW": "below:", "UNDECIDED": "undecided:"}
+
 
 def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
-    """Judge whether an axis reaches its threshold, its lower bound close to it.
+    """Judge whether an axis reaches its threshold, or lies below it.
 
     Reads `of` (the symbol) and `required`. S is read net of the muted crew (S_net).
     """
     required, axis = rule.required or 0.0, findings.axes[rule.of]
-    read = gate.gated_statistic(axis, findings.lower.get(rule.of))
+    read = gate.gated_statistic(axis)
+    status = gate.gate_status(read, required, findings.protocol)
     interval, name = axis.tasks_like_these, rule.of
     if axis.gated is not None and axis.value is not None:
         name, table = axis.gated, axis.details["beside"][axis.gated]
         interval = Interval(low=table["low"], high=table["high"], method=interval.method)
-    reason = ""
-    why = str(axis.details.get(NO_GATE, ""))
+    reason, why = gate.status_reason(status, read, required), str(axis.details.get(NO_GATE, ""))
     if read.value is None:
         reason = axis.reason or why or f"{axis.gated} has no evidence"
-    elif read.lower is None:
-        reason = why or axis.tasks_like_these.reason or "no lower bound"
+    elif status == "NO EVIDENCE":
+        reason = why or axis.tasks_like_these.reason or reason
     return gate.gate_result(
         rule,
         rule.of,
-        gate.gate_status(read, required, findings.protocol),
+        status,
         required=f"{name} >= {required:.2f}",
         measured="nothing" if read.value is None else f"{read.value:.3f}",
         interval=interval,
@@ -38,7 +40,8 @@ def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
 def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge whether enough tools are used, and work under mild drift.
 
-    Reads `count` (tool categories used) and `required` (success at mild drift).
+    Reads `count` (tool categories used) and `required` (success at mild drift). A count has no
+    bound: too few categories leave the gate UNDECIDED, and BELOW rests on success alone.
     """
     required, mild = rule.required or 0.0, findings.protocol.drift.mild
     asked = f"{rule.count} tools, success >= {required:g} at drift {mild:g}"
@@ -51,26 +54,30 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
         why = (axis.reason or "") if axis.value is None else why
         return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
     tools = int(used["value"])
-    read = gate.GateReading(success["value"], success["lower"])
+    read = gate.beside_reading(success)
     status = gate.gate_status(read, required, findings.protocol)
-    status = "FAIL" if tools < rule.count else status
+    reasons = [gate.status_reason(status, read, required)]
+    if tools < rule.count:
+        status = "UNDECIDED" if status == "PASS" else status
+        reasons.insert(0, f"{tools} tools against {rule.count}")
     measured, seen = f"{tools} tools, success {read.value:.3f}", findings.evidence
-    return gate.gate_result(rule, "T", status, asked, measured, evidence=seen)
+    reason = ", success ".join(filter(None, reasons))
+    return gate.gate_result(rule, "T", status, asked, measured, reason=reason, evidence=seen)
 
 
 def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the core score (equal weights on G, P, M, W) against tau_AGI."""
     required, score = findings.protocol.norms.core, findings.indices["core"]
-    lower = findings.lower.get("core")
-    read = gate.GateReading(score.value, lower)
+    read = findings.core._replace(value=score.value)
+    status = gate.gate_status(read, required, findings.protocol)
     return gate.gate_result(
         rule,
         "core score",
-        gate.gate_status(read, required, findings.protocol),
+        status,
         required=f"geometric mean of G, P, M, W >= {required:g}",
         measured="nothing" if score.value is None else f"{score.value:.3f}",
         interval=score.tasks_like_these,
-        reason=score.reason or ("" if lower else "no lower bound"),
+        reason=score.reason or gate.status_reason(status, read, required),
         evidence=() if score.value is None else findings.evidence,
     )
 
@@ -78,42 +85,39 @@ def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
 def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the cognitive micro-batteries (eq 33 of the AAI paper).
 
-    Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a part fails,
-    else NO EVIDENCE where a part has none. Fidelity is shown, not judged.
+    Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). BELOW where a part is tested
+    to lie below, else UNDECIDED where one is undecided, else NO EVIDENCE where one has none. A span
+    is a count of which no error is known: it has no slack, and one under its norm is undecided,
+    because the accuracy at each length that ends it is itself a share of some 40 trials. Fidelity
+    is shown, not judged.
     """
     norms, numbers, read = findings.protocol.norms, rule.numbers, findings.cognition
-    false, span = read.get("hallucination", gate.GateReading()), read.get("span")
+    nothing = gate.GateReading()
     parts = {
-        "VRP@5": (read.get("vrp"), numbers.get("vrp", 0.0)),
-        "1 - HR@5": (
-            gate.GateReading(_complement(false.value), _complement(false.upper)),
-            1.0 - numbers.get("hallucination", 0.0),
-        ),
-        # A span is a count and has no slack: its bound is its value.
-        "span": (span and span._replace(lower=span.value), norms.span),
-        "delayed recall": (read.get("delayed"), norms.delayed_recall),
+        "VRP@5": (read.get("vrp", nothing), numbers.get("vrp", 0.0)),
+        "1 - HR@5": (read.get("truthful", nothing), 1.0 - numbers.get("hallucination", 0.0)),
+        "span": (read.get("span", nothing), norms.span),
+        "delayed recall": (read.get("delayed", nothing), norms.delayed_recall),
     }
-    states: dict[str, GateStatus] = {
-        name: gate.gate_status(part or gate.GateReading(), required, findings.protocol)
-        for name, (part, required) in parts.items()
-    }
-    lacking = [name for name, status in states.items() if status == "NO EVIDENCE"]
-    failed = [name for name, status in states.items() if status == "FAIL"]
-    reasons = [f"too low: {', '.join(failed)}"] if failed else []
+    named: dict[GateStatus, list[str]] = {}
+    for name, (part, required) in parts.items():
+        status = gate.gate_status(part, required, findings.protocol)
+        words = f" {part.against(required)}" if status in _TOLD else ""
+        named.setdefault(status, []).append(name + words)
+    lacking = named.get("NO EVIDENCE", [])
+    reasons = [
+        f"{words} {', '.join(named[status])}" for status, words in _TOLD.items() if status in named
+    ]
     reasons += [f"no evidence on {', '.join(lacking)}"] if lacking else []
     shown = {name: part for name, (part, _) in parts.items()}
-    shown["fidelity"] = read.get("fidelity")
-    figures = [
-        f"{name} {part.value:.3g}"
-        for name, part in shown.items()
-        if part is not None and part.value is not None
-    ]
+    shown["fidelity"] = read.get("fidelity", nothing)
+    figures = [f"{name} {part.value:.3g}" for name, part in shown.items() if part.value is not None]
     mark = gate.norms_mark(rule.level, findings.protocol)
     reasons += [f"{mark} norms"] if mark and figures else []
     return gate.gate_result(
         rule,
         "cognitive",
-        "FAIL" if failed else "NO EVIDENCE" if lacking else "PASS",
+        next(status for status in (*_TOLD, "NO EVIDENCE", "PASS") if status in named),
         required=(
             f"VRP@5 >= {numbers.get('vrp', 0):g}, "
             f"HR@5 <= {numbers.get('hallucination', 0):g}, "
@@ -123,10 +127,6 @@ def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
         reason="; ".join(reasons),
         evidence=findings.evidence if not lacking else (),
     )
-
-
-def _complement(value: float | None) -> float | None:
-    return None if value is None else 1.0 - value
 
 
 def _norms(rule: GateRule, findings: gate.Findings) -> GateResult:

@@ -90,18 +90,14 @@ def gather_findings(
         episodes: The arm's episodes, and those of every arm.
     Returns: The findings, and the dynamics that are printed beside them.
     """
-    protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
+    protocol = context.protocol
     scores = axis_scores(context.axes, sample, estimates)
     axes = {score.symbol: score for score in scores}
     axes["R"] = with_revision_bounds(axes["R"], sample)
     axes["E"] = with_body_bounds(axes["E"], sample, estimates)
     window = _window(context, sample, axes, episodes)
-    lower = {symbol: score.lower for symbol, score in axes.items()}
-    if estimates is not None:
-        lower["core"] = estimates.over_tasks(StatisticKey("core")).lower(gate_level)
     findings = Findings(
         axes=axes,
-        lower=lower,
         indices={score.name: score for score in index_scores(axes, sample, estimates)},
         kappas=window.kappas,
         closures=window.closures,
@@ -202,23 +198,27 @@ def _closures(
 
 
 def _readings(estimates: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
-    """Return the statistics of the cognitive and project gates."""
+    """Return the statistics of the core, cognitive and project gates."""
     if estimates is None:
         return {}
-    level = protocol.statistics.gate_level
+    rules = protocol.statistics
 
     def reading(key: StatisticKey) -> GateReading:
-        estimate = estimates.over_tasks(key)
-        lower, upper = estimate.lower(level), estimate.upper(level)
-        return GateReading(figure(estimate.point), lower, upper)
+        one = estimates.over_tasks(key)
+        lower, highest = one.lower(rules.gate_level), one.upper(rules.below_level)
+        return GateReading(figure(one.point), lower, highest)
 
     cognition = {key.name: reading(key) for key in estimates.cognition.keys}
     span = estimates.cognition.span
     if span is not None:
-        cognition["span"] = GateReading(span, span, span)
+        cognition["span"] = GateReading(span, span, math.inf)
     projects = estimates.projects
-    delivered = reading(DELIVERED) if projects.number else GateReading()
-    return {"cognition": cognition, "projects": projects, "delivered": delivered}
+    return {
+        "core": reading(StatisticKey("core")),
+        "cognition": cognition,
+        "projects": projects,
+        "delivered": reading(DELIVERED) if projects.number else GateReading(),
+    }
 
 
 def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:

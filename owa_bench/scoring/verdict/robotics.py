@@ -200,6 +200,8 @@ def robotics_gates(
 ) -> tuple[RoboticsGate, ...]:
     """Return the lines of a level; NO EVIDENCE where there is no measurement.
 
+    A figure has no upper bound here: what is not met is UNDECIDED, never BELOW.
+
     Args:
         level: Level of the scale.
         measured: Values by key of the protocol's [robotics.gates].
@@ -216,14 +218,14 @@ def robotics_gates(
         status: GateStatus = "NO EVIDENCE"
         if value is not None:
             met = value <= required if name in _AT_MOST else value >= required
-            status = "PASS" if met else "FAIL"
+            status = "PASS" if met else "UNDECIDED"
         lines.append(RoboticsGate(name, required, value, status))
     return tuple(lines)
 
 
 def worst(lines: Sequence[RoboticsGate]) -> GateStatus:
-    """Return FAIL if a line fails, else NO EVIDENCE if one has none, else PASS."""
+    """Return UNDECIDED if a line is, else NO EVIDENCE if one has none, else PASS."""
     states = {line.status for line in lines}
-    if "FAIL" in states:
-        return "FAIL"
+    if "UNDECIDED" in states:
+        return "UNDECIDED"
     return "NO EVIDENCE" if "NO EVIDENCE" in states or not lines else "PASS"

@@ -196,7 +196,8 @@ def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:
         rows.append((level, "all of them", None, None, robotics.worst(lines)))
     columns = ("level", "gate", "required", "measured", "status")
     note = (
-        "point figures; the level itself rests on the gate table. Not decided: "
+        "point figures, which nothing tests to be below; the level itself rests on the "
+        "gate table. Not decided: "
         "maintenance under payload, friction, lighting and firmware, expansion on "
         "a new end-effector, novel work cells at expert cost"
     )

@@ -81,6 +81,7 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         same_tasks=seeds.interval(rules.level),
         tasks_like_these=tasks.interval(rules.level),
         lower=tasks.lower(rules.gate_level),
+        highest=tasks.upper(rules.below_level),
         iqr=tasks.quartiles(),
         gated=axis.gated,
         surrogate=bool(details.get("surrogate", False)),
@@ -101,6 +102,7 @@ def _secondary(axis: Axis, protocol: Protocol, estimates: ArmEstimates) -> dict[
             "low": interval.low,
             "high": interval.high,
             "lower": estimate.lower(rules.gate_level),
+            "highest": estimate.upper(rules.below_level),
         }
     return table
 
@@ -126,9 +128,9 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
 
     side = (1 + rules.level) / 2
-    two, one = (
-        revision.reach(revision.error, side),
-        revision.reach(revision.error, rules.gate_level),
+    two, one, most = (
+        revision.reach(revision.error, level)
+        for level in (side, rules.gate_level, rules.below_level)
     )
     gated = revision.reach(revision.gated_error, rules.gate_level)
     method = "jackknife over the tasks of the attempt sets"
@@ -140,6 +142,7 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         "low": scaled(revision.gated - revision.reach(revision.gated_error, side)),
         "high": scaled(revision.gated + revision.reach(revision.gated_error, side)),
         "lower": scaled(revision.gated - gated),
+        "highest": scaled(revision.gated + revision.reach(revision.gated_error, rules.below_level)),
     }
     why = practice_reason(revision)
     if why:
@@ -148,6 +151,7 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         score,
         tasks_like_these=interval,
         lower=scaled(revision.raw - one),
+        highest=scaled(revision.raw + most),
         iqr=None,
         details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
     )
@@ -208,12 +212,12 @@ def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates |
         return figure(min(max(raw, 0.0), 1.0))
 
     two, one = safe(rules.level), safe(2 * rules.gate_level - 1)
+    most = safe(2 * rules.below_level - 1)
     low, high = joined(tasks["low"], two[0]), joined(tasks["high"], two[1])
-    lower = joined(tasks["lower"], one[0])
+    lower, highest = joined(tasks["lower"], one[0]), joined(tasks["highest"], most[1])
     why = _body_reason(hours, beside["AR"]["lower"], body)
-    gated = (None, None, None, None) if why else (score.value, low, high, lower)
-    names = ("value", "low", "high", "lower")
-    beside[GATED_BODY] = dict(zip(names, gated, strict=True))
+    gated = {"value": score.value, "low": low, "high": high, "lower": lower, "highest": highest}
+    beside[GATED_BODY] = dict.fromkeys(gated) if why else gated
     missing = estimates.over_tasks(StatisticKey("E", "beside", TASKS_PART)).interval(rules.level)
     return structs.replace(
         score,
@@ -225,6 +229,7 @@ def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates |
         ),
         same_tasks=Interval(method=SEEDS, reason="E is read over exposure hours"),
         lower=lower,
+        highest=highest,
         iqr=None,
         details={**score.details, "beside": beside, **({NO_GATE: why} if why else {})},
     )

@@ -328,6 +328,11 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     assert (found.submitter, found.plans) == ("a lab", "1 of 3")
     # The attack: the replay of another verifier, who counts no plans of the challenger.
     assert boards._which_plan(Submission("a lab", 1, 0)) == "1 of an unknown count"
+    # Who was not told from AAI-1 must not stand behind who was told to be below it.
+    verdict.level_text = "undecided between AAI-0 and AAI-1 (A 0.580 [0.520, 0.640] against 0.60)"
+    assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 0
+    verdict.level = 2
+    assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 2
     assert boards._which_plan(Submission("", 0, 0)) == ""
     verdict.level = 0
     assert boards._row(bundle, verdict, SimpleNamespace(name="V4")).order == 0

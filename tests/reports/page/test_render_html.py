@@ -73,7 +73,8 @@ def test_no_evidence_never_looks_like_a_pass(page):
     badges = re.findall(r'<span class="badge (\w+)">([A-Z ]+)</span>', page)
     assert ("none", "NO EVIDENCE") in badges
     assert ("none", "NOT TESTED") in badges
-    assert {word for kind, word in badges if kind == "pass"} == {"PASS"}
+    for kind, word in (("pass", "PASS"), ("fail", "BELOW"), ("open", "UNDECIDED")):
+        assert {said for shown, said in badges if shown == kind} == {word}
 
 
 def test_every_part_of_the_judgement_is_on_the_page(page):

@@ -167,4 +167,6 @@ def test_hours_and_tasks_are_joined_in_the_interval() -> None:
     safe = np.exp(-100 * weighted_rate((0, 0, 0), (0.05, 0.2, 1.0), 100.0, 0.9).high)
     lower = np.cbrt(beside["AR x S2R"]["lower"] * safe)
     assert found.lower == pytest.approx(lower, abs=1e-6)
+    higher = np.cbrt(beside["AR x S2R"]["highest"])  # nothing happened: SS up to 1
+    assert found.highest == pytest.approx(higher, abs=1e-6)
     assert "100 exposure hours" in found.tasks_like_these.method

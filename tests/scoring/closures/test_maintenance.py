@@ -103,8 +103,16 @@ def test_a_worn_agent_fails() -> None:
 def test_a_static_agent_that_drift_bites_fails() -> None:
     """Today's fault: agents that change nothing read a ratio of 1.000."""
     found = closure(lanes(drifted=0.4))
-    assert found.status == "FAIL"
+    assert (found.status, found.below) == ("FAIL", True)
     assert "kept 0.500" in found.reason
+
+
+def test_what_keeps_too_little_by_chance_alone_is_not_below() -> None:
+    """Upper bounds of two agents that keep .93, with days that differ and with days alike."""
+    for shock, below in ((0.02, False), (0.001, True)):
+        found = closure(lanes(drifted=0.744, shock=shock))
+        assert (found.status, found.below) == ("FAIL", below), found.reason
+        assert (found.details["upper bound"] < math.log(PROTOCOL.closures.rho)) == below
 
 
 def test_the_best_clean_quality_counts_wherever_it_was() -> None:
@@ -167,7 +175,7 @@ def test_the_share_that_is_kept_by_hand() -> None:
 
 def test_one_day_that_drift_left_shows_nothing() -> None:
     found = kept_share(np.array([0.0, 0.9, 0.0]), np.full(3, 0.3), 0.0, 0.95, 0.95)
-    assert (found.lower, found.power) == (-np.inf, 0.0)
+    assert (found.lower, found.upper, found.power) == (-np.inf, np.inf, 0.0)
 
 
 def test_pass_rates_of_unchanged_and_of_worn_agents(
@@ -202,6 +210,7 @@ def test_the_power_is_the_chance_to_pass_at_a_ratio_of_1() -> None:
     reach = error.upper(0.95)
     assert found.theta == pytest.approx(math.log(x.mean() / k.mean()))
     assert found.lower == pytest.approx(found.theta - reach)
+    assert found.upper == pytest.approx(found.theta + reach)
     assert found.power == pytest.approx(error.p_above(-math.log(0.9) - reach))
     assert found.passes(math.exp(found.lower + 1e-9)) == np.False_
     assert found.passes(math.exp(found.lower - 1e-9)) == np.True_

@@ -10,7 +10,7 @@ from owa_bench.scoring.estimate.gate_statistics import (
     DELAYED,
     DELIVERED,
     FIDELITY,
-    HALLUCINATED,
+    TRUTHFUL,
     VERIFIED,
     FamilyQuality,
     _cost,
@@ -108,10 +108,10 @@ def probes(**columns):
 def test_cognition_is_added_as_means_over_its_own_probes():
     statistics = Entries()
     found = add_cognition(probes(), statistics)
-    assert found == (2.0, (VERIFIED, HALLUCINATED, DELAYED, FIDELITY))
+    assert found == (2.0, (VERIFIED, TRUTHFUL, DELAYED, FIDELITY))
     assert statistics.added == {
         VERIFIED.column: ([0, 0], [0.4, 0.4]),
-        HALLUCINATED.column: ([0], [0.0]),
+        TRUTHFUL.column: ([0], [1.0]),
         DELAYED.column: ([0, 0], [1.0, 0.0]),
         FIDELITY.column: ([0], [1.0]),
     }
@@ -121,8 +121,8 @@ def test_cognition_is_added_as_means_over_its_own_probes():
     ("columns", "left"),
     [
         ({"helped": np.ones(8, bool)}, []),
-        ({"zero_tool": np.zeros(8, bool)}, ["vrp", "hallucination"]),
-        ({"lag": np.full(8, 6.9)}, ["vrp", "hallucination", "fidelity", "span"]),
+        ({"zero_tool": np.zeros(8, bool)}, ["vrp", "truthful"]),
+        ({"lag": np.full(8, 6.9)}, ["vrp", "truthful", "fidelity", "span"]),
         ({"contrary": np.full(8, np.nan)}, ["vrp", "delayed", "fidelity", "span"]),
     ],
 )

@@ -50,6 +50,7 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
     sample = SimpleNamespace(revision=evidence, protocol=protocol)
     found = with_revision_bounds(score(0.5), sample)
     two, one = stats.t.ppf(0.975, 9), stats.t.ppf(0.95, 9)
+    most = stats.t.ppf(PROTOCOL.statistics.below_level, 9)
 
     def reads(gain: float) -> float:
         return pytest.approx((gain / 0.25 - 0.1) / 0.8, abs=1e-6)  # type: ignore[return-value]
@@ -57,6 +58,7 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
     span = found.tasks_like_these
     assert (span.low, span.high) == (reads(0.125 - 0.02 * two), reads(0.125 + 0.02 * two))
     assert found.lower == reads(0.125 - 0.02 * one)
+    assert found.highest == reads(0.125 + 0.02 * most)
     assert found.iqr is None
     assert found.details == {
         "kept": 1,
@@ -66,6 +68,7 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
                 "low": reads(0.1 - 0.01 * two),
                 "high": reads(0.1 + 0.01 * two),
                 "lower": reads(0.1 - 0.01 * one),
+                "highest": reads(0.1 + 0.01 * most),
             }
         },
     }
@@ -76,7 +79,7 @@ def test_bounds_of_revisions_stay_between_0_and_1() -> None:
     sample = SimpleNamespace(revision=wide, protocol=PROTOCOL)
     found = with_revision_bounds(score(0.5), sample)
     assert (found.tasks_like_these.low, found.tasks_like_these.high) == (0.0, 1.0)
-    assert found.lower == 0.0
+    assert (found.lower, found.highest) == (0.0, 1.0)
     for own, revision in ((score(None), wide), (score(0.5), None)):
         sample.revision = revision
         assert with_revision_bounds(own, sample) is own
