@@ -68,7 +68,8 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """First event of an attempt: its instance, its agent and its terms.
 
     `priced`: the supervisor budget is the protocol's share of H_t. `horizon_cap` is H, `depth_cap`
-    D* (0: none); `tools_off` are tools that the entry takes away.
+    D* (0: none); `tools_off` are tools that the entry takes away. `categories` are the kinds of
+    tool that the task needs.
     """
 
     schema: str = ""
@@ -122,7 +123,8 @@ class Action(Event, frozen=True, kw_only=True, tag="action"):
     """One step: the action as given, its result, and whether friction took it.
 
     `verified`: it gained something that the task needs and the episode had not gained. `novel`: the
-    call went well and gave what it had not given before.
+    call went well and gave what it had not given before. `category`: the kind of tool of a call
+    that went well, as the suite's card has it, "" for none.
     """
 
     step: int
@@ -136,10 +138,15 @@ class Action(Event, frozen=True, kw_only=True, tag="action"):
     error: str | None = None
     at_ms: int
     waiting: bool = False
+    category: str = ""
 
 
 class Call(Event, frozen=True, kw_only=True, tag="call"):
-    """An HTTP or tool call the action made; several may belong to one action."""
+    """An HTTP or tool call the action made; several may belong to one action.
+
+    Nothing sets `category` and `discovered` any more: traces recorded before actions had a kind of
+    tool hold them.
+    """
 
     step: int
     method: str

@@ -76,7 +76,7 @@ class Memory(TomlRecord, frozen=True, kw_only=True):
 
 
 class Tools(TomlRecord, frozen=True, kw_only=True):
-    """Constants of axis T: C0, and on how many instances a category must succeed."""
+    """Constants of axis T: C0, and on how many instances a kind must succeed."""
 
     size_prior: Count
     distinct_instances: Count

@@ -93,6 +93,9 @@ class Episode:
     ) -> None:
         self.timeline = timeline
         self.session = suite.session(timeline, sink, setting, laboratory)
+        if rule := suite.card.unmapped(self.session.tools):
+            self.session.close()
+            raise UsageError(f"Suite `{suite.card.name}`: {rule}.")
         self.task = self.session.task
         self.terms = terms
         self.rules = suite.terms(timeline.instance)
@@ -187,7 +190,9 @@ class Episode:
             raise UsageError(f"The episode has ended ({self.ending.outcome}): call reset first.")
         self.steps += 1
         seat, at_ms, action = self.seating.seat, self._clock.now_ms, escape(text)
-        parsed = self._parser.parse(action)
+        parsed, category = self._parser.parse(action), ""
+        if not isinstance(parsed, str):
+            category = self._suite.card.categories.get(parsed.tool, "")
         if isinstance(parsed, str):
             reply = standard_tools.refusal(parsed)
         elif refused := self.seating.refusal(parsed.tool):
@@ -219,6 +224,7 @@ class Episode:
             error=reply.error,
             at_ms=at_ms,
             waiting=reply.waiting,
+            category=category if reply.ok else "",
             role=seat,
         )
         rest: tuple[events.Event, ...]

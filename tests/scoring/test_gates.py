@@ -145,10 +145,13 @@ def test_the_cognitive_gate_without_any_probe_measured_nothing() -> None:
     assert status(fidelity, "cognitive", 2).measured.endswith(", fidelity 0.125")
 
 
-def tools(used: Any, success: Any, value: float | None = 0.66) -> Any:
+def tools(used: Any, success: Any, value: float | None = 0.66, needed: int = 3) -> Any:
     beside = {"categories used": used, "success at 0.25": success}
     axes = dict(findings().axes)
-    details = {"beside": {k: v for k, v in beside.items() if v is not None}}
+    details = {
+        "beside": {k: v for k, v in beside.items() if v is not None},
+        "categories": ["browser", "files", "http_api"][:needed],
+    }
     changed = msgspec.structs.replace(axes["T"], value=value, details=details)
     return status(findings(axes=axes | {"T": changed}), "T", 1)
 
@@ -157,15 +160,21 @@ def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
     three, enough = {"value": 3.0}, {"value": 0.6, "lower": 0.55}
     assert PROTOCOL.drift.mild == 0.25
     found = tools(three, enough)
-    assert (found.status, found.measured) == ("PASS", "3 tools, success 0.600")
+    assert (found.status, found.measured) == ("PASS", "3 kinds of tool, success 0.600")
     assert tools({"value": 2.0}, enough).status == "FAIL"
     assert tools(three, {"value": 0.59, "lower": 0.59}).status == "FAIL"
     assert tools(three, {"value": 0.6, "lower": 0.54}).status == "FAIL"
     for used, success in ((None, enough), (three, None), (three, {"value": None})):
         unknown = tools(used, success)
         assert unknown.status == "NO EVIDENCE"
-        assert unknown.reason == "the tools used and their success are not known"
+        assert unknown.reason == "the kinds of tool used and their success are not known"
     assert tools(three, enough, None).status == "NO EVIDENCE"
+
+
+def test_tasks_that_need_two_kinds_of_tool_cannot_show_three() -> None:
+    found = tools({"value": 2.0}, {"value": 1.0, "lower": 1.0}, needed=2)
+    why = "the tasks played need 2 of 3 kinds of tool"
+    assert (found.status, found.reason) == ("NO EVIDENCE", why)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def axis(symbol: str, value: float | None) -> AxisScore:
         same_tasks=BAND,
         tasks_like_these=BAND,
         lower=value,
-        details={"beside": beside, "fewest tasks a family": 20},
+        details={"beside": beside, "categories": ["a", "b", "c"], "fewest tasks a family": 20},
     )
 
 

@@ -45,7 +45,12 @@ class CrewSuite(ToolSuite):
         horizon=60,
         depth_target=4,
         step_limit=1500,
-        categories=(),
+        categories={
+            "read": "files",
+            **dict.fromkeys(("hand_off", "ask", "tell", "propose", "accept"), "messages"),
+            **dict.fromkeys(("claim", "work", "review", "merge", "arbitrate"), ""),
+            **dict.fromkeys(("board", "pass_turn"), ""),
+        },
         proposition_kinds=KINDS,
         axes=("A", "G", "P", "W", "S", "$"),
         rules=RULES,

@@ -11,7 +11,7 @@ from owa_bench import interfaces
 from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.projforge import generate, graph_session, workshop
 from owa_bench.envs.projforge.forge_session import ForgeSession
-from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
+from owa_bench.envs.projforge.forge_state import KINDS_OF_TOOL, RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.oracle import FORGE_POLICIES, GRAPH_POLICIES, ForgeOracle, GraphOracle
 from owa_bench.envs.projforge.scores import KINDS, THETA, WEEK
@@ -48,7 +48,7 @@ class ProjForgeFastSuite(ToolSuite):
         horizon=30,
         depth_target=generate.DEEPEST,
         step_limit=DAYS * max(graph_session.STEPS_A_DAY) + DAYS + 1,
-        categories=(),
+        categories=dict.fromkeys((tool.name for tool in graph_session.TOOLS), ""),
         proposition_kinds=KINDS,
         axes=("A", "G", "P", "W", "$"),
         rules=(),
@@ -138,6 +138,8 @@ class ProjForgeSuite(ProjForgeFastSuite):
         about="Run a software project for thirty days: git, packages, tests, releases.",
         env_id="owa_bench/ProjForge-v2",
         step_limit=DAYS * (max(generate.STEPS_A_DAY) + 1) + 1,
+        categories=KINDS_OF_TOOL,
+        axes=("A", "G", "P", "T", "W", "$"),
         rules=RULES,
         features=0,
         macros=(),

@@ -30,7 +30,7 @@ class RecallSuite(ToolSuite):
         horizon=150,
         depth_target=0,
         step_limit=1200,
-        categories=(),
+        categories={"search": "files", "open": "files", "answer": "", "go_on": ""},
         proposition_kinds=("supersession", "contradiction"),
         axes=("A", "G", "P", "M", "W", "$"),
         rules=(),

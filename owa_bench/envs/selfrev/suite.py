@@ -8,6 +8,7 @@ from owa_bench.envs.selfrev.detectors import DETECTORS, RULES
 from owa_bench.envs.selfrev.oracle import CampaignOracle
 from owa_bench.envs.selfrev.policies import POLICIES
 from owa_bench.envs.selfrev.session import EFFECT, THETA, CampaignSession
+from owa_bench.envs.selfrev.tools import TOOLS
 from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
@@ -31,7 +32,7 @@ class RevisionSuite(ToolSuite):
         horizon=6,
         depth_target=0,
         step_limit=400,
-        categories=(),
+        categories=dict.fromkeys((tool.name for tool in TOOLS), ""),
         proposition_kinds=(EFFECT,),
         axes=("A", "G", "R", "W", "$"),
         rules=RULES,

@@ -32,7 +32,10 @@ class ToolQuest(ToolSuite):
         horizon=50,
         depth_target=5,
         step_limit=200,
-        categories=generate.CATEGORIES,
+        categories={
+            "http": "http_api",
+            **dict.fromkeys(("wait", "vault", "read", "table", "write_artifact"), ""),
+        },
         proposition_kinds=PROPOSITION_KINDS,
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
