@@ -291,6 +291,27 @@ def _check_kinds(categories: object) -> None:
             raise FieldError(f"categories.{tool}", kind, one_of(kind, TOOL_KINDS))
 
 
+class EpisodeWork(NamedTuple):
+    """What an episode is to whoever plays it, measured at rest (`benchmarks/work.py`).
+
+    A chat model is resent what it was shown: the answer key's `steps`, and characters of the first
+    observation (`brief`), of the tools' schemas, of later observations (`shown`) and of actions
+    (`typed`); each of `conversations` (seats, sittings) begins anew. An expert is paid for
+    characters to `read` and `written`, each text once, and for `decisions`: nodes of the task and
+    questions asked.
+    """
+
+    steps: int
+    brief: int
+    tools: int
+    shown: int
+    typed: int
+    conversations: int
+    read: int
+    decisions: int
+    written: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCard:
     """A suite in the registry, for lists, plans and reports.
@@ -307,7 +328,8 @@ class SuiteCard:
     of no practice; both are drawn only by name. `episode_s` is how many seconds an episode takes
     one worker of a run, by an agent that answers at once, `episode_bytes` how many bytes of the run
     directory are its record and its transcripts: measured (`benchmarks/episodes.py`), for
-    estimates.
+    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it,
+    `run --dry-run` a chat model; without it there is no $.
     """
 
     name: str
@@ -340,6 +362,7 @@ class SuiteCard:
     held_out: tuple[str, ...] = ()
     episode_s: float = 0.3
     episode_bytes: tuple[int, int] = (11_300, 2_700)
+    work: Mapping[int, EpisodeWork] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what a plan or a report could not hold."""

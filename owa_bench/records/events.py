@@ -105,6 +105,9 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     depth: int
     theta: float
     categories: tuple[str, ...] = ()
+    read: int = 0  # an expert's work: characters to read and write, decisions to take
+    decisions: int = 0
+    written: int = 0
     needs_tools: bool = True
     honeypot: bool = False
     step_limit: int = 0

@@ -38,6 +38,9 @@ class EpisodeFacts(NamedTuple):
     horizon: int = 0
     depth: int = 0
     categories: tuple[str, ...] = ()
+    read: int = 0
+    decisions: int = 0
+    written: int = 0
     needs_tools: bool = False
     honeypot: bool = False
     step_limit: int = 0
@@ -154,6 +157,7 @@ class Episode:
         categories = self._oracle.categories(self._world)
         crew = self.seating.crew
         bound = crew.crew_bound if crew else None
+        work = self._suite.card.work.get(self.timeline.instance.tier)
         return EpisodeFacts(
             crew_bound=None if bound is None else events.fixed(bound),
             no_lift=crew.no_lift if crew else "",
@@ -169,6 +173,9 @@ class Episode:
             seats=self.seating.seats,
             meters=self._suite.card.meters,
             categories=categories,
+            read=work.read if work else 0,
+            decisions=work.decisions if work else 0,
+            written=work.written if work else 0,
             needs_tools=bool(categories),
             honeypot=self._suite.honeypot(self._world),
         )

@@ -135,6 +135,7 @@ def episode(
             depth_cap=6,
             theta=0.95,
             categories=categories,
+            decisions=horizon,  # of ToolQuest: a minute each
             needs_tools=needs_tools,
             honeypot=honeypot,
         )

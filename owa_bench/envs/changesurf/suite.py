@@ -225,6 +225,11 @@ class ChangeSurf(interfaces.Suite):
         held_out=HELD_OUT_FAMILIES,
         episode_s=2.9,
         episode_bytes=(9_500, 77_100),
+        work={
+            1: interfaces.EpisodeWork(5, 863, 5427, 1866, 424, 1, 2632, 5, 424),
+            2: interfaces.EpisodeWork(10, 1212, 5427, 5429, 868, 1, 4585, 7, 868),
+            3: interfaces.EpisodeWork(12, 1154, 5427, 6604, 1061, 1, 6299, 9, 972),
+        },
     )
     oracle = ChangeSurfOracle()
     policies = POLICIES

@@ -55,6 +55,12 @@ class ProjForgeFastSuite(ToolSuite):
         features=graph_session.FEATURES,
         macros=graph_session.MACROS,
         sittings=True,
+        work={
+            1: interfaces.EpisodeWork(54, 1412, 5055, 9474, 2219, 5, 7580, 17, 566),
+            2: interfaces.EpisodeWork(72, 1412, 5055, 12276, 2932, 5, 12202, 25, 600),
+            3: interfaces.EpisodeWork(94, 1438, 5055, 15973, 3838, 5, 17859, 37, 600),
+            4: interfaces.EpisodeWork(112, 1439, 5055, 21600, 4659, 5, 26716, 54, 600),
+        },
     )
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
@@ -144,6 +150,12 @@ class ProjForgeSuite(ProjForgeFastSuite):
         features=0,
         macros=(),
         episode_s=30.0,
+        work={
+            1: interfaces.EpisodeWork(63, 2179, 10016, 11122, 23685, 5, 6954, 17, 4054),
+            2: interfaces.EpisodeWork(87, 2197, 10016, 12279, 76310, 5, 9651, 25, 6510),
+            3: interfaces.EpisodeWork(118, 2223, 10016, 13794, 203998, 5, 13292, 37, 9673),
+            4: interfaces.EpisodeWork(119, 2260, 10016, 13971, 309164, 5, 17176, 54, 13382),
+        },
     )
     oracle = ForgeOracle()
     policies = FORGE_POLICIES

@@ -38,6 +38,12 @@ class RevisionSuite(ToolSuite):
         rules=RULES,
         episode_s=8.0,
         episode_bytes=(120_000, 60_000),
+        work={
+            1: interfaces.EpisodeWork(12, 1644, 6065, 154, 757, 1, 1736, 6, 757),
+            2: interfaces.EpisodeWork(18, 2104, 6065, 201, 1169, 1, 2202, 12, 1169),
+            3: interfaces.EpisodeWork(26, 2737, 6065, 245, 1693, 1, 2822, 20, 1693),
+            4: interfaces.EpisodeWork(36, 3524, 6065, 294, 2342, 1, 3588, 30, 2342),
+        },
     )
     oracle = CampaignOracle()
     policies = POLICIES

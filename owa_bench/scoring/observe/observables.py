@@ -52,6 +52,7 @@ _FROM_START = (
     *("index", "arm", "pair", "repeat", "realised", "phase", "calendar", "side"),
     *("condition", "fingerprint", "depth_cap"),
     *("horizon", "horizon_cap", "depth", "theta", "needs_tools", "honeypot"),
+    *("read", "decisions", "written"),
 )
 _FROM_END = ("failed_attempts", "steps", "simulated_s", "wall_s", "outcome")
 OWN_SUCCESS = "own_success"  # forecasts of one's own success never enter W
