@@ -215,6 +215,7 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
         if isinstance(session, Seated):
             _check_crew(suite, timeline, session)
         _check_members(session, "tools", "task", "state")
+        _require(not (rule := card.unmapped(session.tools)), f"Suite `{card.name}`", rule)
         parser = CallParser(tools_of(session.tools))
         features = session.features()
         due = (card.features,)
@@ -263,11 +264,11 @@ def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
     rule = f"its hints must end at q_state 1, got {reached:g} in {place}"
     _require(reached == 1.0, name, rule)
     kinds = {truth.kind for truth in suite.oracle.propositions(timeline)}
-    for field, got in (
-        ("categories", set(suite.oracle.categories(world))),
-        ("proposition_kinds", kinds),
+    for field, got, known in (
+        ("categories", set(suite.oracle.categories(world)), card.categories.values()),
+        ("proposition_kinds", kinds, card.proposition_kinds),
     ):
-        odd = sorted(got - set(getattr(card, field)))
+        odd = sorted(got - set(known))
         _require(not odd, name, f"must keep to the card's `{field}`, got {', '.join(odd)}")
     episode = _episode(suite, timeline)
     try:

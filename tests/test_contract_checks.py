@@ -25,6 +25,7 @@ from tests.builders.toy_suite import (
 
 TOOLQUEST = get("suites", "toolquest")
 API = sorted(name for name in find("operators") if name.startswith("api/"))
+ONE_KIND = {tool: kind and "cloud" for tool, kind in CARD.categories.items()}
 AGENTS = sorted(name for name, entry in find("agents").items() if not entry.plugin.suites)
 
 
@@ -87,7 +88,8 @@ class UnsteadySuite(CorridorSuite):
         ({"card": replace(CARD, rules=())}, "every detector's rule"),
         ({"card": replace(CARD, features=4)}, r"\(4,\), as `features` .* got \(3,\)"),
         ({"card": replace(CARD, macros=())}, "0 as in the card's `macros`, got 4"),
-        ({"card": replace(CARD, categories=("x",))}, "`categories`, got door"),
+        ({"card": replace(CARD, categories=ONE_KIND)}, "`categories`, got files"),
+        ({"card": replace(CARD, categories={"open": "cloud"})}, "`walk`, `read`, `wait` has none"),
         ({"card": replace(CARD, proposition_kinds=("x",))}, "`proposition_kinds`, got parity"),
         ({"oracle": GenerousOracle()}, "doing nothing"),
         ({"oracle": LazyOracle()}, "q_state 1"),
@@ -253,6 +255,8 @@ def test_targets_that_are_one_text_are_refused():
     ("changes", "words"),
     [
         ({"families": "short"}, "`families` must be a tuple of names, got 'short'"),
+        ({"categories": ()}, r"`categories` must map each tool to its kind of tool \(http_api, "),
+        ({"categories": {"open": "door"}}, "`categories.open` must be one of http_api, "),
         ({"tiers": (0, 1)}, "`tiers` must hold a whole number, at least 1"),
         ({"theta": 95}, "`theta` must be above 0 and at most 1, got 95"),
         ({"step_limit": 0}, "`step_limit` must be a whole number, at least 1, got 0"),

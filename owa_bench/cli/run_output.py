@@ -23,6 +23,7 @@ from owa_bench.runs.plan.request import (
     estimate,
 )
 from owa_bench.runs.plan.sample_sizes import sample_sizes
+from owa_bench.runs.plan.tokens import CHARACTERS, DETOURS, THOUGHT, total
 
 if TYPE_CHECKING:
     from owa_bench.scoring.validation.power import GatePower
@@ -50,24 +51,33 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
     if json:
         gates = [power._asdict() for power in powers]
         operators = _installed_operators(draft)
-        as_json({**found._asdict(), "gates": gates, "operators": operators})
+        tokens = [one._asdict() | {"each": one.each and one.each._asdict()} for one in found.tokens]
+        beside = {"tokens": tokens, "gates": gates, "operators": operators}
+        as_json({**found._asdict(), **beside})
         return
     record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
     table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
+    apart = ", tokens left out" if found.unknown else ""
     rows = [
         ("episodes", found.episodes),
         ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
         ("every deadline used up", f"{_duration(found.longest_s)} at most"),
-        ("calls, hints, ceilings", _cost(found)),
+        ("calls and ceilings", _money(found.cost_micro_usd, f"USD at most{apart}")),
         ("run directory", f"{record:,.1f} MB, with transcripts {texts:,.1f} more"),
     ]
     table("would take", ("", ""), rows)
+    _print_tokens(found)
     if found.unknown:
         OUT.print(
-            f"Not in it, because no ceiling bounds it: {', '.join(found.unknown)}. "
+            f"No ceiling bounds {', '.join(found.unknown)}: "
             f"--budget {found.unknown[0]}=AMOUNT sets one."
         )
-
+    if found.supervisor_min:
+        price = _money(found.supervisor_micro_usd, "USD on the card")
+        OUT.print(
+            f"The supervisor is simulated and paid by nobody: {found.supervisor_min:,.0f} minutes "
+            f"at most, {price}. They are in no sum above; axis $ counts those that an agent takes."
+        )
     for suite, by_key in _installed_operators(draft).items():
         names = ", ".join(f"{key} ({package})" for key, package in by_key.items())
         OUT.print(f"Operators of other packages in nested drift of {suite}: {names}")
@@ -123,11 +133,38 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
         OUT.print(f"Below {numbers.power:g}: {', '.join(weak)}.")
 
 
-def _cost(found: RunEstimate) -> str:
-    """Return the most it can cost in words."""
-    if found.cost_micro_usd is None:
-        return "unknown: a meter has no price on the card"
-    return f"{found.cost_micro_usd / _MICRO:,.2f} USD at most, supervisor included"
+def _print_tokens(found: RunEstimate) -> None:
+    """Print what the run would cost if the agents were chat models, by suite and tier."""
+    rows = []
+    for use in found.tokens:
+        each = use.each
+        shown = [f"{part:,.0f}" for part in each[:3]] if each else ["?"] * 3
+        costs = (use.cached_micro_usd, use.plain_micro_usd)
+        steps = f"{each.steps:.0f}" if each else "?"
+        money = [_money(cost, "") for cost in costs]
+        rows.append((f"{use.suite} {use.tier}", f"{use.episodes:,}", steps, *shown, *money))
+    head = ("suite, tier", "episodes", "steps", "read", "cached", "written", "USD", "no cache")
+    table("tokens an episode, if the agents were chat models", head, rows)
+    known = [use for use in found.tokens if use.each]
+    cached = total(use.cached_micro_usd for use in known)
+    plain = total(use.plain_micro_usd for use in known)
+    left = ", ".join(f"{use.suite} {use.tier}" for use in found.tokens if use.each is None)
+    if left:
+        OUT.print(f"Not estimated, because the card does not say what an episode is: {left}.")
+    OUT.print(
+        f"In all {_money(cached, 'USD')} with the provider's cache, {_money(plain, 'USD')} "
+        "without. An estimate: brief, tools and conversation are resent at each step. What the "
+        "answer key was shown and wrote is measured (the suites' cards), and set are "
+        f"{CHARACTERS:g} characters a token, {DETOURS:g} steps of a model for each of the answer "
+        f"key's, and {THOUGHT:g} tokens of thought a step."
+    )
+
+
+def _money(cost: int | None, unit: str) -> str:
+    """Return micro-USD in words."""
+    if cost is None:
+        return "unknown"
+    return f"{cost / _MICRO:,.2f} {unit}".rstrip()
 
 
 def _duration(seconds: float) -> str:

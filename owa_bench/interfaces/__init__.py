@@ -44,6 +44,7 @@ from owa_bench.interfaces.values import (
     Brief,
     DriftEvent,
     Ending,
+    EpisodeWork,
     Move,
     Needs,
     OracleAccess,
@@ -67,7 +68,8 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
-    "EnumerableSchedule", "HoldoutResult", "InnerDraw", "Laboratory", "Move", "Needs",
+    "EnumerableSchedule", "EpisodeWork", "HoldoutResult", "InnerDraw", "Laboratory",
+    "Move", "Needs",
     "Operator", "Oracle", "OracleAccess", "PlayedAttempt", "PlayedPair",
     "PropositionTruth", "Rule", "Schedule", "Seated", "Session", "Setting", "Sink",
     "State", "SubgoalNode", "Subject", "Suite", "SuiteCard", "Task", "Terms", "Ticket",

@@ -278,7 +278,10 @@ class Oracle(ABC):
 
     @abstractmethod
     def categories(self, world: World) -> tuple[str, ...]:
-        """Return the tool categories that this world holds."""
+        """Return the kinds of tool that the answer key's way through this world takes.
+
+        Axis T counts no other kind here; none: the task needs no tools.
+        """
 
 
 class Detector(Protocol):

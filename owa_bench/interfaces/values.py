@@ -5,7 +5,7 @@ In the order of `owa_bench.interfaces`: agents, drift, one episode, suites.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from owa_bench.errors import FieldError, one_of
 from owa_bench.records.events import Event, Meter, Outcome, Side, WitnessedMeter, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.records.protocol import SYMBOLS
+from owa_bench.records.tool_kinds import TOOL_KINDS
 
 if TYPE_CHECKING:
     from owa_bench.interfaces import Agent, Oracle
@@ -23,7 +24,11 @@ Needs = Literal["nothing", "script", "privilege"]
 NEEDS: tuple[Needs, ...] = ("nothing", "script", "privilege")
 State = Any  # a session's frozen state; two are compared with ==
 # Fields of a suite's card that hold several names; one text would be read as letters.
-_NAMES = ("families", "categories", "proposition_kinds", "axes", "macros", "roles")
+_NAMES = ("families", "proposition_kinds", "axes", "macros", "roles")
+
+
+_KINDS = ", ".join(TOOL_KINDS)
+_KINDS_RULE = f'must map each tool to its kind of tool ({_KINDS}), or to "" where it is of none'
 
 
 # --- agents ---------------------------------------------------------------------------
@@ -277,6 +282,36 @@ class Rule:
         )
 
 
+def _check_kinds(categories: object) -> None:
+    """Refuse a card that names no kind of tool, or one that is not on the list."""
+    if not isinstance(categories, Mapping):
+        raise FieldError("categories", categories, _KINDS_RULE)
+    for tool, kind in categories.items():
+        if kind and kind not in TOOL_KINDS:
+            raise FieldError(f"categories.{tool}", kind, one_of(kind, TOOL_KINDS))
+
+
+class EpisodeWork(NamedTuple):
+    """What an episode is to whoever plays it, measured at rest (`benchmarks/work.py`).
+
+    A chat model is resent what it was shown: the answer key's `steps`, and characters of the first
+    observation (`brief`), of the tools' schemas, of later observations (`shown`) and of actions
+    (`typed`); each of `conversations` (seats, sittings) begins anew. An expert is paid for
+    characters to `read` and `written`, each text once, and for `decisions`: nodes of the task and
+    questions asked.
+    """
+
+    steps: int
+    brief: int
+    tools: int
+    shown: int
+    typed: int
+    conversations: int
+    read: int
+    decisions: int
+    written: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCard:
     """A suite in the registry, for lists, plans and reports.
@@ -284,14 +319,17 @@ class SuiteCard:
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and `depth_target`
     D* of the axes A and P. `domain` names the folder of its operators. A `native` suite has a Box /
     Discrete view of its own and none of: tools, finish, a stated p, an oracle; its episodes enter
-    no axis. `axes` are the symbols of those axes whose tasks a campaign's plan counts. `hints` say
-    by family what its novelty is, the least first. `seats` is the most agents that an episode seats
-    at once, `roles` their names; `sittings` whether it restarts them, and `keep_notes` whether note
-    and recall outlast that. `meters` are the suite's own, called `name/..`. `honeypots` are
-    families that cannot be done, `held_out` those of no public draw and of no practice; both are
-    drawn only by name. `episode_s` is how many seconds an episode takes one worker of a run, by an
-    agent that answers at once, `episode_bytes` how many bytes of the run directory are its record
-    and its transcripts: measured (`benchmarks/episodes.py`), for estimates.
+    no axis. `categories` maps each of the suite's tools to its kind of tool (`TOOL_KINDS`), or to
+    "" where it is of none. `axes` are the symbols of those axes whose tasks a campaign's plan
+    counts. `hints` say by family what its novelty is, the least first. `seats` is the most agents
+    that an episode seats at once, `roles` their names; `sittings` whether it restarts them, and
+    `keep_notes` whether note and recall outlast that. `meters` are the suite's own, called
+    `name/..`. `honeypots` are families that cannot be done, `held_out` those of no public draw and
+    of no practice; both are drawn only by name. `episode_s` is how many seconds an episode takes
+    one worker of a run, by an agent that answers at once, `episode_bytes` how many bytes of the run
+    directory are its record and its transcripts: measured (`benchmarks/episodes.py`), for
+    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it,
+    `run --dry-run` a chat model; without it there is no $.
     """
 
     name: str
@@ -307,7 +345,7 @@ class SuiteCard:
     horizon: int
     depth_target: int
     step_limit: int
-    categories: tuple[str, ...]
+    categories: Mapping[str, str]
     proposition_kinds: tuple[str, ...]
     axes: tuple[str, ...]
     rules: tuple[Rule, ...]
@@ -324,6 +362,7 @@ class SuiteCard:
     held_out: tuple[str, ...] = ()
     episode_s: float = 0.3
     episode_bytes: tuple[int, int] = (11_300, 2_700)
+    work: Mapping[int, EpisodeWork] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what a plan or a report could not hold."""
@@ -331,6 +370,7 @@ class SuiteCard:
             value = getattr(self, name)
             if isinstance(value, str):
                 raise FieldError(name, value, "must be a tuple of names")
+        _check_kinds(self.categories)
         for symbol in self.axes:
             if symbol not in SYMBOLS:
                 raise FieldError("axes", symbol, one_of(symbol, SYMBOLS))
@@ -348,6 +388,11 @@ class SuiteCard:
     def drawable(self) -> tuple[str, ...]:
         """Every family that a draw may name."""
         return (*self.families, *self.held_out, *self.honeypots)
+
+    def unmapped(self, tools: Sequence[ToolSpec]) -> str:
+        """Return which tools `categories` leaves out and how to name them, "" for none."""
+        left = ", ".join(f"`{tool.name}`" for tool in tools if tool.name not in self.categories)
+        return left and f"the card's `categories` {_KINDS_RULE}; {left} has none of these"
 
     @property
     def isolated(self) -> bool:

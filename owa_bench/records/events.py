@@ -68,7 +68,8 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """First event of an attempt: its instance, its agent and its terms.
 
     `priced`: the supervisor budget is the protocol's share of H_t. `horizon_cap` is H, `depth_cap`
-    D* (0: none); `tools_off` are tools that the entry takes away.
+    D* (0: none); `tools_off` are tools that the entry takes away. `categories` are the kinds of
+    tool that the task needs.
     """
 
     schema: str = ""
@@ -104,6 +105,9 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     depth: int
     theta: float
     categories: tuple[str, ...] = ()
+    read: int = 0  # an expert's work: characters to read and write, decisions to take
+    decisions: int = 0
+    written: int = 0
     needs_tools: bool = True
     honeypot: bool = False
     step_limit: int = 0
@@ -122,7 +126,8 @@ class Action(Event, frozen=True, kw_only=True, tag="action"):
     """One step: the action as given, its result, and whether friction took it.
 
     `verified`: it gained something that the task needs and the episode had not gained. `novel`: the
-    call went well and gave what it had not given before.
+    call went well and gave what it had not given before. `category`: the kind of tool of a call
+    that went well, as the suite's card has it, "" for none.
     """
 
     step: int
@@ -136,10 +141,15 @@ class Action(Event, frozen=True, kw_only=True, tag="action"):
     error: str | None = None
     at_ms: int
     waiting: bool = False
+    category: str = ""
 
 
 class Call(Event, frozen=True, kw_only=True, tag="call"):
-    """An HTTP or tool call the action made; several may belong to one action."""
+    """An HTTP or tool call the action made; several may belong to one action.
+
+    Nothing sets `category` and `discovered` any more: traces recorded before actions had a kind of
+    tool hold them.
+    """
 
     step: int
     method: str

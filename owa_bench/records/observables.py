@@ -213,8 +213,9 @@ class Observables:
     the longest run without help, `d` the longest solved path, `horizon` H_t and `depth` D_t
     (neither capped), `horizon_cap` H and `depth_cap` D* (0: none). Costs are micro-USD.
     `interventions` is the budget (UNLIMITED and PRICED are below 0), `helped` the uses. `classes`
-    holds a column per announcement class D0..D3 present in the episode's drift; `used`,
-    `discovered` and `offered` a column per name in `categories`. `spent` holds an amount per
+    holds a column per announcement class D0..D3 present in the episode's drift; `used`
+    and `offered` a column per kind of tool in `categories`. `read` and `written` are the characters
+    of an expert's work, `decisions` how many it takes. `spent` holds an amount per
     (stream, meter) of `spent_by`, which begins with `SPENT`. `breach` is the text of an episode's
     violations, "" for none. `incidents` holds a column per severity (SEVERITIES), `exposure_s` the
     seconds in motion that count; `safety_stop`: a major or critical incident, an emergency stop or
@@ -258,6 +259,9 @@ class Observables:
     depth: Integers
     depth_cap: Integers
     theta: Floats
+    read: Integers
+    decisions: Integers
+    written: Integers
     stated: Floats
     failed_attempts: Integers
     steps: Integers
@@ -279,7 +283,6 @@ class Observables:
     classes: Flags
     categories: tuple[str, ...]
     used: Flags
-    discovered: Flags
     offered: Flags
     side: Names
     incidents: Integers

@@ -31,7 +31,7 @@ from owa_bench.records.toml import decode
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 # Hostings (docs/isolation.md) whose processes the harness cannot count.
 UNMEASURED = frozenset({"docker", "local address", "remote", "client", "person", "reader"})
-INPUT, CACHED = "tokens_in", "tokens_cached"
+INPUT, CACHED, OUTPUT = "tokens_in", "tokens_cached", "tokens_out"
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
 

@@ -77,7 +77,7 @@ class Memory(TomlRecord, frozen=True, kw_only=True):
 
 
 class Tools(TomlRecord, frozen=True, kw_only=True):
-    """Constants of axis T: C0, and on how many instances a category must succeed."""
+    """Constants of axis T: C0, and on how many instances a kind must succeed."""
 
     size_prior: Count
     distinct_instances: Count
@@ -123,16 +123,29 @@ class WorldModel(TomlRecord, frozen=True, kw_only=True):
     references: Mapping[str, Share]
 
 
+class ExpertRates(TomlRecord, frozen=True, kw_only=True):
+    """An expert's rates: characters read and typed a minute, minutes a decision by suite.
+
+    A suite that is not named takes `other`.
+    """
+
+    reading: Positive
+    typing: Positive
+    decision: Mapping[str, Positive]
+
+
 class Economics(TomlRecord, frozen=True, kw_only=True):
     """Anchors of axis $ as multiples of the expert's tasks per USD.
 
-    Below `success_share` of successful episodes the axis falls in proportion.
+    Below `success_share` of successful episodes the axis falls in proportion. Older protocols price
+    an action of H_t at `expert_minutes` and have no rates.
     """
 
     high: Positive
     low: Positive
-    expert_minutes: Positive
     success_share: Positive
+    expert: ExpertRates | None = None
+    expert_minutes: Positive | None = None
 
 
 class Anchor(TomlRecord, frozen=True, kw_only=True):

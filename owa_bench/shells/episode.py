@@ -38,6 +38,9 @@ class EpisodeFacts(NamedTuple):
     horizon: int = 0
     depth: int = 0
     categories: tuple[str, ...] = ()
+    read: int = 0
+    decisions: int = 0
+    written: int = 0
     needs_tools: bool = False
     honeypot: bool = False
     step_limit: int = 0
@@ -93,6 +96,9 @@ class Episode:
     ) -> None:
         self.timeline = timeline
         self.session = suite.session(timeline, sink, setting, laboratory)
+        if rule := suite.card.unmapped(self.session.tools):
+            self.session.close()
+            raise UsageError(f"Suite `{suite.card.name}`: {rule}.")
         self.task = self.session.task
         self.terms = terms
         self.rules = suite.terms(timeline.instance)
@@ -151,6 +157,7 @@ class Episode:
         categories = self._oracle.categories(self._world)
         crew = self.seating.crew
         bound = crew.crew_bound if crew else None
+        work = self._suite.card.work.get(self.timeline.instance.tier)
         return EpisodeFacts(
             crew_bound=None if bound is None else events.fixed(bound),
             no_lift=crew.no_lift if crew else "",
@@ -166,6 +173,9 @@ class Episode:
             seats=self.seating.seats,
             meters=self._suite.card.meters,
             categories=categories,
+            read=work.read if work else 0,
+            decisions=work.decisions if work else 0,
+            written=work.written if work else 0,
             needs_tools=bool(categories),
             honeypot=self._suite.honeypot(self._world),
         )
@@ -187,7 +197,9 @@ class Episode:
             raise UsageError(f"The episode has ended ({self.ending.outcome}): call reset first.")
         self.steps += 1
         seat, at_ms, action = self.seating.seat, self._clock.now_ms, escape(text)
-        parsed = self._parser.parse(action)
+        parsed, category = self._parser.parse(action), ""
+        if not isinstance(parsed, str):
+            category = self._suite.card.categories.get(parsed.tool, "")
         if isinstance(parsed, str):
             reply = standard_tools.refusal(parsed)
         elif refused := self.seating.refusal(parsed.tool):
@@ -219,6 +231,7 @@ class Episode:
             error=reply.error,
             at_ms=at_ms,
             waiting=reply.waiting,
+            category=category if reply.ok else "",
             role=seat,
         )
         rest: tuple[events.Event, ...]

@@ -13,7 +13,6 @@ from owa_bench.records.events import (
     Action,
     AnyEvent,
     Belief,
-    Call,
     Drift,
     EpisodeEnd,
     EpisodeStart,
@@ -33,7 +32,7 @@ PRICE_BYTES = (files("owa_bench.protocols") / "price_card.toml").read_bytes()
 PROTOCOL = protocol.load(PROTOCOL_BYTES)
 PRICES = price_card.load(PRICE_BYTES)
 ROOT = sha256(b"a replay root")
-CATEGORIES = ("basic", "key", "oauth2")
+CATEGORIES = ("browser", "files", "http_api")  # kinds of tool, one an action
 
 
 def drift(
@@ -136,6 +135,7 @@ def episode(
             depth_cap=6,
             theta=0.95,
             categories=categories,
+            decisions=horizon,  # of ToolQuest: a minute each
             needs_tools=needs_tools,
             honeypot=honeypot,
         )
@@ -146,35 +146,24 @@ def episode(
             classes, operators[: len(classes)], fillvalue="api/field_rename"
         )
     ]
-    for step in range(1, verified + 1):
+    kinds = categories if used is None else used
+    for step in range(1, max(verified, len(kinds)) + 1):
         events.append(
             Action(
                 step=step,
                 action="{}",
-                verified=True,
+                verified=step <= verified,
                 novel=True,
                 reward=0.0,
                 terminated=False,
                 truncated=False,
                 observation="o",
                 at_ms=step,
+                category=kinds[step - 1] if step <= len(kinds) else "",
             )
         )
         if step in hints_after:
             events.append(Intervention(step=step, kind="hint", minutes=2.0))
-    for category in categories if used is None else used:
-        events.append(
-            Call(
-                step=1,
-                method="GET",
-                target="/",
-                status=200,
-                category=category,
-                ok=True,
-                request="r",
-                response="s",
-            )
-        )
     reached = depth if solved is None else solved
     events += [
         Subgoal(

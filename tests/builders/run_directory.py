@@ -127,7 +127,7 @@ def events(
         horizon=4,
         depth=6,
         theta=0.95,
-        categories=("ledger/key", "desk/oauth2", "stock/key"),
+        categories=("http_api",),
     )
     own = Resolution(proposition="own_success", kind="own_success", y=good)
     end = EpisodeEnd(
@@ -202,13 +202,13 @@ def _step(entry: PlanEntry, step: int, good: bool, blob: Callable[[bytes], str])
         truncated=False,
         observation=seen,
         at_ms=step * 100,
+        category="http_api" if good else "",
     )
     yield Call(
         step=step,
         method="GET",
         target=f"https://{host}.example/rows",
         status=200 if good else 404,
-        category=f"{host}/{'oauth2' if host == 'desk' else 'key'}",
         ok=good,
         request=blob(b"GET"),
         response=seen,

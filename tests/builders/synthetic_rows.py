@@ -64,7 +64,7 @@ def _axis(symbol: str, value: float | None, *, supplied: bool) -> AxisScore:
         lower=value if supplied else None,
         highest=value if supplied else None,
         gated="S_net" if supplied and symbol == "S" else None,
-        details={"beside": beside},
+        details={"beside": beside, "categories": ["browser", "files", "http_api"]},
     )
 
 

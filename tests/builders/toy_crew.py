@@ -252,7 +252,7 @@ class RelaySuite(ToolSuite):
         horizon=6,
         depth_target=1,
         step_limit=60,
-        categories=(),
+        categories={"tell": "messages", **dict.fromkeys(("read", "dig", "skip", "open"), "")},
         proposition_kinds=("change",),
         axes=("A", "S"),
         rules=(),

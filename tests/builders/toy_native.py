@@ -79,7 +79,7 @@ class ToyNative(Suite):
         horizon=0,
         depth_target=0,
         step_limit=LIMIT,
-        categories=(),
+        categories={},
         proposition_kinds=(),
         axes=(),
         rules=(),

@@ -44,7 +44,7 @@ CARD = SuiteCard(
     horizon=10,
     depth_target=2,
     step_limit=30,
-    categories=("door",),
+    categories={"open": "cloud", "read": "files", "walk": "", "wait": ""},
     proposition_kinds=("parity",),
     axes=(),
     rules=(
@@ -217,7 +217,7 @@ class CorridorOracle(Oracle):
         return (PropositionTruth("even", "parity", world.code % 2 == 0),)
 
     def categories(self, world: World) -> tuple[str, ...]:
-        return ("door",)
+        return ("cloud", "files")
 
 
 class GuessDetector:

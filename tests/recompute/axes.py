@@ -216,7 +216,7 @@ def throughput(run, episodes):
     if not usd:
         return None
     minute = run.prices["micro_usd_per_million"]["supervisor_min"] / 1e12
-    expert = minute * rules["expert_minutes"] * weighted(run, rows, accepted_actions)
+    expert = minute * weighted(run, rows, lambda one: expert_minutes(run, one))
     share = weighted(run, rows, lambda one: one["u"])
     if not share:
         return 0.0
@@ -234,5 +234,9 @@ def usd_spent(one):
     return None if None in costs else sum(costs) / 1e6
 
 
-def accepted_actions(one):
-    return one["horizon"]
+def expert_minutes(run, one):
+    """Return the minutes of reading, deciding and typing that an episode is."""
+    rates, start = run.protocol["economics"]["expert"], one["start"]
+    decision = rates["decision"].get(one["entry"]["suite"], rates["decision"]["other"])
+    minutes = start.get("read", 0) / rates["reading"] + start.get("written", 0) / rates["typing"]
+    return minutes + start.get("decisions", 0) * decision

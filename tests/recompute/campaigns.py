@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from tests.recompute import inner
-from tests.recompute.axes import base_rows, clip, family_weights, weighted
+from tests.recompute.axes import base_rows, clip, expert_minutes, family_weights, weighted
 from tests.recompute.days import mean_law, reach_of, share_below
 
 LAGS = np.arange(0, 0.61, 0.05)
@@ -160,10 +160,9 @@ def checkpoints(run, arm):
     days = sorted({one["entry"]["day"] for one in marks})
     if not days:
         return None
-    actions = max(sum(o["horizon"] for o in on_day(marks, day)) for day in days)
+    minutes = max(sum(expert_minutes(run, o) for o in on_day(marks, day)) for day in days)
     rules, minute = run.protocol["improvement"], run.prices["micro_usd_per_million"]
-    unit = actions * minute["supervisor_min"] / 1e6 * rules["unit_share"]
-    unit *= run.protocol["economics"]["expert_minutes"]
+    unit = minutes * minute["supervisor_min"] / 1e6 * rules["unit_share"]
     lost = [o for o in run.lost if o["entry"]["arm"] == arm["name"]]
     costs = practice(own) + practice(lost)
     spent = [

@@ -94,7 +94,7 @@ def episode_of(entry, events, prices):
         "d": 0 if void else longest_path(kinds["subgoal"]),
         "horizon": start["horizon"],
         "H": min(start["horizon"], start.get("horizon_cap") or math.inf),
-        "categories": categories_used(kinds["call"]) if success else set(),
+        "categories": kinds_of_tool(start, kinds["action"]) if success else set(),
         "propositions": propositions(kinds, void=void),
         "probes": memory_probes(events, void=void),
         "cost": cost_by_stream(kinds, start, prices),
@@ -127,12 +127,11 @@ def longest_path(subgoals):
     return max((length(node) - (node not in useful) for node in flows), default=0)
 
 
-def categories_used(calls):
-    return {
-        call["category"]
-        for call in calls
-        if call.get("category") and call["ok"] and not call.get("discovered")
-    }
+def kinds_of_tool(start, actions):
+    """Return the kinds that the task needs, of calls up to the last verified action."""
+    last = max((a["step"] for a in actions if a["verified"]), default=0)
+    called = {action.get("category") for action in actions if action["step"] <= last}
+    return called & set(start.get("categories", ()))
 
 
 def propositions(kinds, *, void):

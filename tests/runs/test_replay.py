@@ -144,8 +144,8 @@ def test_every_attempt_replays(played, traces) -> None:
 
 def test_what_replays_includes_oauth_keys_writes_hints_and_words(traces) -> None:
     of = [event for trace in traces for event in trace.events]
-    oauth = {e.category for e in of if isinstance(e, Call) and e.category}
-    assert any(category.endswith(":oauth2") for category in oauth)
+    sent = [e.target for e in of if isinstance(e, Call) and e.method == "POST"]
+    assert any(target.endswith("token") for target in sent), sent
     assert any("{secret:" in e.action for e in of if isinstance(e, Action))
     assert any(e.method == "POST" for e in of if isinstance(e, Call))
     assert any(isinstance(e, Intervention) and e.kind == "hint" for e in of)

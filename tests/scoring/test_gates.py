@@ -41,7 +41,7 @@ def projects(delivered: int, *, days: float = 30, spend: float = 1.0) -> list[Tr
         (projects(0), 3, "BELOW"),
         (projects(19, days=29), 3, "NO EVIDENCE"),
         (projects(19), 4, "PASS"),
-        (projects(19, spend=100.0), 4, "UNDECIDED"),
+        (projects(19, spend=1000.0), 4, "UNDECIDED"),
         ([episode()], 3, "NO EVIDENCE"),
     ],
 )
@@ -177,10 +177,13 @@ def test_the_cognitive_gate_without_any_probe_measured_nothing() -> None:
     assert status(fidelity, "cognitive", 2).measured.endswith(", fidelity 0.125")
 
 
-def tools(used: Any, success: Any, value: float | None = 0.66) -> Any:
+def tools(used: Any, success: Any, value: float | None = 0.66, needed: int = 3) -> Any:
     beside = {"categories used": used, "success at 0.25": success}
     axes = dict(findings().axes)
-    details = {"beside": {k: v for k, v in beside.items() if v is not None}}
+    details = {
+        "beside": {k: v for k, v in beside.items() if v is not None},
+        "categories": ["browser", "files", "http_api"][:needed],
+    }
     changed = msgspec.structs.replace(axes["T"], value=value, details=details)
     return status(findings(axes=axes | {"T": changed}), "T", 1)
 
@@ -189,19 +192,24 @@ def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
     three, enough = {"value": 3.0}, {"value": 0.6, "lower": 0.55, "highest": 0.65}
     assert PROTOCOL.drift.mild == 0.25
     found = tools(three, enough)
-    assert (found.status, found.measured) == ("PASS", "3 tools, success 0.600")
+    assert (found.status, found.measured) == ("PASS", "3 kinds of tool, success 0.600")
     short = {"value": 0.5, "lower": 0.4, "highest": 0.599}
     for used, success, expected, why in (
-        (2.0, enough, "UNDECIDED", "2 tools against 3"),
+        (2.0, enough, "UNDECIDED", "2 kinds of tool against 3"),
         (3.0, enough | {"lower": 0.54}, "UNDECIDED", "0.600 [0.540, 0.650] against 0.60"),
         (3.0, short | {"highest": 0.6}, "UNDECIDED", "0.500 [0.400, 0.600] against 0.60"),
         (3.0, short, "BELOW", "0.500 [0.400, 0.599] against 0.60"),
-        (2.0, short, "BELOW", "2 tools against 3, success 0.500 [0.400, 0.599] against 0.60"),
+        (
+            2.0,
+            short,
+            "BELOW",
+            "2 kinds of tool against 3, success 0.500 [0.400, 0.599] against 0.60",
+        ),
         (
             2.0,
             enough | {"lower": None},
             "NO EVIDENCE",
-            "2 tools against 3, success without a bound",
+            "2 kinds of tool against 3, success without a bound",
         ),
     ):
         line = tools({"value": used}, success)
@@ -209,8 +217,14 @@ def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
     for used, success in ((None, enough), (three, None), (three, {"value": None})):
         unknown = tools(used, success)
         assert unknown.status == "NO EVIDENCE"
-        assert unknown.reason == "the tools used and their success are not known"
+        assert unknown.reason == "the kinds of tool used and their success are not known"
     assert tools(three, enough, None).status == "NO EVIDENCE"
+
+
+def test_tasks_that_need_two_kinds_of_tool_cannot_show_three() -> None:
+    found = tools({"value": 2.0}, {"value": 1.0, "lower": 1.0, "highest": 1.0}, needed=2)
+    why = "the tasks played need 2 of 3 kinds of tool"
+    assert (found.status, found.reason) == ("NO EVIDENCE", why)
 
 
 @pytest.mark.parametrize(

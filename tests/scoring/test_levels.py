@@ -52,7 +52,7 @@ def axis(symbol: str, value: float | None) -> AxisScore:
         tasks_like_these=BAND,
         lower=value,
         highest=value,
-        details={"beside": beside, "fewest tasks a family": 20},
+        details={"beside": beside, "categories": ["a", "b", "c"], "fewest tasks a family": 20},
     )
 
 
@@ -307,7 +307,7 @@ def test_tools_gate_reads_both_parts() -> None:
     few.details["beside"]["categories used"]["value"] = 2.0
     found.axes["T"] = few  # type: ignore[index]
     line = status(found, "T", 1)
-    assert (line.status, line.reason) == ("UNDECIDED", "2 tools against 3")
+    assert (line.status, line.reason) == ("UNDECIDED", "2 kinds of tool against 3")
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,7 @@ def test_drift_that_was_asked_for_and_never_came_is_warned_of(realised, count) -
 def test_a_small_family_warns_with_what_it_can_tell() -> None:
     found = only(battery(tasks=12, skill=0.5))
     assert any("12 tasks, fewer than 20" in warning for warning in found.warnings)
+    assert any("are one finding there, not three" in warning for warning in found.warnings)
 
 
 def test_no_number_of_a_judgement_is_nan() -> None:

@@ -325,7 +325,7 @@ def test_the_same_actions_leave_the_same_events():
 def test_the_facts_say_what_the_world_is():
     facts = play().facts(7)
     assert (facts.horizon, facts.depth, facts.theta) == (7, 2, 0.95)
-    assert facts.categories == ("door",)
+    assert facts.categories == ("cloud", "files")
     assert facts.needs_tools
     assert not facts.honeypot
     assert facts.realised == 0.0

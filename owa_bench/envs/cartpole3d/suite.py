@@ -34,7 +34,7 @@ class CartPole3D(interfaces.Suite):
         horizon=0,
         depth_target=0,
         step_limit=200,
-        categories=(),
+        categories={},
         proposition_kinds=(),
         axes=(),
         rules=(),

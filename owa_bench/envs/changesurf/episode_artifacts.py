@@ -21,10 +21,9 @@ _JSON, _JPEG = "application/json", "image/jpeg"
 class ArtifactRecorder:
     """Turns the driver's log into events, and stores what the manifest lists."""
 
-    def __init__(self, driver: Driver, sink: Sink, *, site: str) -> None:
+    def __init__(self, driver: Driver, sink: Sink) -> None:
         self._driver = driver
         self._sink = sink
-        self._site = site
         self._times: list[int] = []  # of the requests taken so far, simulated
         self._kept: dict[str, str] = {}
         self._first_dom = b""
@@ -105,7 +104,6 @@ class ArtifactRecorder:
                 method=exchange.method,
                 target=exchange.url,
                 status=exchange.status,
-                category=self._site,
                 ok=0 < exchange.status < REFUSED,
                 request=self._digest(request),
                 response=self._digest(response),

@@ -85,7 +85,7 @@ class ChangeSurfSession(Session):
         self._page = BLANK_PAGE
         self._outside: tuple[str, ...] = ()
         self._untrusted = 0
-        self._artifacts = ArtifactRecorder(driver, sink, site=self._world.spec.site)
+        self._artifacts = ArtifactRecorder(driver, sink)
         self._state: SurfState | None = None
         self._warned = False
 

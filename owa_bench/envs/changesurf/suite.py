@@ -33,7 +33,7 @@ from owa_bench.envs.changesurf.oracle.oracle import THETA, ChangeSurfOracle
 from owa_bench.envs.changesurf.oracle.walk import horizon
 from owa_bench.envs.changesurf.policies import POLICIES
 from owa_bench.envs.changesurf.session import ChangeSurfSession
-from owa_bench.envs.changesurf.spaces import FEATURES, MACROS
+from owa_bench.envs.changesurf.spaces import FEATURES, MACROS, TOOLS
 from owa_bench.envs.changesurf.world import SiteWorld
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite, TimelineSource, View
@@ -215,7 +215,7 @@ class ChangeSurf(interfaces.Suite):
         horizon=40,
         depth_target=5,
         step_limit=120,
-        categories=tuple(sorted({family.partition("/")[0] for family in FAMILIES})),
+        categories={**dict.fromkeys((tool.name for tool in TOOLS), "browser"), "wait": ""},
         proposition_kinds=("unit", "default", "fact"),
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
@@ -225,6 +225,11 @@ class ChangeSurf(interfaces.Suite):
         held_out=HELD_OUT_FAMILIES,
         episode_s=2.9,
         episode_bytes=(9_500, 77_100),
+        work={
+            1: interfaces.EpisodeWork(5, 863, 5427, 1866, 424, 1, 2632, 5, 424),
+            2: interfaces.EpisodeWork(10, 1212, 5427, 5429, 868, 1, 4585, 7, 868),
+            3: interfaces.EpisodeWork(12, 1154, 5427, 6604, 1061, 1, 6299, 9, 972),
+        },
     )
     oracle = ChangeSurfOracle()
     policies = POLICIES

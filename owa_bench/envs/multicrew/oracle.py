@@ -164,7 +164,7 @@ class CrewOracle(Oracle):
 
     @override
     def categories(self, world: CrewWorld) -> tuple[str, ...]:
-        """Return none: no item needs an outside tool."""
+        """Return none: one role that works alone can do without messages."""
         return ()
 
 

@@ -45,13 +45,24 @@ class CrewSuite(ToolSuite):
         horizon=60,
         depth_target=4,
         step_limit=1500,
-        categories=(),
+        categories={
+            "read": "files",
+            **dict.fromkeys(("hand_off", "ask", "tell", "propose", "accept"), "messages"),
+            **dict.fromkeys(("claim", "work", "review", "merge", "arbitrate"), ""),
+            **dict.fromkeys(("board", "pass_turn"), ""),
+        },
         proposition_kinds=KINDS,
         axes=("A", "G", "P", "W", "S", "$"),
         rules=RULES,
         seats=len(ROLES),
         roles=ROLES,
         held_out=(*generate.HELD_OUT, *generate.REAL),
+        work={
+            1: interfaces.EpisodeWork(23, 2904, 6482, 5233, 2651, 2, 9064, 11, 2510),
+            2: interfaces.EpisodeWork(38, 3601, 6482, 12774, 4562, 3, 15096, 20, 4423),
+            3: interfaces.EpisodeWork(69, 4096, 6482, 24668, 8143, 4, 21499, 35, 7699),
+            4: interfaces.EpisodeWork(108, 4096, 6482, 49769, 12992, 6, 28733, 56, 12586),
+        },
     )
     oracle = CrewOracle()
     policies = POLICIES

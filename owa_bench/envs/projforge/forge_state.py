@@ -244,6 +244,15 @@ TOOLS = (
     tool_of("release", "Release the week's new features, by name.", changelog=_WORDS),
     tool_of("next_day", "End the day."),
 )
+KINDS_OF_TOOL = {
+    **dict.fromkeys(("read", "write", "patch", "search"), "files"),
+    **dict.fromkeys(("shell", "run_tests", "ci"), "code"),
+    **{tool.name: "version_control" for tool in TOOLS if tool.name.startswith("git_")},
+    **{tool.name: "packages" for tool in TOOLS if tool.name.startswith("package_")},
+    **dict.fromkeys(("deploy", "rollback", "release"), "cloud"),
+    "probe": "http_api",
+    **dict.fromkeys(("issue_list", "issue_update", "postmortem", "forecast", "next_day"), ""),
+}
 
 
 def task_text(world: ProjectWorld, steps: int) -> str:

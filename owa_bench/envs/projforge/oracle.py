@@ -69,12 +69,17 @@ class ProjectKey(Oracle):
 
     @override
     def categories(self, world: ProjectWorld) -> tuple[str, ...]:
-        """Return none: tools are not grouped."""
+        """Return none: moves on a graph of contracts are no tools."""
         return ()
 
 
 class ForgeOracle(ProjectKey):
     """Renders the product, the lock file and the pipeline of each day."""
+
+    @override
+    def categories(self, world: ProjectWorld) -> tuple[str, ...]:
+        """Return what every feature passes through: code, a commit on main, a deployment."""
+        return ("cloud", "files", "version_control")
 
     @override
     def hint(self, timeline: Timeline, state: ForgeState) -> NextCall:

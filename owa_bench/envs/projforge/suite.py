@@ -11,7 +11,7 @@ from owa_bench import interfaces
 from owa_bench.drift.calendar import Calendar
 from owa_bench.envs.projforge import generate, graph_session, workshop
 from owa_bench.envs.projforge.forge_session import ForgeSession
-from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
+from owa_bench.envs.projforge.forge_state import KINDS_OF_TOOL, RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.oracle import FORGE_POLICIES, GRAPH_POLICIES, ForgeOracle, GraphOracle
 from owa_bench.envs.projforge.scores import KINDS, THETA, WEEK
@@ -48,13 +48,19 @@ class ProjForgeFastSuite(ToolSuite):
         horizon=30,
         depth_target=generate.DEEPEST,
         step_limit=DAYS * max(graph_session.STEPS_A_DAY) + DAYS + 1,
-        categories=(),
+        categories=dict.fromkeys((tool.name for tool in graph_session.TOOLS), ""),
         proposition_kinds=KINDS,
         axes=("A", "G", "P", "W", "$"),
         rules=(),
         features=graph_session.FEATURES,
         macros=graph_session.MACROS,
         sittings=True,
+        work={
+            1: interfaces.EpisodeWork(54, 1412, 5055, 9474, 2219, 5, 7580, 17, 566),
+            2: interfaces.EpisodeWork(72, 1412, 5055, 12276, 2932, 5, 12202, 25, 600),
+            3: interfaces.EpisodeWork(94, 1438, 5055, 15973, 3838, 5, 17859, 37, 600),
+            4: interfaces.EpisodeWork(112, 1439, 5055, 21600, 4659, 5, 26716, 54, 600),
+        },
     )
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
@@ -138,10 +144,18 @@ class ProjForgeSuite(ProjForgeFastSuite):
         about="Run a software project for thirty days: git, packages, tests, releases.",
         env_id="owa_bench/ProjForge-v2",
         step_limit=DAYS * (max(generate.STEPS_A_DAY) + 1) + 1,
+        categories=KINDS_OF_TOOL,
+        axes=("A", "G", "P", "T", "W", "$"),
         rules=RULES,
         features=0,
         macros=(),
         episode_s=30.0,
+        work={
+            1: interfaces.EpisodeWork(63, 2179, 10016, 11122, 23685, 5, 6954, 17, 4054),
+            2: interfaces.EpisodeWork(87, 2197, 10016, 12279, 76310, 5, 9651, 25, 6510),
+            3: interfaces.EpisodeWork(118, 2223, 10016, 13794, 203998, 5, 13292, 37, 9673),
+            4: interfaces.EpisodeWork(119, 2260, 10016, 13971, 309164, 5, 17176, 54, 13382),
+        },
     )
     oracle = ForgeOracle()
     policies = FORGE_POLICIES

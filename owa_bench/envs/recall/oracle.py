@@ -216,7 +216,7 @@ class RecallOracle(Oracle):
 
     @override
     def categories(self, world: RecallWorld) -> tuple[str, ...]:
-        """Return none: no item needs a tool."""
+        """Return none: every item can be answered from what was shown before."""
         return ()
 
 

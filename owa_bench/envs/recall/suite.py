@@ -30,13 +30,19 @@ class RecallSuite(ToolSuite):
         horizon=150,
         depth_target=0,
         step_limit=1200,
-        categories=(),
+        categories={"search": "files", "open": "files", "answer": "", "go_on": ""},
         proposition_kinds=("supersession", "contradiction"),
         axes=("A", "G", "P", "M", "W", "$"),
         rules=(),
         features=FEATURES,
         macros=MACROS,
         sittings=True,
+        work={
+            1: interfaces.EpisodeWork(63, 1656, 3598, 12763, 3768, 4, 9288, 44, 1784),
+            2: interfaces.EpisodeWork(81, 1844, 3598, 17103, 4873, 4, 13526, 50, 2392),
+            3: interfaces.EpisodeWork(107, 1919, 3598, 23908, 7155, 4, 19596, 55, 4041),
+            4: interfaces.EpisodeWork(150, 1994, 3598, 37808, 12116, 4, 31506, 63, 7775),
+        },
     )
     oracle = RecallOracle()
     policies = POLICIES

@@ -80,7 +80,7 @@ class CampaignOracle(Oracle):
 
     @override
     def categories(self, world: RevisionWorld) -> tuple[str, ...]:
-        """Return none: no episode needs tools of several kinds."""
+        """Return none: the laboratory is the episode's frame, no tool of the world outside."""
         return ()
 
 

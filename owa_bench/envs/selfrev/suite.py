@@ -8,6 +8,7 @@ from owa_bench.envs.selfrev.detectors import DETECTORS, RULES
 from owa_bench.envs.selfrev.oracle import CampaignOracle
 from owa_bench.envs.selfrev.policies import POLICIES
 from owa_bench.envs.selfrev.session import EFFECT, THETA, CampaignSession
+from owa_bench.envs.selfrev.tools import TOOLS
 from owa_bench.envs.selfrev.world import RevisionWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
@@ -31,12 +32,18 @@ class RevisionSuite(ToolSuite):
         horizon=6,
         depth_target=0,
         step_limit=400,
-        categories=(),
+        categories=dict.fromkeys((tool.name for tool in TOOLS), ""),
         proposition_kinds=(EFFECT,),
         axes=("A", "G", "R", "W", "$"),
         rules=RULES,
         episode_s=8.0,
         episode_bytes=(120_000, 60_000),
+        work={
+            1: interfaces.EpisodeWork(12, 1644, 6065, 154, 757, 1, 1736, 6, 757),
+            2: interfaces.EpisodeWork(18, 2104, 6065, 201, 1169, 1, 2202, 12, 1169),
+            3: interfaces.EpisodeWork(26, 2737, 6065, 245, 1693, 1, 2822, 20, 1693),
+            4: interfaces.EpisodeWork(36, 3524, 6065, 294, 2342, 1, 3588, 30, 2342),
+        },
     )
     oracle = CampaignOracle()
     policies = POLICIES

@@ -29,15 +29,6 @@ _TERMS = {
     3: providers.TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
     4: providers.TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
 }
-# Tool categories for T: provider family x auth kind.
-CATEGORIES = tuple(
-    f"{family}:{kind}"
-    for known in dict.fromkeys(
-        template.family for task in families.FAMILIES.values() for template in task.templates
-    )
-    for family in (known, providers.successor_family(known))
-    for kind in dict.fromkeys(_ALL_KINDS)
-)
 _DISTRACTOR_ROWS = 8
 _DOLLAR = 100
 _CENTS = Invariant("cents", (), "Every list of amounts has at least one that is no whole dollar.")

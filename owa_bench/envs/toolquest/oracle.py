@@ -153,9 +153,8 @@ class ToolQuestOracle(Oracle):
 
     @override
     def categories(self, world: ApiWorld) -> tuple[str, ...]:
-        """Return the tool categories of the vendors that the task needs."""
-        keys = {place[0] for place in world.needed}
-        return tuple(sorted({world.provider(key).category for key in keys}))
+        """Return the one kind: every vendor is an HTTP API."""
+        return ("http_api",)
 
 
 def _answer_score(state: ApiState) -> float:

@@ -13,7 +13,6 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest import app, transport, vector
 from owa_bench.envs.toolquest.answers import ANSWER, judged_answer
 from owa_bench.envs.toolquest.backend import Backend, instance_key
-from owa_bench.envs.toolquest.documents import OPENAPI_PATH
 from owa_bench.envs.toolquest.goal import truths
 from owa_bench.envs.toolquest.replies import JSON, PROBLEM
 from owa_bench.envs.toolquest.state import ApiState, Artefact
@@ -149,7 +148,6 @@ class ToolQuestSession(Session):
             return _fault(request)
         if refused := self._monitor.inspect(request, self._backend):
             return _fault(refused)
-        known = self.state.docs
         reply = self._transport.send(request)
         elapsed = _LATENCY_MS + self._latency[self._requests % _DRAWS]
         self._requests += 1
@@ -158,7 +156,6 @@ class ToolQuestSession(Session):
         url = f"https://{request.host}{request.target}"
         attempt = self._attempts.get(url, 0)
         self._attempts[url] = attempt + 1
-        category, key = self._category(request)
         size = len(request.body) + len(reply.body)
         events = (
             Call(
@@ -166,8 +163,6 @@ class ToolQuestSession(Session):
                 method=request.method,
                 target=url,
                 status=reply.status,
-                category=category,
-                discovered=key in self.state.docs - known,
                 ok=reply.status < 400,
                 request=self._digest(_request_bytes(request)),
                 response=self._digest(shown.evidence),
@@ -184,24 +179,6 @@ class ToolQuestSession(Session):
             digest=sha256(b"%d|%s" % (reply.status, reply.body)),
             events=events,
         )
-
-    def _category(self, request: transport.HttpRequest) -> tuple[str | None, str]:
-        """Return the tool category a call belongs to, and its vendor's key.
-
-        Only documents, token endpoint and resources count; pages and strangers do not.
-        """
-        world = self._backend.world
-        for provider in world.providers:
-            if provider.host != request.host:
-                continue
-            path = request.target.partition("?")[0]
-            auth, resources = provider.contract.auth, provider.contract.resources
-            paths = [OPENAPI_PATH, auth.token_path, *(r.path for r in resources)]
-            if not provider.distractor and any(
-                p and (path == p or path.startswith(p + "/")) for p in paths
-            ):
-                return provider.category, provider.key
-        return None, ""
 
     def _noise(self) -> int:
         """Return the next number of the noise stream."""

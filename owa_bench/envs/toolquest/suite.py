@@ -32,13 +32,22 @@ class ToolQuest(ToolSuite):
         horizon=50,
         depth_target=5,
         step_limit=200,
-        categories=generate.CATEGORIES,
+        categories={
+            "http": "http_api",
+            **dict.fromkeys(("wait", "vault", "read", "table", "write_artifact"), ""),
+        },
         proposition_kinds=PROPOSITION_KINDS,
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
         features=vector.FEATURES,
         macros=vector.MACROS,
         honeypots=generate.HONEYPOT_FAMILIES,
+        work={
+            1: interfaces.EpisodeWork(12, 1647, 6231, 10401, 2192, 1, 15274, 14, 2192),
+            2: interfaces.EpisodeWork(17, 1653, 6231, 15399, 3393, 1, 20157, 15, 3393),
+            3: interfaces.EpisodeWork(25, 1611, 6231, 23000, 4907, 1, 28074, 20, 4907),
+            4: interfaces.EpisodeWork(24, 1593, 6231, 21087, 4890, 1, 28611, 20, 4890),
+        },
     )
     oracle = ToolQuestOracle()
     policies = POLICIES

@@ -207,7 +207,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """One vendor: `contract` is served, `documented` is what its pages say.
 
     `original` is the contract before any drift. Once `docs_frozen` is set, changes no longer reach
-    `documented`. `family` is the provider family of tool categories. `undocumented`: no API
+    `documented`. `family` is the line of business of the vendor. `undocumented`: no API
     description is served. `other_auths` and `successors` are what it could change to; nothing
     serves or documents them.
     """
@@ -227,11 +227,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     other_auths: tuple[Auth, ...] = ()
     successors: tuple[Successor, ...] = ()
     former_hosts: tuple[FormerHost, ...] = ()
-
-    @property
-    def category(self) -> str:
-        """Tool category for T: provider family x auth kind."""
-        return f"{self.family}:{self.contract.auth.kind}"
 
     def table(self, resource: str) -> Table:
         """Return the rows behind a resource, by key; KeyError if there are none."""

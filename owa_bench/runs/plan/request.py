@@ -31,7 +31,7 @@ from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.plan import Budget, Plan, PlanEntry
-from owa_bench.records.price_card import PriceCard
+from owa_bench.records.price_card import INPUT, OUTPUT, PriceCard
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
 from owa_bench.records.validation import is_sign_file
@@ -41,6 +41,7 @@ from owa_bench.runs.plan.campaign import Campaign, plan_campaign
 from owa_bench.runs.plan.draws import Draw, check_admissible, file_digest, load_battery
 from owa_bench.runs.plan.plan import plan_draws
 from owa_bench.runs.plan.pool import plan_pool
+from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.plan.trials import Trials, plan_trials
 from owa_bench.runs.store import keys
 
@@ -315,8 +316,10 @@ class RunEstimate(NamedTuple):
 
     `scripted_s` is the time of agents that answer at once, by what the suites' cards say that an
     episode takes; `longest_s` that of agents that use every deadline of every step.
-    `cost_micro_usd` is the most that steps, hints and metered ceilings can cost, None if a meter
-    has no price; `unknown` are the meters an agent may declare and no ceiling bounds. The run
+    `cost_micro_usd` is the most that steps and metered ceilings can cost the agents, None if a
+    meter has no price; `unknown` are the meters an agent may declare and no ceiling bounds.
+    `tokens` is what a chat model would use, an estimate. Apart from all that stand the minutes of
+    the supervisor, which is simulated and paid by nobody, and their price on the card. The run
     directory takes about `record_bytes`, and `transcript_bytes` more with transcripts, by the cards
     too.
     """
@@ -327,6 +330,9 @@ class RunEstimate(NamedTuple):
     longest_s: float
     cost_micro_usd: int | None
     unknown: tuple[str, ...]
+    tokens: tuple[TokenUse, ...]
+    supervisor_min: float
+    supervisor_micro_usd: int | None
     record_bytes: int
     transcript_bytes: int
 
@@ -345,6 +351,7 @@ def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
     most = _most_used(plan, hint_min)
     bounded = dict((*ceilings.episode_meters, *ceilings.run_meters))
     cards = [discovery.get("suites", entry.suite).card for entry in plan.entries]
+    scripts = {arm.name for arm in plan.arms if arm.agent == BASELINE}
     return RunEstimate(
         episodes=len(plan.entries),
         by_arm=Counter(entry.arm for entry in plan.entries),
@@ -353,7 +360,10 @@ def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
         cost_micro_usd=_most_cost(prices, most, bounded.get(USD)),
         unknown=()
         if USD in bounded
-        else tuple(meter for meter in ("tokens_in", "tokens_out") if meter not in bounded),
+        else tuple(meter for meter in (INPUT, OUTPUT) if meter not in bounded),
+        tokens=token_use((entry for entry in plan.entries if entry.arm not in scripts), prices),
+        supervisor_min=most.get(SUPERVISOR, 0.0),
+        supervisor_micro_usd=prices.cost(SUPERVISOR, most.get(SUPERVISOR, 0.0)),
         record_bytes=sum(card.episode_bytes[0] for card in cards),
         transcript_bytes=sum(card.episode_bytes[1] for card in cards),
     )
@@ -391,16 +401,14 @@ def _most_used(plan: Plan, minutes_per_hint: float) -> dict[str, float]:
 
 
 def _most_cost(prices: PriceCard, most: Mapping[str, float], usd: float | None) -> int | None:
-    """Return the most that amounts can cost in micro-USD, None if one has no price.
+    """Return the most that amounts can cost the agents in micro-USD, None without a price.
 
-    `usd` is the run's ceiling on money; the supervisor stands beside it.
+    `usd` is the run's ceiling on money.
     """
     used = {meter: amount for meter, amount in most.items() if meter != SUPERVISOR}
     costs = [prices.cost(meter, amount) for meter, amount in used.items()]
-    human = prices.cost(SUPERVISOR, most.get(SUPERVISOR, 0.0))
-    known = [cost for cost in costs if cost is not None]
     ceiling = None if usd is None else round(usd * MICRO)
-    agents = sum(known) if len(known) == len(costs) else ceiling
-    if agents is None or human is None:
-        return None
-    return human + (agents if ceiling is None else min(agents, ceiling))
+    agents = total(costs)
+    if agents is None or ceiling is None:
+        return ceiling if agents is None else agents
+    return min(agents, ceiling)

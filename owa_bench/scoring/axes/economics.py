@@ -5,12 +5,14 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, FloatsByName, check_shapes
+from owa_bench.scoring.observe.expert_time import expert_minutes
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 _MICRO = 10**6  # micro-USD a USD
 _SECONDS = 3600.0
 _COST_PARTS = 10**9  # parts of a USD kept of an episode's cost
+_MINUTE_PARTS = 10**6  # parts of a minute
 
 
 def throughput(done: Floats, spent: Floats) -> Floats:
@@ -38,13 +40,14 @@ def throughput(done: Floats, spent: Floats) -> Floats:
 
 
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
-    """Add success, the agent and human streams' cost, and the expert's actions."""
+    """Add success, the agent and human streams' cost, and the expert's minutes."""
     table, base = sample.table, sample.base
     cells = int(base.sum())
     # The harness books both streams of a checkpoint under evaluation.
     evaluation = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
     cost = table.cost_agent + table.cost_human + evaluation  # micro-USD
     unknown = int(np.isnan(cost[base]).sum())
+    minutes = expert_minutes(table, sample.protocol.economics)
     reason = None
     if not cells:
         reason = "no counted episode"
@@ -56,13 +59,14 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         reason = "nothing that was used has a price above 0"
     elif not sample.prices.price("supervisor_min"):
         reason = "the price card has no price for a supervisor's minute"
-    elif not table.horizon[base].any():
-        reason = "the oracle's solutions hold no action to price an expert by"
+    elif (silent := np.isnan(minutes) & base).any():
+        suites = ", ".join(sorted(set(table.suite[silent].tolist())))
+        reason = f"no episode of {suites} says what work it is: the card has no `work`"
     if reason:
         return Coverage(cells - unknown, cells, reason)
     statistics.add_mean("$:done", table.u, base)
     statistics.add_mean("$:spent", cost / _MICRO, base, scale=_COST_PARTS)
-    statistics.add_mean("$:actions", table.horizon, base)
+    statistics.add_mean("$:minutes", minutes, base, scale=_MINUTE_PARTS)
     return Coverage(cells, cells)
 
 
@@ -71,7 +75,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
 
 
 def _anchors(totals: Totals, sample: Sample) -> Anchors:
-    """Return multiples of the expert: one priced minute per action of H_t."""
+    """Return multiples of the expert, whose minutes are priced as the supervisor's."""
     rules, expert = sample.protocol.economics, _expert(totals, sample)
     return Anchors(rules.low * expert, rules.high * expert)
 
@@ -79,8 +83,7 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
 def _expert(totals: Totals, sample: Sample) -> Floats:
     """Return the expert's tasks per USD (resamples,)."""
     minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
-    minutes = sample.protocol.economics.expert_minutes
-    expert: Floats = 1.0 / (totals.overall_mean("$:actions") * minutes * minute)
+    expert: Floats = 1.0 / (totals.overall_mean("$:minutes") * minute)
     return expert
 
 
@@ -91,9 +94,10 @@ def _factor(totals: Totals, sample: Sample) -> Floats:
 
 
 def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
-    """Return the cost of an episode, and v / v_expert unclipped."""
+    """Return the cost of an episode, the expert's minutes, and v / v_expert unclipped."""
     return {
         "USD an episode": totals.overall_mean("$:spent"),
+        "expert minutes an episode": totals.overall_mean("$:minutes"),
         "v / v_expert": _raw(totals, sample) / _expert(totals, sample),
     }
 
@@ -122,6 +126,6 @@ AXIS = Axis(
     log_scale=True,
     factor=_factor,
     secondary=_secondary,
-    amounts=("USD an episode", "v / v_expert"),
+    amounts=("USD an episode", "expert minutes an episode", "v / v_expert"),
     diagnostics=_hourly,
 )

@@ -1,11 +1,15 @@
-"""Axis T: tool economy, breadth of tool use times success under drift."""
+"""Axis T: tool economy, breadth of tool use times success under drift.
+
+A category is a kind of tool (`records/tool_kinds.py`), so that many vendors of one kind are one.
+"""
 
 import math
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Floats
+from owa_bench.records.observables import Flags, Floats
+from owa_bench.records.tool_kinds import TOOL_KINDS
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
@@ -55,20 +59,22 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     cells, grid = int(rows.sum()), sample.protocol.drift.magnitudes
     played = set(table.delta[rows].tolist())
     absent = [f"{delta:g}" for delta in grid if delta not in played]
+    odd = [name for name in table.categories if name not in TOOL_KINDS]
     if not cells:
         return Coverage(0, 0, "no counted episode needs tools")
+    if odd:
+        reason = f"recorded before calls had a kind of tool: {odd[0]} is none, play again"
+        return Coverage(0, cells, reason)
     if absent:
         return Coverage(0, cells, f"drift magnitudes {', '.join(absent)} not played")
     for i, delta in enumerate(grid):
         statistics.add_mean(f"T:{i}", table.u, rows & (table.delta == delta))
-    drifted, offered = rows & (table.delta > 0), 0
+    drifted = rows & (table.delta > 0)
     for j, name in enumerate(table.categories):
-        tasks = statistics.count_tasks(drifted & table.offered[:, j])
-        offered += tasks >= rules.distinct_instances
         used = drifted & table.used[:, j]
         if statistics.count_tasks(used) >= rules.distinct_instances:
             statistics.add_presence(f"{_USED}{name}", used)
-    breadth = math.log1p(offered) / math.log1p(rules.size_prior)
+    breadth = math.log1p(len(_needed(sample))) / math.log1p(rules.size_prior)
     statistics.add_constant("T:breadth", min(1.0, breadth))
     return Coverage(int((rows & np.isin(table.delta, grid)).sum()), cells)
 
@@ -104,22 +110,26 @@ def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     } | {"categories used": _categories_used(totals, sample)}
 
 
-def _coverage(sample: Sample) -> Diagnostics:
-    """Return the coverage of the tool categories, used and discovered."""
+def _needed(sample: Sample) -> tuple[str, ...]:
+    """Return the kinds of tool that enough tasks under drift need."""
+    return _on_enough_tasks(sample, sample.table.offered)
+
+
+def _on_enough_tasks(sample: Sample, flags: Flags) -> tuple[str, ...]:
+    """Return the kinds whose flags (episodes, kinds) are set on enough tasks under drift."""
     table, enough = sample.table, sample.protocol.tools.distinct_instances
     rows = sample.base & table.needs_tools & (table.delta > 0)
-    task = np.unique(table.pair[rows], return_inverse=True)[1]
-    offered, used, discovered = (
-        np.array([len(np.unique(task[mask])) for mask in flags[rows].T])
-        for flags in (table.offered, table.used, table.discovered)
-    )
-    count, names = max(int((offered > 0).sum()), 1), np.array(table.categories)
-    both = (offered > 0) & (discovered > 0)
+    counts = [len(set(table.pair[rows & mask].tolist())) for mask in flags.T]
+    return tuple(n for n, c in zip(table.categories, counts, strict=True) if c >= enough)
+
+
+def _coverage(sample: Sample) -> Diagnostics:
+    """Return the kinds of tool that the tasks need, and those that were used."""
+    needed, used = _needed(sample), _on_enough_tasks(sample, sample.table.used)
     return {
-        "coverage, used": float(((offered > 0) & (used >= enough)).sum() / count),
-        "coverage, discovered": float(both.sum()) / count,
-        "categories": names[offered > 0].tolist(),
-        "used": names[used >= enough].tolist(),
+        "coverage, used": len(used) / len(needed) if needed else None,
+        "categories": list(needed),
+        "used": list(used),
     }
 
 

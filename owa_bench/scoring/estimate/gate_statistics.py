@@ -9,6 +9,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Integers
 from owa_bench.records.protocol import Memory
 from owa_bench.scoring.estimate.statistic_key import StatisticKey
+from owa_bench.scoring.observe.expert_time import expert_minutes
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable
 
@@ -158,7 +159,7 @@ def add_projects(sample: Sample, statistics: StatisticsTable) -> ProjectOutcomes
 
     Formula:
         delivered = success by the suite's own rule and no disqualifying violation
-        cost = USD of agent and human per delivery / expert minutes of H_t, priced
+        cost = USD of agent and human per delivery / expert's minutes, priced
     Shapes: columns (units,). Units: shares; days; a ratio of USD.
     Missing: no column without a project. Errors: none of its own.
     Source: [D] docs/scoring.md#gates.
@@ -184,7 +185,7 @@ def _cost(sample: Sample, rows: Flags) -> float | None:
     done = rows & (table.u > 0)
     if not minute or np.isnan(spent) or spent <= 0 or not done.any():
         return None
-    expert = table.horizon[done] * sample.protocol.economics.expert_minutes * minute
+    expert = expert_minutes(table, sample.protocol.economics)[done] * minute
     worth = float(expert.sum()) / _MICRO
     return spent / worth if worth > 0 else None
 

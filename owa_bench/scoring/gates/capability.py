@@ -40,18 +40,23 @@ def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
 def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge whether enough tools are used, and work under mild drift.
 
-    Reads `count` (tool categories used) and `required` (success at mild drift). A count has no
-    bound: too few categories leave the gate UNDECIDED, and BELOW rests on success alone.
+    Reads `count` (kinds of tool used) and `required` (success at mild drift). A count has no bound:
+    too few kinds leave the gate UNDECIDED, and BELOW rests on success alone. Where the tasks that
+    were played need fewer kinds, nobody could use enough: no evidence.
     """
     required, mild = rule.required or 0.0, findings.protocol.drift.mild
-    asked = f"{rule.count} tools, success >= {required:g} at drift {mild:g}"
+    asked = f"{rule.count} kinds of tool, success >= {required:g} at drift {mild:g}"
     axis = findings.axes["T"]
     table = axis.details.get("beside", {})
     used, success = table.get("categories used"), table.get(f"success at {mild:g}")
     known = used is not None and success is not None and success["value"] is not None
     if axis.value is None or not known:
-        why = "the tools used and their success are not known"
+        why = "the kinds of tool used and their success are not known"
         why = (axis.reason or "") if axis.value is None else why
+        return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
+    needed = axis.details.get("categories", ())
+    if len(needed) < rule.count:
+        why = f"the tasks played need {len(needed)} of {rule.count} kinds of tool"
         return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
     tools = int(used["value"])
     read = gate.beside_reading(success)
@@ -59,8 +64,8 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     reasons = [gate.status_reason(status, read, required)]
     if tools < rule.count:
         status = "UNDECIDED" if status == "PASS" else status
-        reasons.insert(0, f"{tools} tools against {rule.count}")
-    measured, seen = f"{tools} tools, success {read.value:.3f}", findings.evidence
+        reasons.insert(0, f"{tools} kinds of tool against {rule.count}")
+    measured, seen = f"{tools} kinds of tool, success {read.value:.3f}", findings.evidence
     reason = ", success ".join(filter(None, reasons))
     return gate.gate_result(rule, "T", status, asked, measured, reason=reason, evidence=seen)
 

@@ -19,6 +19,7 @@ from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, family_qua
 from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence, human_part
+from owa_bench.scoring.observe.expert_time import expert_minutes
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.distributions import t_quantile
@@ -51,17 +52,18 @@ def kappa_unit(table: Observables, protocol: Protocol, prices: PriceCard) -> flo
     """Return one kappa unit, the same for everybody who plays the same checkpoints.
 
     Formula:
-        .1 [D] x sum over the checkpoint's unaided episodes of H_t minutes x price of a
-        minute
+        .1 [D] x sum over the checkpoint's unaided episodes of an expert's minutes x price of
+        a minute
     Shapes: a table of episodes; a scalar. Units: micro-USD.
-    Missing: NaN where the card has no price of a supervisor's minute.
+    Missing: NaN where the card has no price of a supervisor's minute, or no work is stated.
     Errors: none. Source: [D] docs/scoring.md#kappa.
     """
     marks = _unaided(table)
     days = np.unique(table.day[marks])
-    actions = [int(table.horizon[marks & (table.day == day)].sum()) for day in days]
-    minutes = max(actions, default=0) * protocol.economics.expert_minutes
-    cost = prices.cost("supervisor_min", minutes)
+    each = expert_minutes(table, protocol.economics)
+    passes = [math.fsum(each[marks & (table.day == day)]) for day in days]
+    most = max(passes, default=0.0)
+    cost = None if math.isnan(most) else prices.cost("supervisor_min", most)
     return math.nan if cost is None else protocol.improvement.unit_share * cost
 
 

@@ -42,6 +42,7 @@ from owa_bench.scoring.verdict.scores import (
 )
 
 _MICRO = 1e6  # micro-USD a USD
+ONE_NUMBER = "toolquest"  # its tasks do not tell A and P from the mean quality
 
 
 class JudgingContext(NamedTuple):
@@ -248,6 +249,7 @@ def report_warnings(
     voided = int(sample.table.disqualified.sum())
     return (
         *_small_families(sample, estimates),
+        *_one_number(sample, estimates),
         *_small_checkpoints(sample, table, daily_families(plan)),
         *_no_drift(table),
         *_human_help(table),
@@ -294,6 +296,17 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
         if StatisticKey(symbol) in estimates.point
     )
     yield (f"a family holds {estimates.smallest} tasks, fewer than {rules.warn_family}: {widths}")
+
+
+def _one_number(sample: Sample, estimates: ArmEstimates | None) -> Iterator[str]:
+    """Warn where A and P rest on tasks that do not tell them from the mean quality."""
+    suites = set(sample.table.suite[sample.base].tolist())
+    points = estimates.point if estimates else {}
+    if suites == {ONE_NUMBER} and {StatisticKey("A"), StatisticKey("P")} <= points.keys():
+        yield (
+            "A and P rest on ToolQuest alone, where who solves a task does so unaided and to its "
+            "whole depth: A, P and mean quality are one finding there, not three"
+        )
 
 
 def _no_drift(table: Observables) -> Iterator[str]:

@@ -236,16 +236,14 @@ def test_the_oracle_verifies_each_node_and_each_record_once():
         assert verified == len(nodes) - places + records, family
 
 
-def test_propositions_and_categories():
+def test_propositions_and_the_one_kind_of_tool():
     for family, tier in CELLS:
         timeline = drawn(family, tier, seed=6, drift="nested")
         world = timeline.worlds[0]
         assert len(ORACLE.propositions(timeline)) >= 3
         kinds = {found.kind for found in ORACLE.propositions(timeline)}
         assert kinds <= set(SUITE.card.proposition_kinds)
-        categories = ORACLE.categories(world)
-        assert categories
-        assert set(categories) <= set(SUITE.card.categories)
+        assert ORACLE.categories(world) == ("http_api",)
 
 
 def test_a_filter_may_leave_out_rows_that_do_not_matter(caller):

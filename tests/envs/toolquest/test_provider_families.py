@@ -1,4 +1,4 @@
-"""New provider families arrive at drift steps, and expansion closure sees them."""
+"""New lines of vendors arrive at drift steps; they stay of one kind of tool."""
 
 from importlib.resources import files
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from owa_bench.drift import timeline as timelines
-from owa_bench.envs.toolquest.generate import CATEGORIES, generate
+from owa_bench.envs.toolquest.generate import generate
 from owa_bench.envs.toolquest.providers import successor_family
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.records import price_card, protocol
@@ -21,14 +21,14 @@ from owa_bench.runs.store.files import read_leaves, read_trace
 from owa_bench.scoring.observe.observables import observe
 from tests.builders.api_worlds import drawn
 
-ORACLE = SUITE.oracle
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 RETIRED = "single:api/provider_retired@1"
 TASKS = 6
 
 
-def families_of(categories):
-    return {category.partition(":")[0] for category in categories}
+def families_of(world):
+    """Return the lines of business of the vendors that the task needs."""
+    return {world.provider(key).family for key, _ in world.needed}
 
 
 def read(name):
@@ -44,11 +44,9 @@ PRICES = price_card.load(read("price_card.toml"))
 def test_a_successor_is_of_a_family_that_no_world_had_before(family, tier):
     timeline = drawn(family, tier, seed=31, drift=RETIRED)
     base, now = generate(timeline.instance), timeline.worlds[0]
-    before, after = ORACLE.categories(base), ORACLE.categories(now)
-    known = {plan.family for plan in base.providers}
-    assert not families_of(after) & known
-    assert families_of(after) == {successor_family(f) for f in families_of(before)}
-    assert set(before) | set(after) <= set(CATEGORIES)
+    before, after = families_of(base), families_of(now)
+    assert not after & {provider.family for provider in base.providers}
+    assert after == {successor_family(family) for family in before}
 
 
 def test_no_base_world_knows_a_family_to_come():
@@ -67,11 +65,11 @@ def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
     for seed in range(4):
         given = Instance(suite="toolquest", version=3, family="currency_rollup", tier=3, seed=seed)
         last = timelines.drift_step("toolquest", given, 1.0)
-        before = ORACLE.categories(source(given).worlds[0])
+        before = families_of(source(given).worlds[0])
         for step in range(1, last + 1):
             timeline = source(msgspec.structs.replace(given, drift_step=step))
-            now = ORACLE.categories(timeline.worlds[0])
-            new = families_of(now) - families_of(before)
+            now = families_of(timeline.worlds[0])
+            new = now - before
             struck = timeline.changes[0][-1].operator == "api/provider_retired"
             assert bool(new) == struck
             arrivals += struck
@@ -92,15 +90,11 @@ def played(tmp_path):
     return read_plan(layout), traces
 
 
-def test_new_families_of_vendors_are_offered_and_used_under_drift(tmp_path):
+def test_successors_of_other_lines_are_no_other_kind_of_tool(tmp_path):
     _, traces = played(tmp_path)
     table = observe([t for t in traces if t.start.arm == "oracle"], PRICES)
-    calm = table.offered[table.delta == 0].any(axis=0)
-    stormy = table.offered[table.delta == 1].any(axis=0)
-    used = table.used[table.delta == 1].any(axis=0)
-    arrived = [n for n, c, s in zip(table.categories, calm, stormy, strict=True) if s > c]
-    assert families_of(arrived) == {"crm-cloud", "billing-cloud"}
-    assert {n for n, u in zip(table.categories, used, strict=True) if u} >= {*arrived}
+    assert table.categories == ("http_api",)
+    assert table.used[table.delta == 1].all()
     assert all(
         {event.operator for event in trace.of(Drift)} == {"api/provider_retired"}
         for trace in traces

@@ -109,7 +109,6 @@ def test_look_ups_name_what_is_missing():
     here = world()
     assert here.provider("depot").table("rows").rows == (("a", 100),)
     assert here.provider("shop").contract.resource("rows").field("id").kind == "string"
-    assert here.provider("shop").category == "supply:key_header"
     for look_up in (
         lambda: here.provider("none"),
         lambda: here.provider("shop").table("none"),

@@ -23,7 +23,8 @@ def test_by_hand(small, run_options):
     prices = price_card.load(draft_plan(asked).price_card)
     calls = prices.cost("api_calls", 4 * 10)
     hints = prices.cost("supervisor_min", 2 * 3 * 2.0)
-    assert found.cost_micro_usd == calls + hints
+    assert found.cost_micro_usd == calls
+    assert (found.supervisor_min, found.supervisor_micro_usd) == (2 * 3 * 2.0, hints)
     assert hints > 0
 
 
@@ -36,7 +37,8 @@ def test_a_ceiling_bounds_a_meter(small, run_options):
     loose = estimate(draft_plan(small("noop", budget=free, interventions=(9,))), run_options)
     tight = Budget(steps=10, run_meters=(("supervisor_min", 1.0),))
     bound = estimate(draft_plan(small("noop", budget=tight, interventions=(9,))), run_options)
-    assert bound.cost_micro_usd < loose.cost_micro_usd
+    assert (bound.supervisor_min, loose.supervisor_min) == (1.0, 9 * 2.0)
+    assert bound.cost_micro_usd == loose.cost_micro_usd
 
 
 def test_the_time_is_what_the_suites_cards_say(run_options):

@@ -1,5 +1,6 @@
 """$ by hand."""
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -8,11 +9,41 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.economics import _hourly, throughput
 from tests.builders.episodes import PRICES, PROTOCOL, episode
 from tests.builders.verdicts import axis
 
-HELP = (("supervisor_min", 8.0, "human"),)  # 8 USD, an expert's 8 actions
+HELP = (("supervisor_min", 8.0, "human"),)  # 8 USD, an expert's 8 decisions
+
+
+def worked(trace: Trace, **work: int) -> Trace:
+    """Return the trace with another work of its episode."""
+    start, *rest = trace.events
+    return dataclasses.replace(trace, events=(msgspec.structs.replace(start, **work), *rest))
+
+
+def test_more_actions_of_the_answer_key_are_no_more_of_an_experts_time() -> None:
+    """A reads H_t, $ does not; more to read is more time (the control)."""
+    few, many = (worked(episode(horizon=h, costs=HELP), decisions=8) for h in (4, 40))
+    assert axis([few], "$").high_anchor == axis([many], "$").high_anchor
+    long = worked(episode(horizon=4, costs=HELP), decisions=8, read=1400 * 8)
+    assert axis([few], "$").high_anchor == pytest.approx(2 * axis([long], "$").high_anchor)
+
+
+def test_a_suite_that_does_not_say_what_its_work_is_has_no_expert() -> None:
+    silent = worked(episode(index=1, pair="b", costs=HELP), decisions=0)
+    score = axis([episode(costs=HELP), silent], "$")
+    why = "no episode of toolquest says what work it is: the card has no `work`"
+    assert (score.value, score.reason) == (None, why)
+
+
+def test_an_older_protocol_prices_actions_as_it_did() -> None:
+    """Its runs are recomputed: 8 actions of 3 minutes are 24 USD."""
+    rules = msgspec.structs.replace(PROTOCOL.economics, expert=None, expert_minutes=3.0)
+    old = msgspec.structs.replace(PROTOCOL, economics=rules)
+    score = axis([worked(episode(costs=HELP), decisions=0)], "$", old)
+    assert score.high_anchor == pytest.approx(10**0.5 / 24)
 
 
 def test_cost_parity_with_the_expert_reads_four_fifths() -> None:
@@ -78,22 +109,30 @@ def test_bad_sums_are_refused() -> None:
     assert throughput(np.array([0.0, 1.0]), np.array([0.5, 0.5])).tolist() == [0.0, 2.0]
 
 
-def test_an_expert_costs_the_price_of_three_minutes_an_action() -> None:
-    """2 USD a minute, 8 actions: an expert does 1 task per 48 USD."""
-    rules = msgspec.structs.replace(PROTOCOL.economics, expert_minutes=3.0)
+def test_an_expert_costs_the_minutes_of_reading_deciding_and_typing() -> None:
+    """2 USD a minute, 24 minutes on average: an expert does 1 task per 48 USD.
+
+    4200 / 1400 + 18 x 1 + 750 / 250 = 24 minutes a task.
+    """
+    assert PROTOCOL.economics.expert is not None
+    rates = PROTOCOL.economics.expert
+    assert (rates.reading, rates.typing, rates.decision["toolquest"]) == (1400.0, 250.0, 1.0)
+    rules = PROTOCOL.economics
     protocol = msgspec.structs.replace(PROTOCOL, economics=rules)
     prices = {**PRICES.micro_usd_per_million, "supervisor_min": 2 * 10**12}
     card = msgspec.structs.replace(PRICES, micro_usd_per_million=prices)
+    work = {"read": 4200, "written": 750}
     traces = [
-        episode(index=0, pair="a", costs=HELP),
-        episode(index=1, pair="b", costs=(), horizon=0),
-        episode(index=2, pair="c", costs=(), horizon=16),
+        worked(episode(index=0, pair="a", costs=HELP), decisions=18, **work),
+        worked(episode(index=1, pair="b", costs=()), decisions=36, **work),
+        worked(episode(index=2, pair="c", costs=()), decisions=0, **work),
     ]
     score = axis(traces, "$", protocol, card)
     assert score.raw == pytest.approx(3 / 16)
     assert score.low_anchor == pytest.approx(0.01 / 48)
     assert score.high_anchor == pytest.approx(10**0.5 / 48)
     assert score.details["beside"]["v / v_expert"]["value"] == pytest.approx(9.0)
+    assert score.details["beside"]["expert minutes an episode"]["value"] == pytest.approx(24.0)
     # A minute of simulated time each, half a second by the wall.
     assert score.details["tasks per simulated hour"] == pytest.approx(60.0)
     assert score.details["tasks per wall hour"] == pytest.approx(7200.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.tool_kinds import TOOL_KINDS
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.tools import tool_economy
 from tests.builders.episodes import PROTOCOL, episode
@@ -32,7 +33,7 @@ def tasks(fails_from: float, used: tuple[str, ...] | None = None) -> list[Trace]
 def test_worked_example() -> None:
     score = axis(tasks(0.75), "T")
     area = 0.5 + 0.25 / 2  # 1 up to .5, then down to 0 at .75
-    breadth = math.log(4) / math.log(13)
+    breadth = math.log(4) / math.log(11)
     assert score.raw == pytest.approx(breadth * area, abs=1e-6)
     assert score.high_anchor == pytest.approx(breadth, abs=1e-6)
     assert score.value == pytest.approx(area, abs=1e-6)
@@ -43,7 +44,10 @@ def test_worked_example() -> None:
 def test_a_category_on_one_task_is_not_used() -> None:
     traces = [
         episode(
-            index=2 * i + k, pair=f"p{k}", delta=delta, used=("basic", "key") if k else ("basic",)
+            index=2 * i + k,
+            pair=f"p{k}",
+            delta=delta,
+            used=("browser", "files") if k else ("browser",),
         )
         for i, delta in enumerate(GRID)
         for k in range(2)
@@ -54,7 +58,6 @@ def test_a_category_on_one_task_is_not_used() -> None:
 def test_use_without_drift_or_success_counts_nowhere() -> None:
     score = axis(tasks(0.1), "T")
     assert score.details["beside"]["categories used"]["value"] == 0.0
-    assert score.details["coverage, discovered"] == 1.0
     assert score.raw == 0.0
 
 
@@ -90,38 +93,51 @@ def test_breadth_times_area_with_an_uneven_grid() -> None:
 
 
 def test_a_category_must_be_offered_on_enough_tasks_to_raise_the_anchor() -> None:
-    """`rare` stands in one drifted task, `basic` in two."""
+    """Version control is needed in one drifted task, the browser in two."""
     traces = [
         episode(
             index=2 * i + k,
             pair=f"p{k}",
             delta=delta,
-            categories=("basic", "rare") if k else ("basic",),
-            used=("basic",),
+            categories=("browser", "version_control") if k else ("browser",),
+            used=("browser",),
         )
         for i, delta in enumerate(GRID)
         for k in range(2)
     ]
     found = axis(traces, "T")
     assert PROTOCOL.tools.distinct_instances == 2
-    assert found.high_anchor == pytest.approx(math.log(2) / math.log(13), abs=1e-6)
+    assert found.high_anchor == pytest.approx(math.log(2) / math.log(11), abs=1e-6)
     assert found.value == 1.0
-    assert found.details["categories"] == ["basic", "rare"]
-    assert found.details["used"] == ["basic"]
-    assert found.details["coverage, used"] == 0.5
-    assert found.details["coverage, discovered"] == 0.5
+    assert found.details["categories"] == ["browser"]
+    assert found.details["used"] == ["browser"]
+    assert found.details["coverage, used"] == 1.0
 
 
-def test_more_categories_than_the_prior_do_not_raise_the_anchor() -> None:
-    names = tuple(f"c{i:02d}" for i in range(PROTOCOL.tools.size_prior + 3))
+def test_all_kinds_of_tool_are_the_whole_breadth() -> None:
     traces = [
-        episode(index=2 * i + k, pair=f"p{k}", delta=delta, categories=names)
+        episode(
+            index=2 * i + k, pair=f"p{k}", delta=delta, categories=tuple(TOOL_KINDS), verified=10
+        )
         for i, delta in enumerate(GRID)
         for k in range(2)
     ]
     found = axis(traces, "T")
-    assert (found.high_anchor, found.value) == (1.0, 1.0)
-    assert found.details["beside"]["categories used"]["value"] == len(names)
+    assert PROTOCOL.tools.size_prior == len(TOOL_KINDS)
+    assert (found.high_anchor, found.raw, found.value) == (1.0, 1.0, 1.0)
+
+
+def test_traces_recorded_before_kinds_of_tool_have_no_t_and_say_why() -> None:
+    """They name vendors and proofs; the other axes read them as before."""
+    old = [
+        episode(index=2 * i + k, pair=f"p{k}", delta=delta, categories=("retail:basic",))
+        for i, delta in enumerate(GRID)
+        for k in range(2)
+    ]
+    found = axis(old, "T")
+    why = "recorded before calls had a kind of tool: retail:basic is none, play again"
+    assert (found.value, found.reason, found.cells) == (None, why, 12)
+    assert axis(old, "P").value is not None
 
 
 def test_no_task_with_tools_is_no_evidence() -> None:

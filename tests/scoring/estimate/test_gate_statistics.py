@@ -143,9 +143,12 @@ def projects(**columns):
         "cost_agent": np.array([1e6, 2e6, 3e6, 9e6, 9e6]),
         "cost_human": np.array([1e6, 0.0, 1e6, 9e6, 9e6]),
         "cost_evaluation": np.array([7e6, 4e6, 7e6, 9e6, 9e6]),
-        "horizon": np.array([8, 5, 4, 9, 9]),
+        "read": np.array([5000, 0, 0, 0, 0]),
+        "decisions": np.array([3, 5, 4, 9, 9]),
+        "written": np.array([250, 0, 0, 0, 0]),
     }
-    economics = SimpleNamespace(expert_minutes=2.0)
+    rates = SimpleNamespace(reading=1000.0, typing=50.0, decision={"other": 2.0})
+    economics = SimpleNamespace(expert=rates)
     rules = SimpleNamespace(projects=PROTOCOL.projects, economics=economics)
     price = {"supervisor_min": 500_000 * 10**6}
     return SimpleNamespace(
@@ -157,7 +160,7 @@ def projects(**columns):
 
 
 def test_projects_cost_what_was_spent_over_what_an_expert_costs_for_the_delivered():
-    """12 USD were spent; 12 actions of the two delivered are 24 minutes of .5 USD."""
+    """12 USD were spent; what was delivered is 5 + 6 + 5 and 8 minutes of .5 USD."""
     statistics, sample = Entries(), projects()
     found = add_projects(sample, statistics)
     assert found == (3, 2.0, pytest.approx(1.0), ("a0", "a2"))
@@ -170,9 +173,11 @@ def test_a_cost_of_projects_is_known_or_nothing():
     zero, unknown = np.zeros(5), np.array([1e6, np.nan, 3e6, 0.0, 0.0])
     rows = np.array([True, True, True, False, False])
     free = projects(cost_agent=zero, cost_human=zero, cost_evaluation=zero)
-    for sample in (projects(cost_agent=unknown), projects(u=zero), projects(horizon=zero), free):
+    idle = {"read": zero, "written": zero}
+    silent = projects(decisions=zero, **idle)
+    for sample in (projects(cost_agent=unknown), projects(u=zero), silent, free):
         assert _cost(sample, rows) is None
-    cheap = projects(horizon=np.array([0.5, 0.0, 0.25, 0.0, 0.0]))
+    cheap = projects(decisions=np.array([0.5, 0.0, 0.25, 0.0, 0.0]), **idle)
     assert _cost(cheap, rows) == pytest.approx(16.0)  # .75 USD of an expert
     unpriced = projects()
     unpriced.prices = SimpleNamespace(price={}.get)

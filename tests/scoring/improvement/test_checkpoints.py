@@ -64,7 +64,7 @@ def series(*days: list[Trace], lost: Any = None) -> Any:
 
 def test_the_unit_is_a_share_of_an_experts_pass_over_the_largest_checkpoint() -> None:
     table = observe([*day_of(0, 0), *day_of(1, 500, horizon=20)], PRICES)
-    minutes = 2 * 20 * PROTOCOL.economics.expert_minutes
+    minutes = 2 * 20  # decisions of ToolQuest
     cost = PRICES.cost("supervisor_min", minutes)
     assert cost is not None
     unit = kappa_unit(table, PROTOCOL, PRICES)

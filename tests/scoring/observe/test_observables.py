@@ -9,7 +9,6 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import (
     Action,
     Belief,
-    Call,
     Exposure,
     Incident,
     Intervention,
@@ -238,22 +237,36 @@ def test_a_forecast_counts_before_its_deadline(at_ms, deadline_ms, p) -> None:
     assert table.beliefs.y.tolist() == [True]
 
 
-def test_categories_are_used_in_success_and_discovered_by_anybody_honest() -> None:
-    def call(category: str | None, *, ok: bool = True, discovered: bool = False) -> Call:
-        fields = {"method": "GET", "target": "/", "status": 200, "request": "r"}
-        return Call(step=1, category=category, ok=ok, discovered=discovered, response="s", **fields)
+def test_a_kind_of_tool_is_used_by_what_served_a_success_that_needs_it() -> None:
+    def act(step: int, category: str, *, verified: bool) -> Action:
+        fields = {"action": "{}", "reward": 0.0, "terminated": False, "truncated": False}
+        return Action(
+            step=step, category=category, verified=verified, observation="o", at_ms=step, **fields
+        )
 
-    extra = (call("key", ok=False), call("oauth2", discovered=True), call(None))
-    won = episode(index=0, used=("basic",), extra=extra)
-    lost = episode(index=1, used=("basic",), extra=extra, q_state=0.5)
+    needed = ("browser", "code", "files", "http_api")
+    extra = (
+        act(1, "http_api", verified=True),
+        act(2, "files", verified=False),  # serves step 3
+        act(3, "", verified=True),
+        act(4, "code", verified=False),  # serves nothing
+        act(5, "packages", verified=True),  # not needed
+    )
+    plain = {"verified": 0, "used": (), "categories": needed}
+    won = episode(index=0, extra=extra[:4], **plain)
+    lost = episode(index=1, extra=extra[:4], q_state=0.5, **plain)
     cheat = (("r", "disqualify"),)
-    void = episode(index=2, used=("basic",), extra=extra, violations=cheat)
-    table = observe([won, lost, void], PRICES)
-    assert table.categories == ("basic", "key", "oauth2")
+    void = episode(index=2, extra=extra[:4], violations=cheat, **plain)
+    more = episode(index=3, extra=extra, **plain)
+    table = observe([won, lost, void, more], PRICES)
+    assert table.categories == needed
     assert table.offered.all()
-    assert table.used.tolist() == [[True, False, False], [False] * 3, [False] * 3]
-    found = [True, False, True]
-    assert table.discovered.tolist() == [found, found, [False] * 3]
+    assert table.used.tolist() == [
+        [False, False, True, True],
+        [False] * 4,
+        [False] * 4,
+        [False, True, True, True],  # the step after shows that code served
+    ]
 
 
 def test_rows_are_in_order_of_the_plan() -> None:

@@ -95,6 +95,26 @@ def test_adoptions_that_changed_no_line_are_warned_of():
     assert list(findings._empty_adoptions(none, adopted(rows(), 2))) == []
 
 
+@pytest.mark.parametrize(
+    ("suites", "axes", "warned"),
+    [
+        (("toolquest", "toolquest"), "AP", True),
+        (("toolquest", "toolquest", "recall"), "AP", True),  # the third row counts nowhere
+        (("toolquest", "changesurf"), "AP", False),
+        (("changesurf", "changesurf"), "AP", False),
+        (("toolquest", "toolquest"), "A", False),
+    ],
+)
+def test_a_and_p_of_toolquest_alone_are_said_to_be_one_finding(suites, axes, warned):
+    names = np.array([*suites, "recall"][:3])
+    sample = SimpleNamespace(table=SimpleNamespace(suite=names), base=np.array([True, True, False]))
+    known = SimpleNamespace(point={StatisticKey(symbol): 0.818 for symbol in axes})
+    found = list(findings._one_number(sample, known))
+    assert bool(found) == warned
+    assert all("A, P and mean quality are one finding there" in words for words in found)
+    assert list(findings._one_number(sample, None)) == []
+
+
 def test_checkpoints_of_few_instances_are_warned_of():
     least = PROTOCOL.improvement.family_min
     families, pairs = ["s/f"] * least + ["s/g"] * (least + 1), range(2 * least + 1)

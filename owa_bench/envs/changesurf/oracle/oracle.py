@@ -129,8 +129,8 @@ class ChangeSurfOracle(Oracle):
 
     @override
     def categories(self, world: SiteWorld) -> tuple[str, ...]:
-        """Return the site, the one tool category that a world holds."""
-        return (world.spec.site,)
+        """Return the one kind: a site is reached in the browser alone."""
+        return ("browser",)
 
 
 # --- tool calls -----------------------------------------------------------------------

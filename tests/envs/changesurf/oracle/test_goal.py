@@ -112,11 +112,11 @@ def listed(world):
     return ORACLE.propositions(SimpleNamespace(worlds=(world,)))
 
 
-def test_propositions_have_a_truth_and_the_category_is_the_site():
+def test_propositions_have_a_truth_and_the_kind_of_tool_is_the_browser():
     world = worlds.world("depot/buy", 2)
     kinds = {resolved.kind for resolved in listed(world)}
     assert kinds == {"fact", "unit", "default"}
-    assert ORACLE.categories(world) == ("depot",)
+    assert ORACLE.categories(world) == ("browser",)
     facts = {listed(worlds.world("depot/buy", 2, seed))[0].truth for seed in range(12)}
     assert facts == {True, False}
 
