@@ -2,7 +2,9 @@
 
 Printed by `python benchmarks/interval_coverage.py`. Every row takes the gate's own
 decision on drawn data. A day shock moves all tasks of one lane on one day; its spread
-is .06, and "lag" is the lag-1 correlation of neighbouring days.
+is .06, and "lag" is the lag-1 correlation of neighbouring days. Where all days play the
+same tasks, a task has a quantile of its own, and a share of its cells ("alike") takes
+it in place of a fresh draw.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from owa_bench.records import protocol
-from owa_bench.records.observables import Floats
+from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.closures.expansion import Capabilities, expansion_test, holm, kept_gain
 from owa_bench.scoring.closures.maintenance import kept_share
 from owa_bench.scoring.gate import GateReading, gate_status
@@ -29,6 +31,10 @@ ONE_SIDED = 0.06
 SHOCK, TASKS_A_DAY = 0.06, 126
 LANE_TASKS, LANE_LEVEL = 168, 0.82  # of a maintenance lane
 KEPT_TASKS = 110  # of a set that shows whether a gain lasts
+
+
+# Cells alike from day to day: most agents, `self_improving`, the frozen control of a program.
+ALIKE = (0.8, 0.91, 1.0)
 
 
 class Rate(NamedTuple):
@@ -76,6 +82,62 @@ def daily(
     return drawn
 
 
+class Played(NamedTuple):
+    """Means by day (rounds, days) and by task (rounds, tasks) of the same tasks every day."""
+
+    by_day: Floats
+    by_task: Floats
+
+
+def same_tasks(
+    level: float | Floats,
+    days: int,
+    lag: float,
+    rounds: int,
+    rng: np.random.Generator,
+    alike: float,
+    tasks: int = TASKS_A_DAY,
+    shock: float = SHOCK,
+    own: Floats | None = None,
+) -> Played:
+    """Return what an agent earns on one list of tasks, played every day.
+
+    Args:
+        level: Its mean quality, a scalar or (days,).
+        days: Days.
+        lag: Lag-1 correlation of the day shocks.
+        rounds: Simulated runs.
+        rng: Stream of the draws.
+        alike: Share of cells that take their task's own quantile.
+        tasks: Tasks.
+        shock: Spread of the day shocks.
+        own: (rounds, 1, tasks) the tasks' own quantiles; None: drawn.
+    """
+    moved = np.clip(level + shock * errors((rounds, days), lag, rng), 0.0, 1.0)[:, :, None]
+    drawn = rng.random((rounds, days, tasks), dtype=np.float32)
+    fixed = own_quantiles(rounds, tasks, rng) if own is None else own
+    copied = rng.random(drawn.shape, dtype=np.float32) < alike
+    right = np.where(copied, fixed, drawn) < moved
+    return Played(right.mean(axis=2), right.mean(axis=1))
+
+
+def own_quantiles(rounds: int, tasks: int, rng: np.random.Generator) -> Floats:
+    """Return a quantile of each task, (rounds, 1, tasks)."""
+    return rng.random((rounds, 1, tasks), dtype=np.float32)
+
+
+def without_each(by_task: Floats) -> Floats:
+    """Return means without each task, from means by task, both (rounds, tasks)."""
+    return (by_task.sum(axis=1, keepdims=True) - by_task) / (by_task.shape[1] - 1)
+
+
+def task_error(left: Floats) -> Floats:
+    """Return the jackknife error over tasks of statistics without each (rounds, tasks)."""
+    share = (left.shape[1] - 1) / left.shape[1]
+    gaps: Floats = left - left.mean(axis=1, keepdims=True)
+    return np.sqrt(share * (gaps**2).sum(axis=1))
+
+
 def gate_rates(rounds: int) -> Iterator[Rate]:
     """Yield how often gates pass, for agents that ought not to and for those who do."""
     slack = RULES.statistics.gate_slack
@@ -87,7 +149,15 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
                 tail = f"true value {true:.2f}, {days} days, day shocks, lag {lag:g}"
                 values = daily(true, days, lag, rounds, stream(0, "coverage", tail))
                 rate = days_pass(values, 0.6)
-                yield Rate("axis", f"axis >= .60, {tail}", rate, false=false)
+                yield Rate("axis", f"axis >= .60, fresh tasks, {tail}", rate, false=false)
+            for alike, lag in ((0.8, 0.0), (0.8, 0.6), (0.91, 0.0), (0.91, 0.6), (1.0, None)):
+                tail = same_words(days, alike, lag)
+                what = f"axis >= .60, true value {true:.2f}, {tail}"
+                rng = stream(0, "coverage", what)
+                shock = 0.0 if lag is None else SHOCK
+                found = same_tasks(true, days, lag or 0.0, rounds, rng, alike, shock=shock)
+                rate = days_pass(found.by_day, 0.6, found.by_task)
+                yield Rate("axis", what, rate, false=false)
     for days in (7, 30):
         for lag in (0.0, 0.6):
             tail = f"{days} days, {TASKS_A_DAY} tasks a day, day shocks, lag {lag:g}"
@@ -109,10 +179,11 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
         yield Rate("expansion", what, rate, false=false)
     yield from maintains(rounds)
     yield from sustains(rounds)
-    rng = stream(0, "coverage", "G2")
-    p = slopes.bend(np.arange(28.0), daily(0.6, 28, 0.6, rounds, rng)).p_above()
-    what = "c_g above 0, unchanged agent, 28 days, day shocks, lag 0.6"
-    yield Rate("G2 acceleration", what, float((p < ALPHA).mean()))
+    for alike in (0.0, 0.91):
+        what = f"c_g above 0, unchanged agent, {same_words(28, alike, 0.6)}"
+        values = same_tasks(0.6, 28, 0.6, rounds, stream(0, "coverage", what), alike)
+        p = slopes.bend(np.arange(28.0), values.by_day).p_above()
+        yield Rate("G2 acceleration", what, float((p < ALPHA).mean()))
 
 
 def shares_pass(true: float, rounds: int) -> float:
@@ -131,24 +202,44 @@ def shares_pass(true: float, rounds: int) -> float:
     return passed / rounds
 
 
-def days_pass(values: Floats, required: float) -> float:
-    """Return how often the gate of a share passes over daily values (rounds, days)."""
-    lower = special.expit(day_law(values).lower(GATE_LEVEL))
+def same_words(days: int, alike: float, lag: float | None, tasks: int = TASKS_A_DAY) -> str:
+    """Return words for days that play the same tasks; without a lag, without shocks."""
+    shocks = "no day shocks" if lag is None else f"day shocks, lag {lag:g}"
+    return f"{days} days, same {tasks} tasks, alike {alike:g}, {shocks}"
+
+
+def days_pass(values: Floats, required: float, by_task: Floats | None = None) -> float:
+    """Return how often the gate of a share passes.
+
+    Args:
+        values: (rounds, days) daily means.
+        required: Its threshold.
+        by_task: (rounds, tasks) means of the same tasks; None: fresh tasks every day.
+    """
+    lower = special.expit(day_law(values, by_task).lower(GATE_LEVEL))
     readings = zip(values.mean(axis=1).tolist(), lower.tolist(), strict=True)
     passed = [gate_status(GateReading(*r), required, RULES) == "PASS" for r in readings]
     return sum(passed) / len(passed)
 
 
-def day_law(values: Floats) -> slopes.LagMixture:
+def day_law(values: Floats, by_task: Floats | None = None) -> slopes.LagMixture:
     """Return the law of a mean's logit over daily values (rounds, days).
 
-    That of `scoring.jackknife`, for many runs at once.
+    That of `scoring.statistics.jackknife`, for many runs at once.
+
+    Args:
+        values: Daily means.
+        by_task: (rounds, tasks) means of the same tasks; None: fresh tasks every day.
     """
     count, point = values.shape[1], special.logit(values.mean(axis=1))
     left = (values.sum(axis=1, keepdims=True) - values) / (count - 1)
     pseudo = count * point[:, None] - (count - 1) * special.logit(left)
     around = pseudo - pseudo.mean(axis=1, keepdims=True)
-    return slopes.mean_level(around + point[:, None])
+    law = slopes.mean_level(around + point[:, None])
+    if by_task is None:
+        return law
+    error = task_error(special.logit(without_each(by_task)))
+    return law.with_error(error, by_task.shape[1] - 1)
 
 
 def improves(gain: float, count: int, days: int, lag: float, rounds: int) -> float:
@@ -166,28 +257,41 @@ def improves(gain: float, count: int, days: int, lag: float, rounds: int) -> flo
 def maintains(rounds: int) -> Iterator[Rate]:
     """Yield how often maintenance passes, for an unchanged agent and a worn one.
 
-    Both lanes and the rows of the axes have shocks of their own.
+    Both lanes and the rows of the axes have shocks of their own, and draw apart: what a task is
+    worth in one says nothing about the others.
     """
     rho, level = RULES.closures.rho, RULES.statistics.gate_level
+    cases = [(0.0, shock, lag) for shock, lag in ((0.0, 0.0), (SHOCK, 0.0), (SHOCK, 0.6))]
+    cases += [(alike, shock, lag) for alike in (0.8, 0.91) for shock, lag in ((0, 0), (SHOCK, 0.6))]
     for days in (30, 14, 7):
-        for shock, lag in ((0.0, 0.0), (SHOCK, 0.0), (SHOCK, 0.6)):
+        for alike, shock, lag in (*cases, (1.0, 0.0, 0.0)):
             for kept in (1.0, rho):
-                tail = f"{days} days x {LANE_TASKS} tasks, day shocks {shock:g}"
-                what = f"maintenance, keeps {kept:g}, {tail}, lag {lag:g}"
+                tail = f"{days} days, same {LANE_TASKS} tasks, alike {alike:g}"
+                what = f"maintenance, keeps {kept:g}, {tail}, day shocks {shock:g}, lag {lag:g}"
                 rng = stream(0, "coverage", what)
                 drifted, clean, base = (
-                    daily(LANE_LEVEL * k, days, lag, rounds, rng, LANE_TASKS, shock)
+                    same_tasks(LANE_LEVEL * k, days, lag, rounds, rng, alike, LANE_TASKS, shock)
                     for k in (kept, 1.0, 1.0)
                 )
-                found = kept_share(drifted, clean, base.mean(axis=1), rho, level)
-                rate = float(found.passes(rho).mean())
+                rate = float(maintained(drifted, clean, base, rho, level).mean())
                 yield Rate("maintenance", what, rate, kept < 1)
+
+
+def maintained(drifted: Played, clean: Played, base: Played, rho: float, level: float) -> Flags:
+    """Return in which runs maintenance passes (rounds,)."""
+    left = [without_each(one.by_task) for one in (drifted, clean, base)]
+    error = task_error(np.log(left[0]) - np.log(np.maximum(left[1], left[2])))
+    floor, freedom = base.by_day.mean(axis=1), left[0].shape[1] - 1
+    found = kept_share(
+        drifted.by_day, clean.by_day, floor, rho, level, error=error, freedom=freedom
+    )
+    return found.passes(rho)
 
 
 def sustains(rounds: int) -> Iterator[Rate]:
     """Yield how often a gain of .3 counts as sustained.
 
-    It was measured once, between two sets that had shocks of their own.
+    It was measured once, on the same tasks, between two sets that had shocks of their own.
     """
     gain, half = 0.3, RULES.closures.gain_lost
     count = RULES.closures.sustained_days
@@ -198,19 +302,30 @@ def sustains(rounds: int) -> Iterator[Rate]:
         ("lost evenly over the days", 1 - days / days[-1], True),
         ("whole", np.ones(count), False),
     ):
-        for lag in (0.0, 0.6):
-            tail = f"{count} days x {KEPT_TASKS} tasks, day shocks, lag {lag:g}"
+        for alike, lag in ((0.0, 0.0), (0.0, 0.6), (0.8, 0.6), (0.91, 0.6)):
+            tail = (
+                f"{count} days, same {KEPT_TASKS} tasks, alike {alike:g}, day shocks, lag {lag:g}"
+            )
             what = f"sustained gain, {name}, {tail}"
             rng = stream(0, "coverage", what)
+            own = [own_quantiles(rounds, KEPT_TASKS, rng) for _ in range(2)]
+            terms = {"alike": alike, "tasks": KEPT_TASKS}
             after, ablated = (
-                daily(0.3 + gain * part, count, lag, rounds, rng, KEPT_TASKS)
-                for part in (share, np.zeros(count))
+                same_tasks(0.3 + gain * part, count, lag, rounds, rng, own=mine, **terms)
+                for part, mine in zip((share, np.zeros(count)), own, strict=True)
             )
             once, before = (
-                daily(level, 1, 0.0, rounds, rng, KEPT_TASKS)[:, 0] for level in (0.3 + gain, 0.3)
+                same_tasks(level, 1, 0.0, rounds, rng, own=mine, **terms).by_task
+                for level, mine in zip((0.3 + gain, 0.3), own, strict=True)
             )
-            error = np.sqrt((once * (1 - once) + before * (1 - before)) / (KEPT_TASKS - 1))
-            found = kept_gain(after - ablated, days, once - before, error, RULES)
+            found = kept_gain(
+                after.by_day - ablated.by_day,
+                days,
+                (once - before).mean(axis=1),
+                (once - before).std(axis=1, ddof=1) / np.sqrt(KEPT_TASKS),
+                RULES,
+                task_error=task_error(without_each(after.by_task - ablated.by_task)),
+            )
             yield Rate("expansion", what, float(found.lasts.mean()), false)
 
 

@@ -163,7 +163,8 @@ def slope_power(slope: float, instances: int, days: int, units_a_day: float, lev
 def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
     """Return how often maintenance passes for an agent that keeps everything.
 
-    Simulated: tasks of value 0 or 1, days without shocks of their own.
+    Simulated: tasks of value 0 or 1, the same ones every day and drawn apart, days without shocks
+    of their own.
 
     Args:
         days: Days with both lanes.
@@ -172,12 +173,21 @@ def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
     Returns: The share of 2,000 simulated campaigns.
     """
     rules = protocol.closures
-    if days < max(rules.days, 2) or not tasks:
+    if days < max(rules.days, 2) or tasks < 2:
         return 0.0
     rng = stream(0, "power", "maintenance", days, tasks)
     drifted, clean = rng.binomial(tasks, _KEPT_LEVEL, (2, _ROUNDS, days)) / tasks
     level = protocol.statistics.gate_level
-    share = kept_share(drifted, clean, 0.0, rules.rho, level)
+    variance = _KEPT_LEVEL * (1 - _KEPT_LEVEL) / (tasks * days)  # of a lane's mean
+    share = kept_share(
+        drifted,
+        clean,
+        0.0,
+        rules.rho,
+        level,
+        error=math.sqrt(2 * variance) / _KEPT_LEVEL,
+        freedom=tasks - 1,
+    )
     return float(share.passes(rules.rho).mean())
 
 
