@@ -83,11 +83,16 @@ class Tools(TomlRecord, frozen=True, kw_only=True):
 
 
 class SelfRevision(TomlRecord, frozen=True, kw_only=True):
-    """Constants of axis R: R0, tasks a set, weights of propose, implement, validate."""
+    """Constants of axis R: R0, tasks a set, weights of propose, implement, validate.
+
+    Gates read R from `clusters_min` campaigns of different instances on; protocols before
+    `default-5` do not name it.
+    """
 
     full_gain: Positive
     set_min: Count
     stage_weights: tuple[Amount, Amount, Amount]
+    clusters_min: Count = 8
 
 
 class Sociality(TomlRecord, frozen=True, kw_only=True):

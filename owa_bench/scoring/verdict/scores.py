@@ -131,7 +131,8 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         revision.reach(revision.error, rules.gate_level),
     )
     gated = revision.reach(revision.gated_error, rules.gate_level)
-    method = "jackknife over the tasks of the attempt sets"
+    noun = "tasks of the attempt sets" if revision.own_subject else "instances of the campaigns"
+    method = f"jackknife over {revision.clusters} {noun}, {revision.freedom} degrees of freedom"
     interval = Interval(
         low=scaled(revision.raw - two), high=scaled(revision.raw + two), method=method
     )
@@ -141,7 +142,7 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
         "high": scaled(revision.gated + revision.reach(revision.gated_error, side)),
         "lower": scaled(revision.gated - gated),
     }
-    why = practice_reason(revision)
+    why = practice_reason(revision) or _few_campaigns(revision, sample.protocol)
     if why:
         beside["lower"] = None
     return structs.replace(
@@ -162,12 +163,20 @@ def practice_reason(found: RevisionEvidence) -> str:
     Args:
         found: What R rests on.
     """
-    if any(one.own_subject for one in found.sets):
+    if found.own_subject:
         return (
             "R of practice: what was shipped and waits for a family of the holdout "
             "looks the same; gates pass on R of a given subject (SelfRev)"
         )
     return ""
+
+
+def _few_campaigns(found: RevisionEvidence, protocol: Protocol) -> str:
+    """Return why too few campaigns were played for a gate, "" where there are enough."""
+    least = protocol.revision.clusters_min
+    if found.clusters >= least:
+        return ""
+    return f"R rests on {found.clusters} instances of {least}: a gain is that of whole campaigns"
 
 
 def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates | None) -> AxisScore:
