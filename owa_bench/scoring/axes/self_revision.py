@@ -12,7 +12,7 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Flags, Floats
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, protocol_anchors
+from owa_bench.scoring.axis import SOURCE, Anchors, Axis, Coverage, Diagnostics, protocol_anchors
 from owa_bench.scoring.observe.attempt_sets import (
     PLACEBO,
     RevisionEvidence,
@@ -208,15 +208,18 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
 
 
 def _windows(sample: Sample) -> Diagnostics:
-    """Return every revision with its capabilities, stages and filters."""
-    revision = sample.revision
+    """Return the source of R, and every revision with its capabilities, stages and filters."""
+    revision, practised = sample.revision, sample.practised
     if revision is None:
         return {}
-    return {
-        "revisions": [
-            _revision_record(*pair) for pair in zip(revision.sets, revision.gains, strict=False)
-        ]
-    }
+    shown = {SOURCE: revision.source, "revisions": _records(revision)}
+    if practised is None or practised.sets == revision.sets or not practised.sets:
+        return shown
+    return shown | {f"revisions, {practised.source}": _records(practised)}
+
+
+def _records(found: RevisionEvidence) -> list[dict[str, Any]]:
+    return [_revision_record(*pair) for pair in zip(found.sets, found.gains, strict=False)]
 
 
 def _revision_record(sets: RevisionSets, gain: RevisionGain) -> dict[str, Any]:

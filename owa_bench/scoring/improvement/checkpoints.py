@@ -241,8 +241,8 @@ class FrozenControl(NamedTuple):
 class CampaignWindow(NamedTuple):
     """The checkpoints of one arm with everything measured at them.
 
-    `flow` is the axis R of the run, None without evidence; `frozen` the control; `revision` what R
-    rests on.
+    `flow` is the axis R of the run, None without evidence; `frozen` the control; `practised`
+    what the attempt sets of practice show.
     """
 
     points: CheckpointSeries
@@ -253,7 +253,7 @@ class CampaignWindow(NamedTuple):
     kappas: tuple[KappaScore, ...]
     flow: float | None
     protocol: Protocol
-    revision: RevisionEvidence | None = None
+    practised: RevisionEvidence | None = None
 
     @property
     def level(self) -> float:

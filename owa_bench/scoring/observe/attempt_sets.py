@@ -120,6 +120,11 @@ class RevisionEvidence:
         """Whether the agent brought what one of the sets revises."""
         return any(one.own_subject for one in self.sets)
 
+    @property
+    def source(self) -> str:
+        """What was revised, in words."""
+        return "R of practice" if self.own_subject else "R of a given subject (SelfRev)"
+
     def reach(self, error: float, level: float) -> float:
         """Return how far a one-sided bound lies from the estimate.
 

@@ -208,9 +208,10 @@ def campaign_sets(
 ) -> tuple[RevisionSets, ...]:
     """Return the attempt sets of an arm's campaigns, a task being a campaign.
 
-    Campaigns of one instance, under whatever drift, help or repeat, are one cluster. A gain that does not count is taken out: its campaign reads the first version throughout. Harm
-    always counts. The share of adopted components that e-BH confirms over all registered tests of
-    their campaign is the stage of validation.
+    Campaigns of one instance, under whatever drift, help or repeat, are one cluster. A gain that
+    does not count is taken out: its campaign reads the first version throughout. Harm always
+    counts. The share of adopted components that e-BH confirms over all registered tests of their
+    campaign is the stage of validation.
 
     Args:
         campaigns: Of one arm.
@@ -252,8 +253,9 @@ def campaign_sets(
         size=sum(c.size for c in played),
         own_subject=False,
         cluster=instance.reshape(-1),
-        tests=f"{len(played)} campaigns of {len(instances)} instances, {registered} tests registered, {sum(flags)} of "
-        f"{len(flags)} adopted components confirmed by e-BH at {LEVEL:g}",
+        tests=f"{len(played)} campaigns of {len(instances)} instances, {registered} tests "
+        f"registered, {sum(flags)} of {len(flags)} adopted components confirmed by e-BH at "
+        f"{LEVEL:g}",
     )
     return (sets,)
 

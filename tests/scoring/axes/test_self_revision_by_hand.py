@@ -207,7 +207,7 @@ def test_the_share_of_revisions_that_counted_is_said():
 
     none = "no revision was tested: the plan holds no attempt sets"
     assert coverage(None) == (0, 0, none)
-    assert axis._windows(SimpleNamespace(revision=None)) == {}
+    assert axis._windows(SimpleNamespace(revision=None, practised=None)) == {}
     small = revision_evidence((sets(size=2), sets()), WEIGHTS, RULES)
     assert coverage(small) == (0, 2, small.reason)
     assert constants == {}
