@@ -20,6 +20,7 @@ from owa_bench.scoring.closures.expansion import Capabilities, expansion_test, h
 from owa_bench.scoring.closures.maintenance import kept_share
 from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.gates.campaign import improving
+from owa_bench.scoring.improvement.gain import paired_gain
 from owa_bench.scoring.statistics import slopes
 from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 from owa_bench.seeding import stream
@@ -158,15 +159,7 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
                 found = same_tasks(true, days, lag or 0.0, rounds, rng, alike, shock=shock)
                 rate = days_pass(found.by_day, 0.6, found.by_task)
                 yield Rate("axis", what, rate, false=false)
-    for days in (7, 30):
-        for lag in (0.0, 0.6):
-            tail = f"{days} days, {TASKS_A_DAY} tasks a day, day shocks, lag {lag:g}"
-            for count in (1, 4, 8):
-                what = f"kappa, {count} unchanged families, {tail}"
-                yield Rate("kappa", what, improves(0.0, count, days, lag, rounds))
-            what = f"kappa, 4 families that gain .30 in all, {tail}"
-            rate = improves(0.3, 4, days, lag, rounds)
-            yield Rate("kappa", what, rate, false=False)
+    yield from gains(rounds)
     for what, gain, kept, shipped, false in (
         ("no gain", 0.0, 0.0, 0.0, True),
         ("gain .3 that the ablation keeps", 0.3, 1.0, 0.0, True),
@@ -242,16 +235,83 @@ def day_law(values: Floats, by_task: Floats | None = None) -> slopes.LagMixture:
     return law.with_error(error, by_task.shape[1] - 1)
 
 
-def improves(gain: float, count: int, days: int, lag: float, rounds: int) -> float:
-    """Return how often one family of `count` passes kappa, by Holm over all."""
-    rng = stream(0, "coverage", "kappa", count, days, str(lag), str(gain))
-    level = 0.5 + gain * np.linspace(-0.5, 0.5, days)
-    values = daily(level, days, lag, rounds * count, rng)
-    found = slopes.slope(np.arange(float(days)), values)
-    steep, p = (a.reshape(rounds, count) for a in (found.value, found.p_above()))
-    required = RULES.improvement.kappa_min
-    rows = zip(steep.tolist(), p.tolist(), strict=True)
-    return sum(any(improving(*row, required, RULES)) for row in rows) / rounds
+def gains(rounds: int) -> Iterator[Rate]:
+    """Yield how often the gate of kappa passes over seven days, a kappa unit each.
+
+    "Redrawn": the lane's memory changed once, so that its tasks come out otherwise than the
+    control's, on average no better.
+    """
+    for alike, redrawn in ((0.8, False), (0.91, False), (0.8, True), (1.0, True)):
+        for lag in (0.0, 0.6) if alike < 1 else (None,):
+            tail = same_words(7, alike, lag)
+            for count in (1, 4, 8) if lag is not None else (1,):
+                kind = "redrawn" if redrawn else "unchanged"
+                what = f"kappa, {count} {kind} families, {tail}"
+                rate = improves(np.zeros(7), count, alike, lag, rounds, what, redrawn=redrawn)
+                yield Rate("kappa", what, rate)
+    days = np.arange(7.0)
+    for name, shape in (
+        ("evenly", days / 6),
+        ("in one step on day 2", 1.0 * (days >= 2)),
+        ("at first and then less", (1 - np.exp(-days / 1.2)) / (1 - np.exp(-5.0))),
+    ):
+        for total, false in ((0.3, False), (0.15, False)):
+            for lag in (0.0, 0.6):
+                tail = same_words(7, 0.8, lag)
+                what = f"kappa, a family that gains {total:g} in all {name}, {tail}"
+                rate = improves(total * shape, 1, 0.8, lag, rounds, what)
+                yield Rate("kappa", what, rate, false=false)
+    what = f"kappa, a family that gains .0007 in all, {same_words(7, 1.0, None)}"
+    yield Rate("kappa", what, improves(0.0007 * days / 6, 1, 1.0, None, rounds, what))
+
+
+def improves(
+    gained: Floats,
+    count: int,
+    alike: float,
+    lag: float | None,
+    rounds: int,
+    what: str,
+    *,
+    redrawn: bool = False,
+) -> float:
+    """Return how often one family of `count` passes kappa, by Holm over all.
+
+    Args:
+        gained: (days,) what the lane has gained by each day.
+        count: Families.
+        alike: Share of cells that take their task's own quantile.
+        lag: Lag-1 correlation of the day shocks; None: no shocks.
+        rounds: Simulated runs.
+        what: Name of the draws.
+        redrawn: Whether lane and control have quantiles of their own.
+    """
+    rng, rules = stream(0, "coverage", what), RULES.improvement
+    passed, units = 0, float(np.arange(1, len(gained) + 1)[-rules.gain_days :].mean())
+    for _ in range(rounds):
+        own = own_quantiles(count, TASKS_A_DAY, rng)
+        other = own_quantiles(count, TASKS_A_DAY, rng) if redrawn else own
+        lane, still = (
+            _cells(0.5 + level, lag, rng, alike, fixed)[:, -rules.gain_days :]
+            for level, fixed in ((gained, own), (np.zeros_like(gained), other))
+        )
+        found = [paired_gain(x.T, y.T) for x, y in zip(lane, still, strict=True)]
+        values = [one.value for one in found]
+        rates, p = [value / units for value in values], [one.p for one in found]
+        passed += any(improving(rates, values, p, rules.kappa_min, RULES))
+    return passed / rounds
+
+
+def _cells(
+    level: Floats, lag: float | None, rng: np.random.Generator, alike: float, own: Floats
+) -> Floats:
+    """Return the cells of one run (families, days, tasks)."""
+    count, days, tasks = len(own), len(level), own.shape[2]
+    shock = 0.0 if lag is None else SHOCK
+    moved = np.clip(level + shock * errors((count, days), lag or 0.0, rng), 0.0, 1.0)
+    copied = rng.random((count, days, tasks), dtype=np.float32) < alike
+    drawn = rng.random((count, days, tasks), dtype=np.float32)
+    return (np.where(copied, own, drawn) < moved[:, :, None]) * 1.0
 
 
 def maintains(rounds: int) -> Iterator[Rate]:

@@ -157,7 +157,11 @@ class Index(TomlRecord, frozen=True, kw_only=True):
 
 
 class Improvement(TomlRecord, frozen=True, kw_only=True):
-    """Constants of kappa, its links and its windows."""
+    """Constants of kappa, its links and its windows.
+
+    The gate of kappa asks for a gain of `gain_min` in all, over the last `gain_days` mornings;
+    protocols before `default-5` name neither.
+    """
 
     kappa_min: Positive
     checkpoints_min: Count
@@ -171,6 +175,8 @@ class Improvement(TomlRecord, frozen=True, kw_only=True):
     saturated: Share
     link: Literal["logit", "surprisal"]
     step: Positive
+    gain_min: Share = 0.02
+    gain_days: Annotated[int, msgspec.Meta(ge=2)] = 4
 
 
 class Telemetry(TomlRecord, frozen=True, kw_only=True):

@@ -125,13 +125,15 @@ def _window(
     families = daily_families(context.plan)
     points = checkpoints.checkpoint_series(counted, families, protocol, context.prices, lost)
     daily = days.points(points.days)
+    frozen = _frozen(context, families, control, points)
+    still = None if frozen is None else frozen.points
     return checkpoints.CampaignWindow(
         points=points,
         daily=daily,
-        frozen=_frozen(context, families, control, points),
+        frozen=frozen,
         table=counted,
         closures=_closures(context, sample, episodes, days),
-        kappas=kappas(points, daily.dynamic, protocol, lacking, context.root),
+        kappas=kappas(points, daily.dynamic, protocol, lacking, context.root, still),
         flow=axes["R"].value,
         protocol=protocol,
         practised=sample.practised,
