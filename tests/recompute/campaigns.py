@@ -216,7 +216,7 @@ def gain(run, arm, family):
     """Return what the last mornings hold over the frozen control's; None: not known."""
     rules = run.protocol["improvement"]
     marks, days, spent, window = checkpoints(run, arm)
-    last = window[-rules["gain_days"] :]
+    last = window[-rules.get("gain_days", 4) :]
     if len(window) < rules["checkpoints_min"] or arm["frozen"]:
         return None
     still = base_rows(controls(run, arm)[0])

@@ -203,9 +203,10 @@ def _gate_power(
     planned: int | None = None
     power: float | None = None
     if rule.gate == "kappa" and need.true is not None:
-        planned, power = sizes.family_day, 0.0
+        planned, power, kappa = sizes.family_day, 0.0, protocol.improvement
         if planned > 1 and sizes.days >= rule.days:
-            power = gain_power(need.true, planned, protocol.improvement)
+            gain = _able_gain(rule, kappa, sizes.days, units_a_day)
+            need, power = need._replace(true=gain), gain_power(gain, planned, kappa)
     elif rule.gate == "closure" and need.gate == "maintenance":
         planned = sizes.lane
         power = upkeep
@@ -274,8 +275,7 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
     label = rule.of or rule.gate
     if rule.gate == "kappa":
         kappa = protocol.improvement
-        spent = units_a_day * (rule.days - (kappa.gain_days - 1) / 2)  # on the last mornings
-        gain = min(2 * max((rule.required or 0.0) * spent, kappa.gain_min), 0.5)
+        gain = _able_gain(rule, kappa, rule.days, units_a_day)
         note = (
             f"instances a checkpoint and family, at twice the gain that {units_a_day:g} kappa "
             f"units a day over {rule.days} days must bring, or twice the least"
@@ -289,6 +289,12 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
     least = instances(true, worst_spread(true), required, protocol)
     note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
     return Need(rule.level, label, required, true, least, note)
+
+
+def _able_gain(rule: GateRule, rules: Improvement, days: int, units_a_day: float) -> float:
+    """Return twice the gain that must be there on the last of so many days, at most .5."""
+    spent = units_a_day * (days - (rules.gain_days - 1) / 2)
+    return min(2 * max((rule.required or 0.0) * spent, rules.gain_min), 0.5)
 
 
 def _required(rule: GateRule, protocol: Protocol) -> float:
