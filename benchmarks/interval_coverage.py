@@ -16,17 +16,23 @@ from typing import NamedTuple
 
 import numpy as np
 from gate_passes import (
+    ALIKE,
     ALPHA,
     GATE_LEVEL,
     LANE_LEVEL,
     ONE_SIDED,
     SHOCK,
     TASKS_A_DAY,
+    Played,
     Rate,
     daily,
     day_law,
     errors,
     gate_rates,
+    same_tasks,
+    same_words,
+    task_error,
+    without_each,
 )
 from scipy import special
 
@@ -101,13 +107,31 @@ def means(rounds: int) -> Iterator[Row]:
     yield jackknifed("index of 4 axes, 4 x 20 tasks", truth, rng.binomial(4, skill) / 4)
     for days in (7, 14, 30):
         for lag in (0.0, 0.3, 0.6, 0.8):
-            what = f"mean .6 over {days} days, day shocks, lag {lag:g}"
+            what = f"mean .6 over {days} days, fresh tasks, day shocks, lag {lag:g}"
             rng = stream(0, "coverage", what)
-            values = daily(0.6, days, lag, rounds, rng)
-            p = day_law(values).p_above(special.logit(0.6))
-            row = covered(what, p, 1 - GATE_LEVEL)._replace(gates=SHARES)
-            beyond = row._replace(claimed=False, why=BEYOND_MEANS)
-            yield beyond if lag > 0.6 else row._replace(why=STILL)
+            yield over_days(what, daily(0.6, days, lag, rounds, rng), lag)
+        for alike in ALIKE:
+            for lag in (0.0, 0.3, 0.6, 0.8) if alike < 1 else (None,):
+                what = f"mean .6 over {same_words(days, alike, lag)}"
+                rng = stream(0, "coverage", what)
+                shock = 0.0 if lag is None else SHOCK
+                found = same_tasks(0.6, days, lag or 0.0, rounds, rng, alike, shock=shock)
+                yield over_days(what, found.by_day, lag or 0.0, found.by_task)
+
+
+def over_days(what: str, values: Floats, lag: float, by_task: Floats | None = None) -> Row:
+    """Return coverage of a mean of .6 over days.
+
+    Args:
+        what: Words for the row.
+        values: (rounds, days) daily means.
+        lag: Lag-1 correlation of the day shocks.
+        by_task: (rounds, tasks) means of the same tasks; None: fresh tasks every day.
+    """
+    p = day_law(values, by_task).p_above(special.logit(0.6))
+    row = covered(what, p, 1 - GATE_LEVEL)._replace(gates=SHARES)
+    beyond = row._replace(claimed=False, why=BEYOND_MEANS)
+    return beyond if lag > 0.6 else row._replace(why=STILL)
 
 
 def jackknifed(what: str, truth: float, values: Floats) -> Row:
@@ -141,23 +165,28 @@ def jackknifed(what: str, truth: float, values: Floats) -> Row:
 
 def trends(rounds: int) -> Iterator[Row]:
     """Yield coverage of slopes, end levels and bends over days."""
-    for name, windows, gate in (
-        ("slope", (7, 10, 14, 30), "kappa"),
-        ("level on the last day", (30, 60), "expansion"),
-        ("bend c_g", (14, 28, 56), "G2 acceleration"),
+    for name, windows, gates in (
+        ("slope", (7, 10, 14, 30), ()),
+        ("level on the last day", (30, 60), ("expansion",)),
+        ("bend c_g", (14, 28, 56), ("G2 acceleration",)),
     ):
         for days in windows:
             for lag in (0.0, 0.2, 0.4, 0.6, 0.8):
                 what = f"{name}, {days} days, lag {lag:g}"
                 rng = stream(0, "coverage", what)
                 row = trend(what, name, errors((rounds, days), lag, rng))
-                yield claimed(row._replace(gates=(gate,)), lag)
+                yield claimed(row._replace(gates=gates), lag)
             for lag in (0.0, 0.6):
-                tail = f"{TASKS_A_DAY} tasks a day, day shocks, lag {lag:g}"
+                tail = f"fresh {TASKS_A_DAY} tasks a day, day shocks, lag {lag:g}"
                 what = f"{name}, {days} days, {tail}"
                 rng = stream(0, "coverage", what)
                 row = trend(what, name, daily(0.6, days, lag, rounds, rng) - 0.6)
-                yield claimed(row._replace(gates=(gate,)), lag)
+                yield claimed(row._replace(gates=gates), lag)
+                what = f"{name}, {same_words(days, 0.91, lag)}"
+                rng = stream(0, "coverage", what)
+                found = same_tasks(0.6, days, lag, rounds, rng, 0.91)
+                row = trend(what, name, found.by_day - 0.6, found)
+                yield claimed(row._replace(gates=gates), lag)
 
 
 def claimed(row: Row, lag: float) -> Row:
@@ -167,8 +196,17 @@ def claimed(row: Row, lag: float) -> Row:
     return row._replace(claimed=False, why=EDGE if lag < 0.7 else BEYOND)
 
 
-def trend(what: str, name: str, values: Floats) -> Row:
-    """Return coverage of a trend whose truth is 0, by its p values."""
+def trend(what: str, name: str, values: Floats, played: Played | None = None) -> Row:
+    """Return coverage of a trend whose truth is 0, by its p values.
+
+    A slope or a bend is free of what a task is worth on every day; a level is not.
+
+    Args:
+        what: Words for the row.
+        name: The trend.
+        values: (rounds, days).
+        played: What was played where all days have the same tasks.
+    """
     days, alpha = np.arange(float(values.shape[1])), ALPHA
     if name == "slope":
         found = slopes.slope(days, values)
@@ -176,6 +214,8 @@ def trend(what: str, name: str, values: Floats) -> Row:
         found = slopes.bend(days, values)
     else:
         found, alpha = slopes.end_level(values, days), 1 - GATE_LEVEL
+        if played is not None:
+            found = found.with_error(task_error(without_each(played.by_task)))
     return covered(what, found.p_above(), alpha)
 
 
@@ -200,10 +240,14 @@ def page(found: list[Row], rates: list[Rate], rounds: int) -> str:
             f"97.5 for slopes and bends): at most {ONE_SIDED:g} miss. Day shocks have "
             f"spread {SHOCK:g}; lag: lag-1 correlation of the shocks, or of a day's "
             "whole error. Trends at lag .6 lie below: their gates are decided by how "
-            "often they pass for nothing at that lag, in the second table. Kappa rows "
-            "spend one kappa unit a day. Maintenance rows: unchanged keeps 1; clean "
-            f"quality {LANE_LEVEL:g}; each lane has its own shocks. Rows of a "
-            "sustained gain measure the gain once, on as many tasks and with shocks of "
+            "often they pass for nothing at that lag, in the second table. Same tasks: "
+            "every day plays one list; alike: the share of a task's cells that take its "
+            "own quantile in place of a fresh draw, .8 and .91 as measured, 1 for the "
+            "frozen control of a program. Kappa rows "
+            "spend one kappa unit a day and hold the last four mornings against a frozen "
+            "control with shocks of its own. Maintenance rows: unchanged keeps 1; clean "
+            f"quality {LANE_LEVEL:g}; each lane has its own shocks and draws. Rows of a "
+            "sustained gain measure the gain once, on the same tasks and with shocks of "
             "its own.",
             "",
             f"Gates with a row below: {', '.join(sorted(bad)) or 'none'}",

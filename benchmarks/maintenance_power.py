@@ -4,9 +4,9 @@
 
 `--write` writes docs/tables/maintenance_power.md; `--run` adds what the lanes of
 recorded campaigns show of `alike`, and with `--only-runs` nothing is drawn. Both lanes
-hold the same tasks; a share of them comes out alike in both (the agent does the same
-where drift changes nothing), the rest are drawn apart. A day shock moves all tasks of
-one lane on one day.
+hold the same tasks, every day; a share of them comes out alike in both (the agent does
+the same where drift changes nothing), the rest are drawn apart. In either lane .8 of a
+task's days come out alike. A day shock moves all tasks of one lane on one day.
 """
 
 import argparse
@@ -14,50 +14,53 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from gate_passes import LANE_LEVEL, LANE_TASKS, RULES, daily
+from gate_passes import ALIKE, LANE_LEVEL, LANE_TASKS, RULES, Played, maintained, own_quantiles
 
 from owa_bench.records.observables import Floats
 from owa_bench.reports.read.bundle import read
-from owa_bench.scoring.closures.maintenance import CLEAN, DRIFTED, kept_share
+from owa_bench.scoring.closures.maintenance import CLEAN, DRIFTED
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.seeding import stream
 
 TABLE = Path(__file__).parents[1] / "docs/tables/maintenance_power.md"
 SHOCKS = (0.0, 0.03, 0.06)
 DAYS = (7, 14, 30)
-ALIKE = (0.0, 0.5, 0.9)  # share of tasks that come out alike in both lanes
+SHARES = (0.0, 0.5, 0.9)  # share of tasks that come out alike in both lanes
 
 
 def lanes(
     kept: float, days: int, shock: float, alike: float, rng: np.random.Generator, n: int
-) -> tuple[Floats, Floats]:
-    """Return daily means (n, days) of the drifted and the clean lane."""
-    drawn = rng.random((n, days, LANE_TASKS), dtype=np.float32)
-    apart = rng.random(drawn.shape, dtype=np.float32)
-    other = np.where(rng.random(drawn.shape, dtype=np.float32) < alike, drawn, apart)
+) -> tuple[Played, Played, Played]:
+    """Return what the drifted lane, the clean one and the rows of the axes hold."""
+    shape = (n, days, LANE_TASKS)
+    own, others = (own_quantiles(n, LANE_TASKS, rng) for _ in range(2))
 
-    def mean(tasks: Floats, level: float) -> Floats:
+    def drawn(fixed: Floats) -> Floats:
+        copied = rng.random(shape, dtype=np.float32) < ALIKE[0]
+        return np.where(copied, fixed, rng.random(shape, dtype=np.float32))
+
+    def played(tasks: Floats, level: float) -> Played:
         moved = level + shock * rng.standard_normal((n, days, 1))
-        found: Floats = (tasks < np.clip(moved, 0, 1)).mean(axis=2)
-        return found
+        right = tasks < np.clip(moved, 0, 1)
+        return Played(right.mean(axis=2), right.mean(axis=1))
 
-    return mean(other, LANE_LEVEL * kept), mean(drawn, LANE_LEVEL)
+    clean, apart, base = drawn(own), drawn(others), drawn(own)
+    drifted = np.where(rng.random(shape, dtype=np.float32) < alike, clean, apart)
+    return (played(drifted, LANE_LEVEL * kept), played(clean, LANE_LEVEL), played(base, LANE_LEVEL))
 
 
 def rows(rounds: int) -> Iterator[tuple[str, ...]]:
     """Yield a row for each number of days and share of equal tasks."""
     rho, level = RULES.closures.rho, RULES.statistics.gate_level
     for days in DAYS:
-        for alike in ALIKE:
+        for alike in SHARES:
             cells = []
             for shock in SHOCKS:
                 for kept in (1.0, rho):
                     name = f"{days} {alike} {shock} {kept}"
                     rng = stream(0, "maintenance power", name)
-                    drifted, clean = lanes(kept, days, shock, alike, rng, rounds)
-                    base = daily(LANE_LEVEL, days, 0.0, rounds, rng, LANE_TASKS, shock)
-                    found = kept_share(drifted, clean, base.mean(axis=1), rho, level)
-                    cells.append(f"{found.passes(rho).mean():.3f}")
+                    played = lanes(kept, days, shock, alike, rng, rounds)
+                    cells.append(f"{maintained(*played, rho, level).mean():.3f}")
             yield str(days), f"{alike:g}", *cells
 
 
@@ -135,7 +138,8 @@ def main() -> None:
         f"How often the closure passes in {chosen.rounds} drawn runs of {LANE_TASKS} "
         f"tasks a lane and day, clean quality {LANE_LEVEL:g}, for an agent that keeps "
         f"all (1) or just the share required ({rho:g}), by the spread of a lane's day "
-        "shocks (sd). `alike`: share of tasks that come out alike in both lanes.",
+        "shocks (sd). `alike`: share of tasks that come out alike in both lanes; in either "
+        f"lane {ALIKE[0]:g} of a task's days do.",
         "",
         f"| days | alike | {' | '.join(head)} |",
         "|---" * (2 + len(head)) + "|",

@@ -211,7 +211,7 @@ def _print(verdict: score.AgentVerdict) -> None:
     if any(kappa.family for kappa in verdict.kappas):
         table(
             "self-improvement (kappa)",
-            ("family", "slope", "checkpoints", "why missing"),
+            ("family", "slope", "checkpoints", "gain", "why missing"),
             [_kappa_row(kappa) for kappa in verdict.kappas],
         )
     _print_gates(verdict.gates)
@@ -245,7 +245,8 @@ def _print_gates(gates: Sequence[score.GateResult]) -> None:
 
 def _kappa_row(kappa: score.KappaScore) -> tuple[str, ...]:
     name = kappa.family or "the agent"
-    return name, _number(kappa.slope), str(kappa.checkpoints), kappa.reason or ""
+    gained = kappa.gain.words if kappa.gain else ""
+    return name, _number(kappa.slope), str(kappa.checkpoints), gained, kappa.reason or ""
 
 
 def _axis_row(axis: score.AxisScore) -> tuple[str, ...]:

@@ -84,11 +84,16 @@ class Tools(TomlRecord, frozen=True, kw_only=True):
 
 
 class SelfRevision(TomlRecord, frozen=True, kw_only=True):
-    """Constants of axis R: R0, tasks a set, weights of propose, implement, validate."""
+    """Constants of axis R: R0, tasks a set, weights of propose, implement, validate.
+
+    Gates read R from `clusters_min` campaigns of different instances on; protocols before
+    `default-5` do not name it.
+    """
 
     full_gain: Positive
     set_min: Count
     stage_weights: tuple[Amount, Amount, Amount]
+    clusters_min: Count = 8
 
 
 class Sociality(TomlRecord, frozen=True, kw_only=True):
@@ -166,7 +171,11 @@ class Index(TomlRecord, frozen=True, kw_only=True):
 
 
 class Improvement(TomlRecord, frozen=True, kw_only=True):
-    """Constants of kappa, its links and its windows."""
+    """Constants of kappa, its links and its windows.
+
+    The gate of kappa asks for a gain of `gain_min` in all, over the last `gain_days` mornings;
+    protocols before `default-5` name neither.
+    """
 
     kappa_min: Positive
     checkpoints_min: Count
@@ -180,6 +189,8 @@ class Improvement(TomlRecord, frozen=True, kw_only=True):
     saturated: Share
     link: Literal["logit", "surprisal"]
     step: Positive
+    gain_min: Share = 0.02
+    gain_days: Annotated[int, msgspec.Meta(ge=2)] = 4
 
 
 class Telemetry(TomlRecord, frozen=True, kw_only=True):

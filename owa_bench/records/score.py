@@ -94,12 +94,44 @@ class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[str, Any] = {}
 
 
+class TotalGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a family gained over its frozen control by the last mornings; gates of kappa read it.
+
+    `value` is the mean difference of both over `tasks` and `days`, `low` its one-sided lower bound,
+    `p` that of "there is no gain". `usd` were spent by then, `units` of `unit_usd` each; `per_unit`
+    and `logit_per_unit` are the gain, plain and on the logit link, over `units`.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    p: float | None = None
+    units: float | None = None
+    usd: float | None = None
+    unit_usd: float | None = None
+    per_unit: float | None = None
+    logit_per_unit: float | None = None
+    days: int = 0
+    tasks: int = 0
+    reason: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The gain and what it cost, as a sentence, or why there is none."""
+        if self.value is None:
+            return self.reason or "no gain was measured"
+        return (
+            f"gained {self.value:.4f} (at least {self.low:.4f}) over its frozen control on the "
+            f"last {self.days} mornings of {self.tasks} tasks, having spent {self.usd:.4g} USD, "
+            f"{self.units:.4g} units of {self.unit_usd:.4g} USD"
+        )
+
+
 class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
     """Self-improvement per resource of the agent (family None) or of one family.
 
-    `logit` is the slope on the logit link, `floor` the lower bound of the capability at the last
-    checkpoint, which gates read. `checkpoints` counts the days of the window, `p` and `logit_p` are
-    one-sided, `human` says which part humans had.
+    `slope` is the paper's kappa, `logit` the slope on the logit link; gates read `gain`, and
+    `floor`, the lower bound of the capability at the last checkpoint. `checkpoints` counts the days
+    of the window, `p` and `logit_p` are one-sided, `human` says which part humans had.
     """
 
     family: str | None
@@ -114,6 +146,7 @@ class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
     logit_p: float | None = None
     human: str = ""
     floor: float | None = None
+    gain: TotalGain | None = None
     details: Mapping[str, Any] = {}
 
 

@@ -31,6 +31,7 @@ AXIS_NAMES: Mapping[str, str] = {
     "$": "economic throughput",
 }
 NO_GATE = "gates have no evidence"  # key of the reason among an axis' details
+SOURCE = "source"  # key of what an axis rests on, where there are several sources
 
 
 class Coverage(NamedTuple):

@@ -179,11 +179,18 @@ def _judged(
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
     sample = sample_of(plan, table, context.protocol, context.prices, arm.shared_root)
-    sets = read_sets(plan, arm, episodes.every_arm, sample.families)
-    sets = sets or campaign_sets(campaigns, sample.families)
-    evidence = revision_evidence(sets, sample.weights, context.protocol)
-    rivals = reference_episodes(plan, episodes.every_arm, context.protocol)
-    sample = dataclasses.replace(sample, revision=evidence, references=rivals)
+    given = campaign_sets(campaigns, sample.families)
+    practised = read_sets(plan, arm, episodes.every_arm, sample.families)
+    declared, beside = (
+        revision_evidence(sets, sample.weights, context.protocol)
+        for sets in (given or practised, practised)
+    )
+    sample = dataclasses.replace(
+        sample,
+        revision=declared,
+        practised=beside,
+        references=reference_episodes(plan, episodes.every_arm, context.protocol),
+    )
     estimates = None
     if len(sample.table):
         estimates = estimate(sample, context.axes)

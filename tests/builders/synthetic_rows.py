@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from owa_bench.records.score import AxisScore, ClosureResult, IndexScore, Interval, KappaScore
+from owa_bench.records.score import (
+    AxisScore,
+    ClosureResult,
+    IndexScore,
+    Interval,
+    KappaScore,
+    TotalGain,
+)
 from owa_bench.scoring.estimate.composites import composite
 from owa_bench.scoring.estimate.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gate import Findings, GateReading
@@ -78,6 +85,17 @@ def _kappa(place: int, numbers: tuple[float, float, float, int]) -> KappaScore:
         reason=None,
         points=((0.0, 0.4), (10.0, 0.4 + 10 * slope)),
         p=0.001 if low > 0 else 0.2,
+        gain=TotalGain(
+            value=10 * slope,
+            low=10 * low,
+            p=0.001 if low > 0 else 0.2,
+            units=10.0,
+            usd=40.0,
+            unit_usd=4.0,
+            per_unit=slope,
+            days=4,
+            tasks=20,
+        ),
     )
 
 

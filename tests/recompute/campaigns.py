@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from tests.recompute import inner
 from tests.recompute.axes import base_rows, clip, expert_minutes, family_weights, weighted
-from tests.recompute.days import mean_law, reach_of, share_below
+from tests.recompute.days import mean_law, reach_of, share_below, with_tasks
 
 LAGS = np.arange(0, 0.61, 0.05)
 
@@ -41,7 +41,7 @@ def self_revision(run, arm):
     windows = sorted(
         {tuple(one["entry"]["window"]) for one in own if one["entry"]["condition"] == "after"}
     )
-    if not windows:
+    if not windows or any(map(inner.campaign, own)):
         return inner.self_revision(run, own)
     frozen, placebo = controls(run, arm)
     total = gated = 0.0
@@ -120,8 +120,10 @@ def mixture(x, values, days):
         size = float(values @ inverse @ values)
         if rss <= 1e-12 * size:
             flat = abs(b[1]) <= 1e-12 * math.sqrt(size * gram[1, 1])
-            exact = np.array([0.0 if flat else b[1]])
-            return exact, np.zeros(1), np.ones(1), freedom
+            estimates.append(0.0 if flat else b[1])
+            errors.append(0.0)
+            heights.append(0.0)
+            continue
         estimates.append(b[1])
         errors.append(math.sqrt(rss / freedom * gram[1, 1]))
         heights.append(
@@ -139,9 +141,15 @@ def tail(found, null):
     return float(weights @ stats.t.sf((estimates - null) / errors, freedom))
 
 
-def slope_of(x, values, days, level):
-    found = mixture(np.array(x), np.array(values), np.array(days, dtype=float))
-    estimates, errors, weights, _ = found
+def slope_of(x, values, days, level, left=()):
+    """Return slope, interval and p; `left` holds the values without each task."""
+    x, days = np.array(x), np.array(days, dtype=float)
+    estimates, errors, weights, freedom = mixture(x, np.array(values), days)
+    if len(left) > 1:
+        steps = np.array([mixture(x, np.array(one), days)[0] for one in left])
+        errors = np.sqrt(errors**2 + (len(left) - 1) * steps.var(axis=0))
+        freedom = min(freedom, len(left) - 1)
+    found = estimates, errors, weights, freedom
     reach = 1e3 * errors.max() + 1e-9
     low, high = estimates.min() - reach, estimates.max() + reach
     ends = [estimates[0]] * 2
@@ -185,26 +193,79 @@ def on_day(rows, day):
 def kappa(run, arm, family):
     """Return points, days of the window, slope, interval, p and slope of the logit."""
     marks, days, *_ = checkpoints(run, arm)
-    values = [
-        float(np.mean([o["q"] for o in on_day(marks, day) if o["family"] == family]))
-        for day in days
+    own = [o for o in marks if o["family"] == family]
+    values = [float(np.mean([o["q"] for o in on_day(own, day)])) for day in days]
+    cells = task_cells(own, days)
+    whole = np.array(list(cells.values()))
+    known = len(whole) > 1 and not np.isnan(whole).any()
+    left = (whole.sum(axis=0) - whole) / (len(whole) - 1) if known else []
+    return kappa_of(run, arm, values, left) | {"gain": gain(run, arm, family)}
+
+
+def task_cells(rows, days):
+    """Return the mean quality of each task on each day, NaN where it was not played."""
+    cells = {}
+    for pair in sorted({o["entry"]["pair"] for o in rows}):
+        played = [[o["q"] for o in on_day(rows, d) if o["entry"]["pair"] == pair] for d in days]
+        cells[pair] = [float(np.mean(q)) if q else math.nan for q in played]
+    return cells
+
+
+def gain(run, arm, family):
+    """Return what the last mornings hold over the frozen control's; None: not known."""
+    rules = run.protocol["improvement"]
+    marks, days, spent, window = checkpoints(run, arm)
+    last = window[-rules.get("gain_days", 4) :]
+    if len(window) < rules["checkpoints_min"] or arm["frozen"]:
+        return None
+    still = base_rows(controls(run, arm)[0])
+    still = [o for o in still if o["entry"]["phase"] == "checkpoint"]
+    mornings = [days[place] for place in last]
+    if not set(mornings) <= {o["entry"]["day"] for o in still}:
+        return None
+    lanes = [
+        task_cells([o for o in rows if o["family"] == family], mornings) for rows in (marks, still)
     ]
-    return kappa_of(run, arm, values)
+    common = sorted(lanes[0].keys() & lanes[1].keys())
+    own, other = (np.array([lane[pair] for pair in common]) for lane in lanes)
+    kept = ~np.isnan(own + other).any(axis=1)
+    gaps = np.round((own - other)[kept], 12)
+    if len(gaps) < 2:
+        return None
+    by_day, by_task = gaps.mean(axis=0), gaps.mean(axis=1)
+    error = math.sqrt(by_day.var(ddof=1) / len(by_day) + by_task.var(ddof=1) / len(by_task))
+    error = 0.0 if error < 1e-12 else error
+    value, freedom = float(gaps.mean()), min(gaps.shape) - 1
+    p = stats.t.sf(value / error, freedom) if error else (1 - np.sign(value)) / 2
+    units = float(np.mean([spent[place] for place in last]))
+    return {
+        "value": value,
+        "low": value - stats.t.ppf(1 - rules["alpha"], freedom) * error,
+        "p": max(float(p), 2.0 ** -len(gaps)),
+        "units": units,
+        "per_unit": value / units,
+    }
 
 
-def kappa_of(run, arm, values):
+def kappa_of(run, arm, values, left=()):
     """Return the same of any series of the checkpoints, one value a day."""
     _, days, spent, window = checkpoints(run, arm)
     found = {"points": list(zip(spent, values, strict=True)), "days": len(window)}
     if len(window) < run.protocol["improvement"]["checkpoints_min"]:
         return found | {"slope": None}
     x, y, when = ([series[i] for i in window] for series in (spent, values, days))
+    without = [[one[i] for i in window] for one in left]
     level = run.protocol["statistics"]["level"]
-    found["slope"], found["interval"], found["p"] = slope_of(x, y, when, level)
+    found["slope"], found["interval"], found["p"] = slope_of(x, y, when, level, without)
     most = 1 - run.protocol["improvement"]["link_clip"]
+
+    def logits(series):
+        return [math.log(min(v, most) / (1 - min(v, most))) for v in series]
+
     if min(y) > 0:
-        logits = [math.log(min(v, most) / (1 - min(v, most))) for v in y]
-        found["logit"], _, found["logit_p"] = slope_of(x, logits, when, level)
+        others = [logits(one) for one in without if min(one) > 0]
+        others = others if len(others) == len(without) else []
+        found["logit"], _, found["logit_p"] = slope_of(x, logits(y), when, level, others)
     return found
 
 
@@ -246,7 +307,8 @@ def maintenance(run, arm):
     x, k = (np.array([lane[d] for d in window]) for lane in (drifted, clean))
     if not x.mean() > 0 or not k.mean() > 0:
         return "FAIL", None, None
-    earlier = [clean[d] for d in clean if window[0] - rules["days"] <= d < window[0]]
+    before = [d for d in clean if window[0] - rules["days"] <= d < window[0]]
+    earlier = [clean[d] for d in before]
     pairs = {o["entry"]["pair"] for o in own if o["entry"]["condition"] == "clean"}
     base = [o["q_state"] for o in base_rows(own) if o["entry"]["pair"] in pairs]
     other = max([float(np.mean(s)) for s in (earlier, base) if s], default=0.0)
@@ -258,11 +320,37 @@ def maintenance(run, arm):
     left_out = [theta(every != day) for day in range(count)]
     whole, least = theta(every >= 0), math.log(rules["rho"])
     law = mean_law(left_out, np.array(window))
+    lanes = [
+        [o for o in own if o["entry"]["condition"] == name and o["entry"]["day"] in days]
+        for name, days in (("drifted", window), ("clean", window), ("clean", before))
+    ]
+    law = with_tasks(law, thetas(lanes, [o for o in base_rows(own) if o["entry"]["pair"] in pairs]))
     reach = reach_of(law, run.protocol["statistics"]["gate_level"])
     if whole - reach >= least:
         return "PASS", whole, whole - reach
     weak = share_below(law, -least - reach) < rules["power_min"]
     return ("NO EVIDENCE" if weak else "FAIL"), whole, whole - reach
+
+
+def thetas(lanes, base):
+    """Return theta without each task, family by family."""
+    families = defaultdict(set)
+    for one in lanes[1]:
+        families[one["family"]].add(one["entry"]["pair"])
+
+    def mean(rows, pair, by):
+        days = defaultdict(list)
+        for one in rows:
+            if one["entry"]["pair"] != pair:
+                days[by(one)].append(one["q_state"])
+        return float(np.mean([np.mean(q) for q in days.values()])) if days else 0.0
+
+    def theta(pair):
+        x, *others = (mean(rows, pair, lambda o: o["entry"]["day"]) for rows in lanes)
+        others.append(mean(base, pair, lambda o: 0))
+        return math.log(x) - math.log(max(others))
+
+    return [[theta(pair) for pair in sorted(pairs)] for pairs in families.values()]
 
 
 def bites(blind, window, most):

@@ -102,6 +102,9 @@ def kappa_figures(run, arm, printed):
         yield f"{name}, days", score["checkpoints"], found["days"]
         for key in ("slope", "p", "logit", "logit_p"):
             yield f"{name}, {key}", score[key], found.get(key)
+        shown, own = score.get("gain") or {}, found.get("gain") or {}
+        for key in ("value", "low", "p", "units", "per_unit"):
+            yield f"{name}, gain, {key}", shown.get(key), own.get(key)
         ends = found.get("interval", (None, None))
         yield f"{name}, low", score["interval"]["low"], ends[0]
         yield f"{name}, high", score["interval"]["high"], ends[1]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from tests.recompute.axes import scored, task, weighted
-from tests.recompute.days import mean_law, reach_of
+from tests.recompute.days import mean_law, reach_of, with_tasks
 
 
 def indices(run, values):
@@ -135,54 +135,53 @@ def length_above(demands, share, least):
 def lower_band(rows, whole, read):
     """Return the two-sided 95 percent lower ends of shares by logit jackknife.
 
-    A cluster is a day where there are several, else a task within its family; None
-    where a family holds one task.
+    A cluster is a task within its family and, where there are several, a day; tasks that
+    are played on one day each are in the cluster of their day alone. None where a family
+    holds one task.
     """
-    days = {one["entry"]["day"] for one in rows}
-    strata = defaultdict(set)
+    days = sorted({one["entry"]["day"] for one in rows})
+    tasks = defaultdict(set)
+    played = defaultdict(set)
     for one in rows:
-        strata["" if len(days) > 1 else one["family"]].add(cluster(one, days))
-    if any(len(clusters) < 2 for clusters in strata.values()):
+        tasks[one["family"]].add(one["entry"]["pair"])
+        played[one["entry"]["pair"]].add(one["entry"]["day"])
+    fresh = len(days) > 1 and max(len(d) for d in played.values()) == 1
+    families = [] if fresh else sorted(tasks)
+    if any(len(tasks[family]) < 2 for family in families):
         return None
-    without = {
-        key: [
-            read([o for o in rows if (cluster(o, days), family(o, days)) != (c, key)])
-            for c in sorted(clusters)
-        ]
-        for key, clusters in strata.items()
-    }
-    count = sum(len(clusters) for clusters in strata.values())
-    freedom = count - len(strata)
+    by_task = [
+        [read([o for o in rows if o["entry"]["pair"] != pair]) for pair in sorted(tasks[family])]
+        for family in families
+    ]
+    by_day = [read([o for o in rows if o["entry"]["day"] != day]) for day in days]
+    by_day = by_day if len(days) > 1 else []
+    counts = [len(by_day), sum(map(len, by_task))]
+    count = min(number for number in counts if number)
     lows = []
     for place, x in enumerate(whole):
-        left_out = [[v[place] for v in values] for values in without.values()]
-        if all(v == x for values in left_out for v in values):
-            end = 0.025 ** (1 / count)
-            lows.append(float(x * end))
+        left = [[v[place] for v in values] for values in by_task]
+        left_days = [v[place] for v in by_day]
+        if all(v == x for values in [*left, left_days] for v in values):
+            lows.append(float(x * 0.025 ** (1 / count)))
             continue
-        lows.append(logit_low(x, left_out, freedom, days))
+        lows.append(logit_low(x, left, left_days, days))
     return np.array(lows)
 
 
-def family(one, days):
-    return "" if len(days) > 1 else one["family"]
-
-
-def cluster(one, days):
-    return one["entry"]["day"] if len(days) > 1 else one["entry"]["pair"]
-
-
-def logit_low(x, left_out, freedom, days):
+def logit_low(x, left, left_days, days):
     scale = 1.0
-    if any(not 0 < v < 1 for values in left_out for v in values):
-        scale = x * (1 - x)
-        values = [np.array(v) for v in left_out]
+    every = [v for values in [*left, left_days] for v in values]
+    parts = [np.array(values) for values in [*left, left_days]]
+    if all(0 < v < 1 for v in every):
+        parts = [np.log(v / (1 - v)) for v in parts]
     else:
-        values = [np.log(np.array(v) / (1 - np.array(v))) for v in left_out]
-    if len(days) > 1:
-        law = mean_law(values[0], np.array(sorted(days)))
+        scale = x * (1 - x)
+    *by_task, by_day = parts
+    if left_days:
+        law = with_tasks(mean_law(by_day, np.array(days)), by_task)
         reach = -reach_of(law, 0.025) / scale
-        return 1 / (1 + math.exp(reach - math.log(x / (1 - x))))
-    spread = sum((len(v) - 1) * np.var(v) for v in values)
-    reach = stats.t.ppf(0.975, freedom) * math.sqrt(spread) / scale
+    else:
+        spread = sum((len(v) - 1) * np.var(v) for v in by_task)
+        freedom = sum(len(v) - 1 for v in by_task)
+        reach = stats.t.ppf(0.975, freedom) * math.sqrt(spread) / scale
     return 1 / (1 + math.exp(reach - math.log(x / (1 - x))))

@@ -20,7 +20,11 @@ def mean_law(left_out, days):
         v = lag**gaps
         inverse = np.linalg.inv(v)
         rest = values - (inverse @ values).sum() / inverse.sum()
-        rss = float(rest @ inverse @ rest)
+        rss = max(float(rest @ inverse @ rest), 0.0)
+        if rss <= 1e-12 * float(values @ inverse @ values):
+            errors.append(0.0)
+            heights.append(-math.log(1 - lag))
+            continue
         errors.append(math.sqrt(rss / (count - 1) * v.sum()) / count)
         heights.append(
             -(math.log(inverse.sum()) + np.linalg.slogdet(v)[1]) / 2
@@ -29,6 +33,14 @@ def mean_law(left_out, days):
         )
     weights = np.exp(np.array(heights) - max(heights))
     return np.array(errors), weights / weights.sum(), count - 1
+
+
+def with_tasks(law, left_out):
+    """Return the law with the error over tasks, by values without each task and by family."""
+    errors, weights, freedom = law
+    square = sum((len(v) - 1) * np.var(v) for v in left_out)
+    fewer = min(freedom, sum(len(v) - 1 for v in left_out))
+    return np.sqrt(errors**2 + square), weights, fewer
 
 
 def share_below(law, reach):

@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-4": "08fc2f810141e7d60ebc2160a7fc9ad92b8769792aa506f7c5c5f178ce53d3a9"}
+    published = {"default-5": "3c57913facfa24e8d42fe382bca723c8b8d6bdaf12b464a1938d7efa1a0d0c56"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from owa_bench.records.score import ClosureResult
+from owa_bench.records.score import ClosureResult, TotalGain
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.estimate.gate_statistics import ProjectOutcomes
 from owa_bench.scoring.gate import _NORMS_READ, GateReading, judge_gates, norms_mark
@@ -15,7 +15,7 @@ from owa_bench.scoring.gates.campaign import improving
 from owa_bench.scoring.gates.capability import _norm_gaps
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
-from tests.scoring.test_levels import findings, status
+from tests.scoring.test_levels import findings, gained, status
 
 
 def projects(delivered: int, *, days: float = 30, spend: float = 1.0) -> list[Trace]:
@@ -55,15 +55,18 @@ def test_project_gate(traces: list[Trace], level: int, expected: str) -> None:
     ("change", "expected"),
     [
         ({}, "PASS"),
-        ({"logit": 0.019}, "UNDECIDED"),
-        ({"logit_p": 0.03}, "UNDECIDED"),
+        ({"gain": gained(logit_per_unit=0.019)}, "UNDECIDED"),
+        ({"gain": gained(p=0.03)}, "UNDECIDED"),
         ({"checkpoints": 29}, "NO EVIDENCE"),
-        ({"logit": None}, "NO EVIDENCE"),
-        ({"logit": None, "floor": 0.96}, "PASS"),  # saturated families are exempt
+        ({"gain": gained(logit_per_unit=None)}, "NO EVIDENCE"),
+        (
+            {"gain": gained(logit_per_unit=None), "floor": 0.96},
+            "PASS",
+        ),  # saturated families are exempt
     ],
 )
 def test_logit_slope_of_level_four(change: dict[str, Any], expected: str) -> None:
-    fit = {"logit": 0.05, "logit_p": 0.001, "checkpoints": 30, "floor": 0.7}
+    fit = {"checkpoints": 30, "floor": 0.7}
     score = msgspec.structs.replace(findings().kappas[0], **(fit | change))
     assert status(findings(kappas=(score,)), "kappa", 4).status == expected
 
@@ -329,25 +332,27 @@ def families(*scores: dict[str, Any]) -> Any:
 
 
 def test_enough_families_improve_and_are_named() -> None:
-    three = status(families({}, {"slope": 0.0}, {}, {}), "kappa", 3)
+    none = {"gain": gained(value=0.0, per_unit=0.0)}
+    three = status(families({}, none, {}, {}), "kappa", 3)
     assert (three.status, three.measured) == ("PASS", "3 of 4 families: g0, g2, g3")
     assert three.evidence == ("000000.0",)
-    two = status(families({}, {"slope": 0.0}, {}), "kappa", 3)
+    two = status(families({}, none, {}), "kappa", 3)
     assert (two.status, two.measured) == ("UNDECIDED", "2 of 3 families: g0, g2")
     assert two.reason == "not reached; no test says BELOW"
-    none = status(families({"slope": -0.1}), "kappa", 2)
-    assert none.measured == "0 of 1 families: none"
+    worse = {"gain": gained(value=-0.1, per_unit=-0.1)}
+    assert status(families(worse), "kappa", 2).measured == "0 of 1 families: none"
 
 
 def test_every_family_that_is_not_saturated_is_asked_for_on_a_link() -> None:
-    rises = {"logit": 0.05, "logit_p": 0.001, "checkpoints": 30, "floor": 0.7}
+    rises = {"checkpoints": 30, "floor": 0.7}
     limit = PROTOCOL.improvement.saturated
     found = status(families(rises, rises), "kappa", 4)
     assert (found.status, found.measured) == ("PASS", "2 of 2 families: g0, g1")
     assert found.required == (
-        "kappa on the logit link >= 0.02 on every family, 30 days with spending"
+        "over the frozen control >= 0.02 gained, >= 0.02 a kappa unit on the logit link, "
+        "on every family, 30 days with spending"
     )
-    still = rises | {"logit": 0.0}
+    still = rises | {"gain": gained(logit_per_unit=0.0)}
     assert status(families(rises, still), "kappa", 4).status == "UNDECIDED"
     for floor, expected in ((limit, "PASS"), (limit - 1e-6, "UNDECIDED"), (None, "UNDECIDED")):
         found = status(families(rises, still | {"floor": floor}), "kappa", 4)
@@ -356,11 +361,12 @@ def test_every_family_that_is_not_saturated_is_asked_for_on_a_link() -> None:
 
 
 def test_a_family_without_a_slope_says_why_there_is_no_evidence() -> None:
-    gone = {"slope": None, "p": None, "reason": "gone"}
-    found = status(families({}, {}, gone, {"reason": "odd", "checkpoints": 6}), "kappa", 3)
+    gone = {"gain": None, "reason": "gone"}
+    odd = {"gain": TotalGain(reason="odd")}
+    found = status(families({}, {}, gone, odd), "kappa", 3)
     assert (found.status, found.reason) == ("NO EVIDENCE", "gone; odd")
     short = status(families({}, {}, {"checkpoints": 6}), "kappa", 3)
-    assert short.reason.startswith("2 families with a slope over ")
+    assert short.reason == "2 families with a gain over 7 days"
     helped = status(families({"human": "b"}, {"human": "a"}, {"human": "b"}), "kappa", 3)
     assert (helped.status, helped.reason) == ("UNDECIDED", "human cost: a; b")
 
@@ -368,19 +374,22 @@ def test_a_family_without_a_slope_says_why_there_is_no_evidence() -> None:
 def test_a_short_series_counts_as_no_evidence_in_holm() -> None:
     """Its p of .0001 counts as 1, and the other three need alpha / 4 of four."""
     alpha = PROTOCOL.improvement.alpha
-    fit = {"p": alpha / 4}
-    short = {"p": 1e-4, "checkpoints": 6}
+    fit = {"gain": gained(p=alpha / 4)}
+    short = {"gain": gained(p=1e-4), "checkpoints": 6}
     assert status(families(fit, fit, fit, short), "kappa", 3).status == "PASS"
-    wide = {"p": alpha / 3.9}
+    wide = {"gain": gained(p=alpha / 3.9)}
     assert status(families(wide, wide, wide, short), "kappa", 3).status == "UNDECIDED"
 
 
 def test_improving_families_reach_the_slope_in_fixed_decimals() -> None:
     alpha = PROTOCOL.improvement.alpha
-    found = improving([0.01, 0.01 - 1e-9, 0.009], [0.0, 0.0, 0.0], 0.01, PROTOCOL)
+    enough, least = [0.5] * 3, PROTOCOL.improvement.gain_min
+    found = improving([0.01, 0.01 - 1e-9, 0.009], enough, [0.0] * 3, 0.01, PROTOCOL)
     assert found == (True, True, False)
-    found = improving([0.1, 0.1], [alpha / 2, 1.0], 0.01, PROTOCOL)
+    found = improving([0.1, 0.1], [0.5, 0.5], [alpha / 2, 1.0], 0.01, PROTOCOL)
     assert found == (True, False)
+    found = improving([9.0] * 3, [least, least - 1e-9, 0.9 * least], [0.0] * 3, 0.01, PROTOCOL)
+    assert found == (True, True, False)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from owa_bench.records.score import (
     IndexScore,
     Interval,
     KappaScore,
+    TotalGain,
 )
 from owa_bench.scoring.gate import (
     Findings,
@@ -56,6 +57,25 @@ def axis(symbol: str, value: float | None) -> AxisScore:
     )
 
 
+GAINED = TotalGain(
+    value=0.06,
+    low=0.03,
+    p=0.001,
+    units=8.5,
+    usd=34.0,
+    unit_usd=4.0,
+    per_unit=0.007,
+    logit_per_unit=0.03,
+    days=4,
+    tasks=20,
+)
+
+
+def gained(**changes: Any) -> TotalGain:
+    """Return a gain that every line of kappa passes on, with changes."""
+    return msgspec.structs.replace(GAINED, **changes)
+
+
 def findings(**changes: Any) -> Findings:
     """Return an agent that meets every gate of AAI-2 that can be met by evidence."""
     row = dict.fromkeys("AGPMTRSEW$", 0.66) | changes.pop("row", {})
@@ -69,6 +89,7 @@ def findings(**changes: Any) -> Findings:
         reason=None,
         points=((0.0, 0.4), (9.0, 0.46)),
         p=0.001,
+        gain=GAINED,
     )
     closures = {
         name: ClosureResult(name=name, status="PASS", reason="")
@@ -314,11 +335,16 @@ def test_tools_gate_reads_both_parts() -> None:
     ("change", "expected"),
     [
         ({}, "PASS"),
-        ({"slope": 0.0049}, "UNDECIDED"),
-        ({"p": 0.026}, "UNDECIDED"),
+        ({"slope": None, "p": 1.0}, "PASS"),  # the paper's kappa is printed, not read
+        ({"gain": gained(per_unit=0.0049)}, "UNDECIDED"),
+        ({"gain": gained(value=0.0199)}, "UNDECIDED"),
+        # the fault: cheap and nothing
+        ({"gain": gained(value=0.0007, per_unit=43.978)}, "UNDECIDED"),
+        ({"gain": gained(p=0.026)}, "UNDECIDED"),
         ({"human": "help in 3 practice episodes"}, "UNDECIDED"),
         ({"checkpoints": 6}, "NO EVIDENCE"),
-        ({"slope": None, "reason": "too few checkpoints: 3 of 7"}, "NO EVIDENCE"),
+        ({"gain": None, "reason": "too few checkpoints: 3 of 7"}, "NO EVIDENCE"),
+        ({"gain": TotalGain(reason="no frozen control was played")}, "NO EVIDENCE"),
     ],
 )
 def test_kappa_gate(change: dict[str, Any], expected: str) -> None:
@@ -330,11 +356,11 @@ def test_kappa_gate(change: dict[str, Any], expected: str) -> None:
 
 def test_holm_counts_every_planned_family() -> None:
     """One of two at .02 passes alone, and not beside a family that was dropped."""
-    good = msgspec.structs.replace(findings().kappas[0], p=0.02)
-    gone = msgspec.structs.replace(good, family="g", slope=None, p=None, reason="gone")
+    good = msgspec.structs.replace(findings().kappas[0], gain=gained(p=0.02))
+    gone = msgspec.structs.replace(good, family="g", gain=None, reason="gone")
     assert status(findings(kappas=(good,)), "kappa").status == "PASS"
     assert status(findings(kappas=(good, gone)), "kappa").status == "UNDECIDED"
-    strong = msgspec.structs.replace(good, p=0.0125)
+    strong = msgspec.structs.replace(good, gain=gained(p=0.0125))
     assert status(findings(kappas=(strong, gone)), "kappa").status == "PASS"
 
 
@@ -348,7 +374,10 @@ def test_none_of_no_families_is_no_evidence() -> None:
 def test_one_family_is_not_three() -> None:
     three = status(findings(), "kappa", 3)
     assert three.status == "NO EVIDENCE"
-    assert three.required.startswith("kappa >= 0.005 on 3 families")
+    assert three.required == (
+        "over the frozen control >= 0.02 gained, >= 0.005 a kappa unit, on 3 families, "
+        "7 days with spending"
+    )
 
 
 @pytest.mark.parametrize(

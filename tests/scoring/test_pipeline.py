@@ -12,9 +12,11 @@ from owa_bench.records.plan import HARNESS, Arm
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import pipeline
+from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.gate import LevelPlacement
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from owa_bench.scoring.pipeline import judge
+from tests.builders import attempt_sets
 from tests.builders.attempt_sets import campaign_evidence
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
 from tests.builders.verdicts import verdict
@@ -359,6 +361,40 @@ def test_each_arm_has_the_campaigns_of_its_own_episodes(monkeypatch: pytest.Monk
         for verdict in judged(traces, battery=None).verdicts
     }
     assert values == {"agent": pytest.approx(0.5), "other": 0.0}
+
+
+@pytest.mark.parametrize("instances", [8, 2])
+def test_both_sources_of_r_are_read_and_the_gate_takes_the_declared_one(
+    monkeypatch: pytest.MonkeyPatch, instances: int
+) -> None:
+    """The fault: in a plan with attempt sets SelfRev gave no R."""
+    monkeypatch.setattr(
+        pipeline, "read_campaign", lambda t: campaign(t) if t.start.pair[0] == "s" else None
+    )
+    practised = [
+        *attempt_sets.practice(3),
+        *(episode(index=900 + day, pair="c", day=day, phase="checkpoint") for day in range(3)),
+        *attempt_sets.sets(),
+    ]
+    given = [
+        episode(index=5000 + k, pair=f"s{k % instances}", suite="selfrev", family="memory")
+        for k in range(24)
+    ]
+    found = judged([*practised, *given]).verdicts[0]
+    alone = {axis.symbol: axis for axis in judged(practised).verdicts[0].axes}["R"]
+    axis = {axis.symbol: axis for axis in found.axes}["R"]
+    assert axis.value == pytest.approx(0.5)
+    assert axis.details["source"] == "R of a given subject (SelfRev)"
+    assert axis.details["beside"][GATED]["value"] == pytest.approx(0.5)
+    beside = axis.details["beside"]["R of practice"]
+    assert beside["value"] == alone.value == pytest.approx(0.9 * 0.2 / 0.25, abs=1e-3)
+    assert beside["lower"] == alone.lower
+    assert len(axis.details["revisions, R of practice"]) == 1
+    assert alone.details["source"] == "R of practice"
+    assert "R of practice" not in alone.details["beside"]
+    line = next(gate for gate in found.gates if gate.gate == "R")
+    assert (line.measured, line.status) == ("0.500", "PASS" if instances == 8 else "NO EVIDENCE")
+    assert line.reason.startswith("R of a given subject" if instances == 8 else "R rests on 2")
 
 
 def test_a_plan_that_names_axes_has_a_dynamic_index_over_them() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Array, Floats
+from owa_bench.records.observables import Array, Flags, Floats
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, protocol_anchors
+from owa_bench.scoring.axis import SOURCE, Anchors, Axis, Coverage, Diagnostics, protocol_anchors
 from owa_bench.scoring.observe.attempt_sets import (
     PLACEBO,
     RevisionEvidence,
@@ -21,6 +21,7 @@ from owa_bench.scoring.observe.attempt_sets import (
 )
 from owa_bench.scoring.observe.sample import Sample
 from owa_bench.scoring.statistics.bootstrap import figure
+from owa_bench.scoring.statistics.jackknife import covariance
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable, Totals
 
 GATED = "gain over the placebo"
@@ -87,7 +88,10 @@ def revision_evidence(
         gated=gated,
         error=math.sqrt(sum(part[0] for part in parts)),
         gated_error=math.sqrt(sum(part[1] for part in parts)),
-        freedom=sum(one.tasks - len(set(one.family.tolist())) for one in sets),
+        freedom=sum(
+            len(set(one.clusters.tolist())) - len(set(one.family.tolist())) for one in sets
+        ),
+        clusters=min(len(set(one.clusters.tolist())) for one in sets),
         reason=reason,
     )
 
@@ -97,7 +101,7 @@ def revision_gain(
     weights: Floats,
     protocol: Protocol,
     *,
-    left_out: int | None = None,
+    kept: Flags | None = None,
     counted: bool | None = None,
 ) -> RevisionGain:
     """Return the gain of one revision from its sets.
@@ -106,10 +110,10 @@ def revision_gain(
         found: The sets.
         weights: (families,).
         protocol: Published numbers.
-        left_out: A task to leave out.
+        kept: (tasks,) tasks to read; None: every one.
         counted: Whether it passes the filters; None: find out.
     """
-    kept = np.arange(found.tasks) != (-1 if left_out is None else left_out)
+    kept = np.ones(found.tasks, dtype=np.bool_) if kept is None else kept
     family = found.family[kept]
     c = {n: _capability(q[kept], family, weights) for n, q in found.q.items()}
     present = np.isin(np.arange(len(weights)), family)
@@ -164,25 +168,24 @@ def _jackknife(
     weights: Floats,
     protocol: Protocol,
 ) -> tuple[float, float]:
-    """Return the variances of both sums from the tasks of one revision.
+    """Return the variances of both sums from the clusters of one revision.
 
-    Each task is left out in turn; the filters stay as they were found.
+    Each cluster is left out in turn; the filters stay as they were found.
     """
     revision, changed = sets[place], list(gains)
-    if np.unique(revision.family, return_counts=True)[1].min() < 2:
+    clusters, first = np.unique(revision.clusters, return_index=True)
+    family = revision.family[first]
+    if np.unique(family, return_counts=True)[1].min() < 2:
         return math.nan, math.nan
     sums = []
-    for task in range(revision.tasks):
+    for cluster in clusters:
+        kept = revision.clusters != cluster
         changed[place] = revision_gain(
-            revision, weights, protocol, left_out=task, counted=gains[place].counted
+            revision, weights, protocol, kept=kept, counted=gains[place].counted
         )
         sums.append(_sums(changed))
-    table, total = np.array(sums), np.zeros(2)
-    for k in set(revision.family.tolist()):
-        part = table[revision.family == k]
-        size = len(part)
-        total += (size - 1) / size * ((part - part.mean(axis=0)) ** 2).sum(axis=0)
-    return float(total[0]), float(total[1])
+    one, other = np.diag(covariance(np.array(sums), family)).tolist()
+    return one, other
 
 
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
@@ -205,21 +208,25 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
 
 
 def _windows(sample: Sample) -> Diagnostics:
-    """Return every revision with its capabilities, stages and filters."""
-    revision = sample.revision
+    """Return the source of R, and every revision with its capabilities, stages and filters."""
+    revision, practised = sample.revision, sample.practised
     if revision is None:
         return {}
-    return {
-        "revisions": [
-            _revision_record(*pair) for pair in zip(revision.sets, revision.gains, strict=False)
-        ]
-    }
+    shown = {SOURCE: revision.source, "revisions": _records(revision)}
+    if practised is None or practised.sets == revision.sets or not practised.sets:
+        return shown
+    return shown | {f"revisions, {practised.source}": _records(practised)}
+
+
+def _records(found: RevisionEvidence) -> list[dict[str, Any]]:
+    return [_revision_record(*pair) for pair in zip(found.sets, found.gains, strict=False)]
 
 
 def _revision_record(sets: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
     return {
         "mornings": list(sets.window),
         "tasks": sets.tasks,
+        "clusters": len(set(sets.clusters.tolist())),
         "capability": {name: figure(c) for name, c in gain.capability.items()},
         "gain": figure(gain.gain),
         "gain for gates": figure(gain.gated),

@@ -18,7 +18,9 @@ from owa_bench.records.score import ClosureResult
 from owa_bench.scoring.observe.attempt_sets import PLACEBO, REVISION, RevisionSets, morning_digest
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.distributions import normal_share, t_quantile, t_tail
+from owa_bench.scoring.statistics.jackknife import standard_error
 from owa_bench.scoring.statistics.slopes import end_level, mean_level
+from owa_bench.scoring.statistics.task_means import without_each_task
 
 NAME = "expansion"
 _SMALL = 1e-12
@@ -199,7 +201,13 @@ class KeptGain(NamedTuple):
 
 
 def kept_gain(
-    gaps: Floats, days: Floats, gain: float | Floats, gain_error: float | Floats, protocol: Protocol
+    gaps: Floats,
+    days: Floats,
+    gain: float | Floats,
+    gain_error: float | Floats,
+    protocol: Protocol,
+    *,
+    task_error: float | Floats = 0.0,
 ) -> KeptGain:
     """Return whether what a family adds day by day lasts.
 
@@ -207,9 +215,10 @@ def kept_gain(
         x_d = gap_d - .5 gain_0; lasts iff the one-sided lower bound of mean_d x_d > 0
         (`slopes.mean_level`), and that of the line through x on the last day, plus
         .25 gain_0, > 0. Either bound holds its share of gain_0's error, which is at
-        least the spread of gap_d: gain_0 is the gap of one day, with a shock of its own
-    Shapes: `gaps` (.., days), after minus ablated; `days` (days,), rising; `gain` and
-        `gain_error` scalars or (..); result (..).
+        least the spread of gap_d: gain_0 is the gap of one day, with a shock of its own;
+        and the error over tasks of mean_d gap_d, since every day plays the same tasks
+    Shapes: `gaps` (.., days), after minus ablated; `days` (days,), rising; `gain`,
+        `gain_error` and `task_error` scalars or (..); result (..).
     Units: capability. Missing: none.
     Errors: ScoringError as `slopes.end_level`. Source: docs/scoring.md#closures.
     """
@@ -218,8 +227,8 @@ def kept_gain(
     least = rules.gain_lost - rules.sustained_loss  # of gain_0, on the last day
     mean = mean_level(gaps - (rules.gain_lost * once)[..., None], days)
     end = end_level(gaps - (least * once)[..., None], days)
-    lower = mean.with_error(rules.gain_lost * error).lower(level)
-    last = end.with_error(least * error).lower(level)
+    lower = mean.with_error(np.hypot(rules.gain_lost * error, task_error)).lower(level)
+    last = end.with_error(np.hypot(least * error, task_error)).lower(level)
     return KeptGain(mean.value, lower, last, (lower > 0) & (last > 0))
 
 
@@ -244,8 +253,9 @@ def sustained(
     if len(gaps) < protocol.closures.sustained_days:
         return SustainedGain(0, f"played again on {len(gaps)} later days")
     days = np.array(sorted(gaps), dtype=np.float64)
-    values = np.array([gaps[day] for day in sorted(gaps)])
-    left = kept_gain(values, days, test.gain, test.gain_error, protocol)
+    values = np.array([gaps[day].mean for day in sorted(gaps)])
+    error = _error_over_tasks([gaps[day] for day in sorted(gaps)])
+    left = kept_gain(values, days, test.gain, test.gain_error, protocol, task_error=error)
     words = (
         f"over {len(days)} days the gain beyond half is {figure(float(left.mean))} "
         f"(lower bound {left.lower:.3f}), on the last day beyond "
@@ -255,8 +265,19 @@ def sustained(
     return SustainedGain(len(days) if left.lasts else 0, words)
 
 
-def _daily_gaps(sets: RevisionSets, table: Observables) -> dict[int, float]:
-    """Return after minus ablated on each later day that began with its own memory."""
+class _DayGap(NamedTuple):
+    """After minus ablated on one day, and the episodes of both in order of tasks."""
+
+    after: Observables
+    ablated: Observables
+
+    @property
+    def mean(self) -> float:
+        return float(self.after.q.mean() - self.ablated.q.mean())
+
+
+def _daily_gaps(sets: RevisionSets, table: Observables) -> dict[int, _DayGap]:
+    """Return after and ablated of each later day that began with its own memory."""
     practice = table.take(table.phase == "practice")
     since = morning_digest(practice, sets.window[0])
     own = (table.since == sets.window[0]) & (table.day > sets.window[1])
@@ -270,8 +291,20 @@ def _daily_gaps(sets: RevisionSets, table: Observables) -> dict[int, float]:
         honest = honest and (changes.after == morning).all()
         honest = honest and (changes.before == since).all()
         if honest and len(after) and sorted(after.pair) == sorted(ablated.pair):
-            gaps[int(day)] = float(after.q.mean() - ablated.q.mean())
+            gaps[int(day)] = _DayGap(after, ablated)
     return gaps
+
+
+def _error_over_tasks(gaps: Sequence[_DayGap]) -> float:
+    """Return the error over tasks of the gap over all days, NaN for one task."""
+    left = [
+        without_each_task(
+            np.concatenate([part.q for part in parts]), np.concatenate([p.pair for p in parts])
+        )
+        for parts in zip(*gaps, strict=True)
+    ]
+    without = left[0] - left[1]
+    return standard_error(without, np.zeros(len(without), dtype=np.int64))
 
 
 def _words(test: Expansion) -> str:

@@ -1,8 +1,9 @@
 """Maintenance closure: what is kept under drift, from one memory, day by day.
 
 Every morning the harness plays a clean and a drifted lane of one list of tasks on copies of the
-memory of that morning. A drift-blind baseline plays the same lanes: where it keeps almost
-everything, drift did not bite and nothing is shown.
+memory of that morning. Days play the same tasks, so the error over tasks enters beside that over
+days. A drift-blind baseline plays the same lanes: where it keeps almost everything, drift did not
+bite and nothing is shown.
 """
 
 import math
@@ -12,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
+from owa_bench.records.observables import NO_DAY, Flags, Floats, Integers, Names, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import ClosureResult, ClosureStatus
 from owa_bench.scoring.observe.attempt_sets import morning_digest
 from owa_bench.scoring.statistics.bootstrap import figure
+from owa_bench.scoring.statistics.jackknife import standard_error
 from owa_bench.scoring.statistics.slopes import mean_level
 
 NAME = "maintenance"
@@ -45,19 +47,28 @@ class KeptShare(NamedTuple):
 
 
 def kept_share(
-    drifted: Floats, clean: Floats, floor: float | Floats, rho: float, level: float
+    drifted: Floats,
+    clean: Floats,
+    floor: float | Floats,
+    rho: float,
+    level: float,
+    *,
+    error: float | Floats = 0.0,
+    freedom: int | None = None,
 ) -> KeptShare:
     """Return theta, the log of the share that is kept.
 
     Formula:
         B = max(mean_d K_d, floor); theta = ln(mean_d X_d) - ln B
         lower bound: `slopes.mean_level` of the delete-one-day jackknife's
-        pseudo-values D theta - (D - 1) theta_(-d), B recomputed in each
+        pseudo-values D theta - (D - 1) theta_(-d), B recomputed in each, with the
+        error over tasks in it
         power = P(error <= -ln(rho) - (theta - lower bound)) by the same mixture
     Shapes: two arrays (.., days), X and K; `floor`, a scalar or (..), the best clean
-        mean from elsewhere; result (..).
+        mean from elsewhere; `error`, a scalar or (..), that of theta over tasks, on
+        `freedom` degrees of freedom; result (..).
     Units: mean q_state in; a log ratio out.
-    Missing: no bound and no power where all that drift left stands on one day.
+    Missing: no bound and no power where all that drift left stands on one day or task.
     Errors: ScoringError below 2 days, or where a mean is 0.
     Source: docs/scoring.md#closures.
 
@@ -81,12 +92,59 @@ def kept_share(
     theta = log_ratio(sums[0] / days, sums[1] / days)[..., 0]
     rest = days - 1
     left = log_ratio((sums[0] - drifted) / rest, (sums[1] - clean) / rest)
-    alone = np.asarray(~np.isfinite(left).all(axis=-1))
-    left = np.where(alone[..., None], 0.0, left)
-    error = mean_level(rest * (left.mean(axis=-1, keepdims=True) - left))  # around 0
-    reach = error.upper(level)
-    power = np.where(alone, 0.0, error.p_above(-math.log(rho) - reach))
+    alone = ~np.isfinite(left).all(axis=-1) | ~np.isfinite(error)
+    left, over_tasks = np.where(alone[..., None], 0.0, left), np.where(alone, 0.0, error)
+    by_day = mean_level(rest * (left.mean(axis=-1, keepdims=True) - left))  # around 0
+    law = by_day.with_error(over_tasks, freedom)
+    reach = law.upper(level)
+    power = np.where(alone, 0.0, law.p_above(-math.log(rho) - reach))
     return KeptShare(theta, np.where(alone, -np.inf, theta - reach), power)
+
+
+class LaneTasks(NamedTuple):
+    """The tasks of the lanes: names, sorted, and the family of each, as numbers."""
+
+    names: Names
+    family: Integers
+
+    def without_each(self, table: Observables, rows: Flags, day: Integers) -> Floats:
+        """Return the mean over days of the means of a day, without each task.
+
+        Args:
+            table: Episodes.
+            rows: (episodes,) those that are read, all of these tasks.
+            day: (episodes,) the day of each.
+        Returns: (tasks,) mean q_state, 0 where nothing else was played.
+        """
+        days, place = np.unique(day[rows], return_inverse=True)
+        if not len(days):
+            return np.zeros(len(self.names))
+        cell = place.reshape(-1), np.searchsorted(self.names, table.pair[rows])
+        sums, counts = np.zeros((2, len(days), len(self.names)))
+        np.add.at(sums, cell, table.q_state[rows])
+        np.add.at(counts, cell, 1.0)
+        rest = counts.sum(axis=1, keepdims=True) - counts
+        left = sums.sum(axis=1, keepdims=True) - sums
+        means = np.divide(left, rest, out=np.zeros_like(left), where=rest > 0)
+        without: Floats = means.mean(axis=0)
+        return without
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of an error over tasks within families."""
+        return len(self.names) - len(np.unique(self.family))
+
+
+def lane_tasks(table: Observables) -> LaneTasks:
+    """Return the tasks of an arm's clean lanes.
+
+    Args:
+        table: One arm's episodes.
+    """
+    rows = table.condition == CLEAN
+    names, first = np.unique(table.pair[rows], return_index=True)
+    family = np.unique(table.family[rows][first], return_inverse=True)[1]
+    return LaneTasks(names, family.reshape(-1))
 
 
 def lane_means(table: Observables, condition: str) -> dict[int, float]:
@@ -136,19 +194,34 @@ def maintenance(
         return _not_passed("FAIL", "a human patch in the window")
     if not (x.mean() > 0 and k.mean() > 0):
         return _not_passed("FAIL", "a lane's mean quality is 0")
-    earlier = [clean[d] for d in range(days[0] - rules.days, days[0]) if d in clean]
-    pairs = np.unique(table.pair[table.condition == CLEAN])
-    own = base.q_state[np.isin(base.pair, pairs)]
-    floor = max(float(np.mean(earlier)) if earlier else 0.0, float(own.mean()) if len(own) else 0.0)
-    share = kept_share(x, k, floor, rules.rho, protocol.statistics.gate_level)
+    before = [d for d in range(days[0] - rules.days, days[0]) if d in clean]
+    tasks = lane_tasks(table)
+    own = np.isin(base.pair, tasks.names)
+    earlier = np.mean([clean[d] for d in before]) if before else 0.0
+    floor = max(float(earlier), float(base.q_state[own].mean()) if own.any() else 0.0)
+    parts = [
+        tasks.without_each(table, (table.condition == lane) & np.isin(table.day, when), table.day)
+        for lane, when in ((DRIFTED, days), (CLEAN, days), (CLEAN, before))
+    ]
+    parts.append(tasks.without_each(base, own, np.zeros_like(base.day)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.log(parts[0]) - np.log(np.maximum.reduce(parts[1:]))
+        error = standard_error(left, tasks.family)
+        own_error = standard_error(np.log(parts[0]) - np.log(parts[1]), tasks.family)
+    statistics = protocol.statistics
+    share = kept_share(
+        x, k, floor, rules.rho, statistics.gate_level, error=error, freedom=tasks.freedom
+    )
     # The greatest of several means lies above the truth, which would say BELOW too often.
-    own_lane = kept_share(x, k, 0.0, rules.rho, protocol.statistics.below_level)
+    own_lane = kept_share(
+        x, k, 0.0, rules.rho, statistics.below_level, error=own_error, freedom=tasks.freedom
+    )
     upper = float(own_lane.upper)
     status: ClosureStatus = "PASS" if share.passes(rules.rho) else "FAIL"
     words = (
         f"kept {np.exp(share.theta):.3f}, lower bound {np.exp(share.lower):.3f}, "
         f"upper bound {np.exp(upper):.3f} of the window's own clean lane, "
-        f"against {rules.rho:g} on {len(days)} days; "
+        f"against {rules.rho:g} on {len(days)} days x {len(tasks.names)} tasks; "
         f"power at ratio 1: {share.power:.2f}"
     )
     if status == "FAIL" and share.power < rules.power_min:
@@ -168,6 +241,7 @@ def maintenance(
             "clean": [figure(v) for v in k.tolist()],
             "best clean mean from elsewhere": figure(floor),
             "theta": figure(float(share.theta)),
+            "error over tasks": figure(error),
             "lower bound": figure(float(share.lower)),
             "power at ratio 1": figure(float(share.power)),
             "upper bound": figure(upper),
@@ -226,6 +300,8 @@ def _fault(
     kept = float(drifted / clean)
     if kept > most:
         return f"drift did not bite: the drift-blind baseline keeps {kept:.3f}"
+    if np.bincount(lane_tasks(table).family).min() < 2:
+        return "a family of the lanes holds one task, which has no error over tasks"
     return ""
 
 

@@ -360,7 +360,7 @@ class _Source(NamedTuple):
         parts = [self._read(totals) for totals in chunks]
         values = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         read = self._clusters_read(clusters)
-        units = {key: int(mask.sum()) for key, mask in read.items()}
+        units = {key: clusters.count(mask) for key, mask in read.items()}
         for name, symbols in self.made_of.items():
             key, axes = StatisticKey(name), [StatisticKey(symbol) for symbol in symbols]
             counts = [units[axis] for axis in axes if units[axis]]
@@ -387,9 +387,8 @@ class _Source(NamedTuple):
 
     def _clusters_read(self, clusters: Clusters) -> dict[StatisticKey, Flags]:
         """Return by statistic which clusters hold something that it reads."""
-        count, of = len(clusters.stratum), clusters.of
-        filled = np.zeros((count, self.columns.table.shape[1]), dtype=np.bool_)
-        np.logical_or.at(filled, of, self.columns.table != 0)
+        filled = np.zeros((len(clusters.stratum), self.columns.table.shape[1]), dtype=np.bool_)
+        np.logical_or.at(filled, clusters.of, (self.columns.table != 0)[clusters.members])
         masks: dict[StatisticKey, Flags] = {}
         totals = self._whole_totals()
         for part in self.parts:

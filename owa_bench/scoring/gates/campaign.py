@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from owa_bench.records.protocol import GateRule, Protocol
-from owa_bench.records.score import GateResult, GateStatus
+from owa_bench.records.score import GateResult, GateStatus, TotalGain
 from owa_bench.scoring.closures.expansion import holm
 from owa_bench.scoring.gate import (
     UNTESTED,
@@ -17,33 +17,40 @@ from owa_bench.scoring.gate import (
 
 
 def improving(
-    slopes: Sequence[float], p_values: Sequence[float], required: float, rules: Protocol
+    rates: Sequence[float],
+    gains: Sequence[float],
+    p_values: Sequence[float],
+    required: float,
+    rules: Protocol,
 ) -> tuple[bool, ...]:
     """Return which families improve.
 
     Args:
-        slopes: Slope of each planned family, 0 where it has none.
-        p_values: Its p value of "the slope is not above 0", 1 where it has none.
-        required: The least slope.
+        rates: Gain per kappa unit of each planned family, 0 where it has none.
+        gains: Its total gain.
+        p_values: Its p value of "there is no gain", 1 where it has none.
+        required: The least rate.
         rules: Published numbers.
-    Returns: Whether Holm's procedure rejects and the slope reaches the requirement.
+    Returns: Whether Holm's procedure rejects, the rate reaches the requirement and the gain the
+        protocol's least.
     """
-    decimals = rules.statistics.gate_decimals
+    decimals, least = rules.statistics.gate_decimals, rules.improvement.gain_min
     real = holm(p_values, rules.improvement.alpha)
     return tuple(
-        rejected and reaches(slope, required, decimals)
-        for slope, rejected in zip(slopes, real, strict=True)
+        rejected and reaches(rate, required, decimals) and reaches(gain, least, decimals)
+        for rate, gain, rejected in zip(rates, gains, real, strict=True)
     )
 
 
 def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     """Judge whether the agent improves on enough families by its own spending.
 
-    Reads `required` (slope), `count` (families, 0 all of them), `days` and `of` (the link on which
-    a slope is asked for; empty: the plain slope). A family passes if Holm's procedure over all
-    planned families rejects "its slope is not above 0", and the slope reaches the requirement. A
-    family without a slope counts with p = 1; saturated families are exempt on a link. Nothing
-    tests that too few families improve: what does not pass is UNDECIDED.
+    Reads `required` (gain per kappa unit), `count` (families, 0 all of them), `days` and `of` (the
+    link on which the gain is read; empty: the plain one). A family passes if Holm's procedure over
+    all planned families rejects "it gained nothing over its frozen control", and its gain reaches
+    the requirement and the protocol's least. A family without a gain counts with p = 1; saturated
+    families are exempt on a link. Nothing tests that too few families improve: what does not pass
+    is UNDECIDED.
     """
     rules, required = findings.protocol.improvement, rule.required or 0.0
     families = [k for k in findings.kappas if k.family is not None]
@@ -51,13 +58,19 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     count = rule.count or len(due)
     whole = "every family" if not rule.count else f"{rule.count} families"
     on = f" on the {rule.of} link" if rule.of else ""
-    asked = f"kappa{on} >= {required:g} on {whole}, {rule.days} days with spending"
-    fits = [(k, *((k.logit, k.logit_p) if rule.of else (k.slope, k.p))) for k in due]
-    long = [k for k, value, _ in fits if value is not None and k.checkpoints >= rule.days]
-    if not families or len(long) < count:
-        reasons = sorted({k.reason for k in due if k.reason})
+    asked = (
+        f"over the frozen control >= {rules.gain_min:g} gained, >= {required:g} a kappa unit{on}, "
+        f"on {whole}, {rule.days} days with spending"
+    )
+    gains = [k.gain or TotalGain(reason=k.reason) for k in due]
+    rates = [g.logit_per_unit if rule.of else g.per_unit for g in gains]
+    long = [
+        rate is not None and k.checkpoints >= rule.days for k, rate in zip(due, rates, strict=True)
+    ]
+    if not families or sum(long) < count:
+        reasons = sorted({g.reason for g in gains if g.reason})
         why = "; ".join(reasons) or (
-            f"{len(long)} families with a slope over {rule.days} days"
+            f"{sum(long)} families with a gain over {rule.days} days"
             if families
             else "no family was planned over checkpoints: not a campaign"
         )
@@ -66,9 +79,14 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     if human := "; ".join(sorted({k.human for k in due if k.human})):
         why = f"human cost: {human}"
         return gate_result(rule, "kappa", "UNDECIDED", asked, reason=why, evidence=seen)
-    p_values = [1.0 if p is None or k not in long else p for k, _, p in fits]
-    slopes = [value or 0.0 for _, value, _ in fits]
-    real = improving(slopes, p_values, required, findings.protocol)
+    tested = list(zip(gains, long, strict=True))
+    real = improving(
+        [rate or 0.0 for rate in rates],
+        [g.value or 0.0 for g in gains],
+        [1.0 if g.p is None or not enough else g.p for g, enough in tested],
+        required,
+        findings.protocol,
+    )
     passed = [str(k.family) for k, rises in zip(due, real, strict=True) if rises]
     measured = f"{len(passed)} of {len(due)} families: {', '.join(passed) or 'none'}"
     if len(passed) >= count:

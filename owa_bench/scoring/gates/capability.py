@@ -3,7 +3,7 @@
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus, Interval
 from owa_bench.scoring import gate
-from owa_bench.scoring.axis import NO_GATE
+from owa_bench.scoring.axis import NO_GATE, SOURCE
 
 _TOLD: dict[GateStatus, str] = {"BELOW": "below:", "UNDECIDED": "undecided:"}
 
@@ -25,6 +25,7 @@ def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
         reason = axis.reason or why or f"{axis.gated} has no evidence"
     elif status == "NO EVIDENCE":
         reason = why or axis.tasks_like_these.reason or reason
+    reason = reason or str(axis.details.get(SOURCE, ""))
     return gate.gate_result(
         rule,
         rule.of,

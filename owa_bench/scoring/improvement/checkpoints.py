@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
+from owa_bench.records.observables import NO_DAY, Flags, Floats, Names, Observables
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
@@ -27,14 +27,30 @@ from owa_bench.scoring.statistics.distributions import t_quantile
 DYNAMIC, AREA = "AAI_dyn", "AUF"
 
 
+class FamilyCells(NamedTuple):
+    """Mean quality by task and checkpoint (tasks, checkpoints), NaN where it was not played."""
+
+    tasks: Names
+    means: Floats
+
+    @property
+    def without_each(self) -> Floats | None:
+        """The mean over tasks without each (tasks, checkpoints), None where that is unknown."""
+        count = len(self.tasks)
+        if count < 2 or np.isnan(self.means).any():
+            return None
+        left: Floats = (self.means.sum(axis=0) - self.means) / (count - 1)
+        return left
+
+
 class CheckpointSeries(NamedTuple):
     """Checkpoints of one agent in order of days.
 
     `spent` is cumulative agent-initiated cost in kappa units, `quality` maps a family to its mean
-    quality at each checkpoint. `total` is agent and human cost in kappa units, `floor` a family's
-    lower bound at the last checkpoint. `counted` are the places of the longest run of consecutive
-    days with enough practice and new spending; `human` says which part humans had up to its end, ""
-    if none.
+    quality at each checkpoint, `cells` to that of each of its tasks. `total` is agent and human
+    cost in kappa units, `floor` a family's lower bound at the last checkpoint. `counted` are the
+    places of the longest run of consecutive days with enough practice and new spending; `human`
+    says which part humans had up to its end, "" if none.
     """
 
     days: tuple[int, ...]
@@ -46,6 +62,7 @@ class CheckpointSeries(NamedTuple):
     floor: Mapping[str, float] = {}
     counted: tuple[int, ...] = ()
     human: str = ""
+    cells: Mapping[str, FamilyCells] = {}
 
 
 def kappa_unit(table: Observables, protocol: Protocol, prices: PriceCard) -> float:
@@ -133,6 +150,7 @@ def checkpoint_series(
         floor={family: _floor(table, last, family, level) for family in families},
         counted=counted,
         human=human_part(table.take(inside & (table.phase == "practice"))),
+        cells={family: _cells(table, marks, days, family) for family in families},
     )
 
 
@@ -162,6 +180,18 @@ def _floor(table: Observables, rows: Flags, family: str, level: float) -> float:
     means = np.bincount(code, table.q[here]) / np.bincount(code)
     error = float(means.std(ddof=1)) / math.sqrt(len(pairs))
     return float(means.mean()) - t_quantile(level, len(pairs) - 1) * error
+
+
+def _cells(table: Observables, marks: Flags, days: list[int], family: str) -> FamilyCells:
+    """Return the mean quality of each task of a family at each checkpoint."""
+    rows = marks & (table.family == family)
+    tasks, task = np.unique(table.pair[rows], return_inverse=True)
+    cell = task.reshape(-1), np.searchsorted(days, table.day[rows])
+    sums, counts = np.zeros((2, len(tasks), len(days)))
+    np.add.at(sums, cell, table.q[rows])
+    np.add.at(counts, cell, 1.0)
+    nothing = np.full_like(sums, np.nan)
+    return FamilyCells(tasks, np.divide(sums, counts, out=nothing, where=counts > 0))
 
 
 def _means(table: Observables, marks: Flags, days: list[int], family: str) -> Floats:
@@ -243,8 +273,8 @@ class FrozenControl(NamedTuple):
 class CampaignWindow(NamedTuple):
     """The checkpoints of one arm with everything measured at them.
 
-    `flow` is the axis R of the run, None without evidence; `frozen` the control; `revision` what R
-    rests on.
+    `flow` is the axis R of the run, None without evidence; `frozen` the control; `practised`
+    what the attempt sets of practice show.
     """
 
     points: CheckpointSeries
@@ -255,7 +285,7 @@ class CampaignWindow(NamedTuple):
     kappas: tuple[KappaScore, ...]
     flow: float | None
     protocol: Protocol
-    revision: RevisionEvidence | None = None
+    practised: RevisionEvidence | None = None
 
     @property
     def level(self) -> float:

@@ -95,7 +95,7 @@ def _innovation(window: CampaignWindow) -> float | None:
 
     Counted are revisions whose attempt sets show it, and the tool families that they installed.
     """
-    rules, days, revision = window.protocol.telemetry, window.points.days, window.revision
+    rules, days, revision = window.protocol.telemetry, window.points.days, window.practised
     if revision is None or revision.reason is not None:
         return None
     useful = [

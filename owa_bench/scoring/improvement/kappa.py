@@ -15,6 +15,7 @@ from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.curvature import on_link
+from owa_bench.scoring.improvement.gain import total_gain
 from owa_bench.scoring.statistics.bootstrap import block_bootstrap, figure, rounded
 from owa_bench.scoring.statistics.distributions import t_quantile
 from owa_bench.scoring.statistics.slopes import METHOD, LagMixture, slope
@@ -199,13 +200,17 @@ def kappa(
     level: float,
     missing: str | None = None,
     root: str = "",
+    frozen: CheckpointSeries | None = None,
 ) -> KappaScore:
     """Return the self-improvement slope of a family, or of the agent (family None).
 
+    A family has its total gain over the frozen control too, which gates read.
+
     Formula:
         kappa = slope of C_k (AAI_dyn for the agent) on R in kappa units over the
-        longest run of consecutive days that count, by the AR(1) mixture of `slopes`;
-        p one-sided, of "the slope is not above 0"
+        longest run of consecutive days that count, by the AR(1) mixture of `slopes`, of
+        a family with the error over tasks in it; p one-sided, of "the slope is not
+        above 0"
     Shapes: `values` (checkpoints,), as the series. Units: per kappa unit.
     Missing: below the protocol's number of days 'too few days'.
     Errors: none of its own. Source: [S] section 3.7 of the AAI paper.
@@ -225,10 +230,13 @@ def kappa(
         return score
     spent, capability = points.spent[place], values[place]
     days = np.array(points.days, dtype=np.float64)[place]
-    fitted, g = slope(spent, capability, days), None
+    cells = None if family is None else points.cells[family].without_each
+    left = None if cells is None else cells[:, place]
+    fitted, g = _slope_of(spent, capability, days, left), None
     on_logit = on_link(capability, "logit", rules.link_clip)
+    on_left = None if left is None else on_link(left, "logit", rules.link_clip)
     if not np.isnan(on_logit).any():  # NaN where a capability is 0
-        g = slope(spent, on_logit, days)
+        g = _slope_of(spent, on_logit, days, on_left)
     return structs.replace(
         score,
         slope=figure(float(fitted.value)),
@@ -238,8 +246,27 @@ def kappa(
         logit_interval=None if g is None else _interval(g, level),
         logit_p=None if g is None else rounded(float(g.p_above())),
         floor=None if family is None else figure(points.floor.get(family, math.nan)),
+        gain=None if family is None else total_gain(family, points, frozen, rules),
         details=_details(points, values, float(fitted.value), level, root),
     )
+
+
+def _slope_of(spent: Floats, values: Floats, days: Floats, left: Floats | None) -> LagMixture:
+    """Return the slope of `values`, with the error over tasks where `left` is known.
+
+    Args:
+        spent: (days,) kappa units.
+        values: (days,) capabilities.
+        days: (days,).
+        left: (tasks, days) capabilities without each task.
+    """
+    found = slope(spent, values, days)
+    if left is None or np.isnan(left).any():
+        return found
+    steps, count = slope(spent, left, days).estimates, len(left)
+    gaps = steps - steps.mean(axis=1, keepdims=True)
+    error = np.sqrt((count - 1) / count * (gaps**2).sum(axis=1))
+    return found.with_error(error, count - 1)
 
 
 def _interval(fitted: LagMixture, level: float) -> Interval:
@@ -324,6 +351,7 @@ def kappas(
     protocol: Protocol,
     missing: tuple[str, ...],
     root: str,
+    frozen: CheckpointSeries | None = None,
 ) -> tuple[KappaScore, ...]:
     """Return the agent's kappa, then each family's.
 
@@ -334,6 +362,7 @@ def kappas(
         missing: axes without evidence in the run, named where AAI_dyn lacks a day; a run may lack
             an axis that each checkpoint has, as that of a frozen control lacks what is played once.
         root: seed of the resamples.
+        frozen: the checkpoints of the frozen control.
     Returns: Nothing without checkpoints.
     """
     if points.reason and not points.days:
@@ -348,5 +377,6 @@ def kappas(
     rules, level = protocol.improvement, protocol.statistics.level
     settings: dict[str, Any] = {"rules": rules, "level": level, "root": root}
     agent = kappa(None, points, dynamic, missing=reason, **settings)
+    settings["frozen"] = frozen
     families = points.quality.items()
     return (agent, *(kappa(name, points, v, **settings) for name, v in families))

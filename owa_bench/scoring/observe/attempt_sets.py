@@ -53,6 +53,7 @@ class RevisionSets(NamedTuple):
         tests: What registered tests say of it, in words, "" where there are none.
         own_subject: Whether the agent brought what is revised, so that it may have
             shipped a handicap; what a suite brought needs no placebo.
+        cluster: (tasks,) the cluster of each task, from 0; None: each is its own.
     """
 
     window: tuple[int, int]
@@ -69,11 +70,17 @@ class RevisionSets(NamedTuple):
     size: int = 0
     tests: str = ""
     own_subject: bool = True
+    cluster: Integers | None = None
 
     @property
     def tasks(self) -> int:
         """The number of tasks that every set holds."""
         return len(self.family)
+
+    @property
+    def clusters(self) -> Integers:
+        """The cluster of each task (tasks,), from 0."""
+        return np.arange(self.tasks) if self.cluster is None else self.cluster
 
 
 class RevisionGain(NamedTuple):
@@ -94,8 +101,8 @@ class RevisionGain(NamedTuple):
 class RevisionEvidence:
     """What axis R and its gate rest on: sums of gains before the division by R0.
 
-    `error` and `gated_error` are jackknife errors over tasks inside families, NaN where a family
-    has one task; `freedom` their degrees of freedom.
+    `error` and `gated_error` are jackknife errors over clusters inside families, NaN where a family
+    has one; `freedom` their degrees of freedom, `clusters` the fewest of a set.
     """
 
     sets: tuple[RevisionSets, ...]
@@ -105,7 +112,18 @@ class RevisionEvidence:
     error: float = math.nan
     gated_error: float = math.nan
     freedom: int = 0
+    clusters: int = 0
     reason: str | None = None
+
+    @property
+    def own_subject(self) -> bool:
+        """Whether the agent brought what one of the sets revises."""
+        return any(one.own_subject for one in self.sets)
+
+    @property
+    def source(self) -> str:
+        """What was revised, in words."""
+        return "R of practice" if self.own_subject else "R of a given subject (SelfRev)"
 
     def reach(self, error: float, level: float) -> float:
         """Return how far a one-sided bound lies from the estimate.

@@ -208,9 +208,10 @@ def campaign_sets(
 ) -> tuple[RevisionSets, ...]:
     """Return the attempt sets of an arm's campaigns, a task being a campaign.
 
-    A gain that does not count is taken out: its campaign reads the first version throughout. Harm
-    always counts. The share of adopted components that e-BH confirms over all registered tests of
-    their campaign is the stage of validation.
+    Campaigns of one instance, under whatever drift, help or repeat, are one cluster. A gain that
+    does not count is taken out: its campaign reads the first version throughout. Harm always
+    counts. The share of adopted components that e-BH confirms over all registered tests of their
+    campaign is the stage of validation.
 
     Args:
         campaigns: Of one arm.
@@ -233,6 +234,7 @@ def campaign_sets(
         for condition, names in campaign.attempts.items():
             attempts[condition] += names
     registered = sum(len(c.e_values) for c in played)
+    instances, instance = np.unique([c.pair for c in played], return_inverse=True)
     sets = RevisionSets(
         window=(0, 0),
         family=np.array([families.index(c.family) for c in played], dtype=int),
@@ -250,8 +252,10 @@ def campaign_sets(
         fault="; ".join(fault for c in played for fault in c.faults),
         size=sum(c.size for c in played),
         own_subject=False,
-        tests=f"{len(played)} campaigns, {registered} tests registered, {sum(flags)} of "
-        f"{len(flags)} adopted components confirmed by e-BH at {LEVEL:g}",
+        cluster=instance.reshape(-1),
+        tests=f"{len(played)} campaigns of {len(instances)} instances, {registered} tests "
+        f"registered, {sum(flags)} of {len(flags)} adopted components confirmed by e-BH at "
+        f"{LEVEL:g}",
     )
     return (sets,)
 

@@ -24,10 +24,11 @@ class Sample:
     protocol's intervention budget on the same tasks, which A rests on; the frontier reads the other
     budgets too. `crews` is `base` with the controls of a crew's size and channel, which axis S
     alone reads. `families` are those of the plan, `weights` sum to 1 over them. `revision` is what
-    axis R rests on, None where it is not read. `references` are the episodes of the run's reference
-    agents, None where none are read; `others` are the agent's own that no axis rests on.
-    `shared_root` says why the agent's sittings, seats and lanes could pass bits to each other past
-    the record, "" where they could not.
+    axis R rests on, None where it is not read: the campaigns of SelfRev where they were played,
+    else `practised`, what the attempt sets of practice show. `references` are the episodes of the
+    run's reference agents, None where none are read; `others` are the agent's own that no axis
+    rests on. `shared_root` says why the agent's sittings, seats and lanes could pass bits to each
+    other past the record, "" where they could not.
     """
 
     table: Observables
@@ -39,6 +40,7 @@ class Sample:
     protocol: Protocol
     prices: PriceCard
     revision: RevisionEvidence | None = None
+    practised: RevisionEvidence | None = None
     references: Observables | None = None
     others: Observables | None = None
     shared_root: str = ""

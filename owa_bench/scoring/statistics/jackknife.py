@@ -1,9 +1,9 @@
 """Jackknife: the interval of any statistic from its values without one cluster each.
 
-A cluster is a day where the estimand spans days, else a task within its family (in a run with both,
-each for its own episodes); for *same tasks, new seeds* a repeat within its task. Days are
-correlated, tasks are not. Shares are treated on the logit scale, positive amounts on the log scale.
-Nothing is drawn.
+A cluster is a task within its family and, where the estimand spans days, a day too: days that play
+the same tasks tell nothing about other tasks, so both errors enter. For *same tasks, new seeds* a
+cluster is a repeat within its task. Days are correlated, tasks are not. Shares are treated on the
+logit scale, positive amounts on the log scale. Nothing is drawn.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,13 @@ class Clusters(NamedTuple):
 
     Attributes:
         label: What the interval is about, "tasks like these".
-        noun: What a cluster is, in the plural.
-        of: (units,) cluster of each unit.
+        noun: What a cluster is that is no day, in the plural.
+        of: (memberships,) the cluster of each membership of a unit.
         stratum: (clusters,) stratum of each cluster.
         single: Why there is no interval where a stratum holds one cluster.
         days: (clusters,) the day of each, rising, where clusters are days; NO_DAY of
             those that are tasks.
+        unit: (memberships,) the unit of each; None: every unit has one, in order.
     """
 
     label: str
@@ -46,12 +47,29 @@ class Clusters(NamedTuple):
     stratum: Integers
     single: str
     days: Integers | None = None
+    unit: Integers | None = None
+
+    @property
+    def members(self) -> Integers:
+        """The unit of each membership."""
+        return np.arange(len(self.of)) if self.unit is None else self.unit
+
+    def count(self, read: Flags) -> int:
+        """Return the clusters of an exact bound: the fewer of days and tasks.
+
+        Args:
+            read: (clusters,) whether a statistic reads a cluster.
+        """
+        dated = read & (np.zeros_like(read) if self.days is None else self.days != NO_DAY)
+        kinds = [int(dated.sum()), int((read & ~dated).sum())]
+        return min((number for number in kinds if number), default=0)
 
 
 def task_clusters(units: ResamplingUnits) -> Clusters:
-    """Return the clusters of *tasks like these*: days if there are two, else tasks.
+    """Return the clusters of *tasks like these*: tasks, and days if there are two.
 
-    Units without a day are in the clusters of their tasks, in a stratum a family.
+    Tasks are in a stratum a family. Where no task is played on two days, a unit with a day is in
+    the cluster of its day alone, which holds the whole of its task.
 
     Args:
         units: The units.
@@ -61,14 +79,20 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
     one_task = "a family holds one task"
     if len(days) < 2:
         return Clusters(TASKS, "tasks", units.task, units.family, one_task)
-    tasks, task = np.unique(units.task[~dated], return_inverse=True)
-    of = np.zeros(len(dated), dtype=np.int64)
-    of[dated], of[~dated] = day.reshape(-1), len(days) + task.reshape(-1)
-    stratum = np.concatenate((np.zeros_like(days), 1 + units.family[tasks]))
-    when = np.concatenate((days, np.full(len(tasks), NO_DAY)))
+    cells = np.unique(np.stack((units.task, units.day))[:, dated], axis=1)
+    again = bool(np.bincount(cells[0]).max() > 1)
+    by_task = ~dated | again
+    tasks, task = np.unique(units.task[by_task], return_inverse=True)
     single = f"one day was played, or {one_task}" if len(tasks) else "one day was played"
-    noun = "days and tasks" if len(tasks) else "days"
-    return Clusters(TASKS, noun, of, stratum, single, when)
+    return Clusters(
+        TASKS,
+        "tasks",
+        of=np.concatenate((day.reshape(-1), len(days) + task.reshape(-1))),
+        stratum=np.concatenate((np.zeros_like(days), 1 + units.family[tasks])),
+        single=single,
+        days=np.concatenate((days, np.full(len(tasks), NO_DAY))),
+        unit=np.concatenate((np.flatnonzero(dated), np.flatnonzero(by_task))),
+    )
 
 
 def repeat_clusters(units: ResamplingUnits) -> Clusters:
@@ -86,18 +110,19 @@ def without_each(
 
     Args:
         columns: Table of (units, c) sufficient statistics.
-        clusters: Cluster of each unit.
+        clusters: Clusters of each unit.
         family: (units,) family of each unit.
         family_weights: (families,), sum 1.
     Yields: Totals (clusters of the chunk, families, c), in order of the clusters.
     """
     families, width = len(family_weights), columns.table.shape[1]
-    count, key = len(clusters.stratum), clusters.of * families + family
+    count, unit = len(clusters.stratum), clusters.members
+    key = clusters.of * families + family[unit]
     order = np.argsort(key, kind="stable")
     cells, starts = np.unique(key[order], return_index=True)
-    sums = np.add.reduceat(columns.table[order], starts, axis=0)
+    sums = np.add.reduceat(columns.table[unit[order]], starts, axis=0)
     whole = np.zeros((families, width))
-    np.add.at(whole, cells % families, sums)
+    np.add.at(whole, family, columns.table)
     chunk = max(1, _CELLS_AT_ONCE // max(families * width, 1))
     for first in range(0, count, chunk):
         size = min(chunk, count - first)
@@ -193,7 +218,8 @@ class JackknifeEstimate:
             share: logit^-1(logit x + t se), se the `standard_error` of the logits,
             or where one is infinite that of the shares / (x (1 - x)); t on
             sum (n_h - 1); of days t se is the quantile of `slopes.mean_level` of the
-            pseudo-values J x - (J - 1) x_j, with the error over tasks in it
+            pseudo-values J x - (J - 1) x_j, with the error over tasks in it, on the
+            fewer degrees of freedom of both
             no cluster differs: x alpha^(1 / J), x + (1 - x) (1 - alpha^(1 / J)), so
             .05^(1 / J) where all are at 1, which is exact
             amount: exp(log x + t se) where all are positive, else x + t se
@@ -235,8 +261,9 @@ class JackknifeEstimate:
             around = (len(by_day) - 1) * (by_day.mean() - by_day)  # pseudo-values less x
             level = mean_level(around, self.days[dated])
             if len(by_task):
-                error = standard_error(by_task, self.stratum[~dated])
-                level = level.with_error(error)
+                strata = self.stratum[~dated]
+                freedom = len(by_task) - len(np.unique(strata))
+                level = level.with_error(standard_error(by_task, strata), freedom)
             return float(level.upper(share))
         freedom = count - len(np.unique(self.stratum))
         return t_quantile(share, freedom) * standard_error(left_out, self.stratum)
@@ -297,13 +324,16 @@ def jackknife_estimate(
     days = None if clusters.days is None else clusters.days[kept].astype(np.float64)
     if days is not None and (days == NO_DAY).all():
         days = None
+    dated = 0 if days is None else int((days != NO_DAY).sum())
+    counts = {"days": dated, clusters.noun: len(stratum) - dated}
+    over = " and ".join(f"{number} {noun}" for noun, number in counts.items() if number)
     how = f"{freedom} degrees of freedom" if days is None else MEAN_METHOD
     return JackknifeEstimate(
         point=point,
         left_out=left_out[kept],
         stratum=stratum,
-        method=(f"{clusters.label}: jackknife over {len(stratum)} {clusters.noun}, {how}"),
-        units=int(kept.sum()) if units is None else units,
+        method=f"{clusters.label}: jackknife over {over or f'0 {clusters.noun}'}, {how}",
+        units=clusters.count(kept) if units is None else units,
         share=share,
         reason=reason,
         days=days,

@@ -89,14 +89,16 @@ class LagMixture(NamedTuple):
         mirrored = self._replace(estimates=-self.estimates).lower(level)
         return np.negative(mirrored)
 
-    def with_error(self, error: float | Floats) -> "LagMixture":
-        """Return the mixture of the estimate less a quantity measured elsewhere.
+    def with_error(self, error: float | Floats, freedom: int | None = None) -> "LagMixture":
+        """Return the mixture with an error in it that the days do not show.
 
         Args:
-            error: Standard error of that quantity, a scalar or (..).
-        Returns: The mixture with both errors in it, on the degrees of freedom it had.
+            error: Standard error of what all days share, a scalar or (..).
+            freedom: Its degrees of freedom; None: enough.
+        Returns: The mixture with both errors, on the fewer degrees of freedom.
         """
-        return self._replace(errors=np.hypot(self.errors, error))
+        fewer = self.freedom if freedom is None else min(self.freedom, freedom)
+        return self._replace(errors=np.hypot(self.errors, error), freedom=fewer)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the two-sided interval (..) at `level`, both bounds by inversion."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.plan import SampleSizes
-from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.records.protocol import GateRule, Improvement, Protocol
 from owa_bench.scoring.closures.maintenance import kept_share
-from owa_bench.scoring.statistics.distributions import normal_quantile, normal_share
+from owa_bench.scoring.statistics.distributions import normal_quantile, normal_share, t_quantile
 from owa_bench.seeding import stream
 
 _SHARES = ("axis", "tools", "core", "project", "cognitive")
@@ -109,61 +109,52 @@ def worst_spread(true: float) -> float:
     return math.sqrt(true * (1 - true))
 
 
-def slope_instances(slope: float, days: int, units_a_day: float, level: float, power: float) -> int:
-    """Return the instances per checkpoint at which a slope's interval clears 0.
+def gain_instances(gain: float, rules: Improvement, power: float) -> int | None:
+    """Return the instances of a checkpoint at which the gate of kappa sees a gain.
 
     Formula:
-        sd of a slope over n equal steps h: sigma sqrt(12 / (n (n^2 - 1))) / h, sigma
-        = .5 / sqrt(instances); slope >= (z_(1+level)/2 + z_power) sd; the n of this
-        times 1 + 10 / (days - 4)
-    Shapes: scalars. Units: per kappa unit; kappa units a day.
-    Missing: independent errors of the days are assumed. Errors: ScoringError unless
-        slope and spending are above 0 and there are 5 days.
-    Source: docs/scoring.md#kappa [R], least-squares slope; the last factor is what
-        Theil-Sen, and the widening by an autocorrelation that few days leave unknown,
-        cost: fitted to simulations of 7, 10, 14 and 30 days.
-
-    >>> slope_instances(0.05, 7, 1.0, 0.95, 0.80)
-    122
-    """
-    if not slope > 0 or not units_a_day > 0 or days < 5:
-        raise ScoringError(
-            f"A slope needs size, spending and 5 days: {slope}, {units_a_day}, {days}."
-        )
-    reach = normal_quantile((1 + level) / 2) + normal_quantile(power)
-    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
-    sigma = slope / (reach * design)
-    return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
-
-
-def slope_power(slope: float, instances: int, days: int, units_a_day: float, level: float) -> float:
-    """Return the chance that a slope's interval clears 0: `slope_instances` solved.
-
-    Formula:
-        Phi(slope / sd - z_(1+level)/2), sd of the slope by `slope_instances`
-    Shapes: scalars. Units: per kappa unit; kappa units a day.
-    Missing: independent errors of the days are assumed. Errors: ScoringError unless
-        slope, instances and spending are above 0 and there are 5 days.
+        the least n with `gain_power` >= power: e = sqrt(.5 / (n days)) at most
+        gain / (z_power + t sqrt(2)) and (gain - least) / z_power
+    Shapes: scalars. Units: capability.
+    Missing: None where the gain is not above the least. Errors: none.
     Source: docs/scoring.md#kappa [R].
-
-    >>> round(slope_power(0.05, 122, 7, 1.0, 0.95), 2)
-    0.8
     """
-    if not (slope > 0 and instances > 0 and units_a_day > 0) or days < 5:
-        raise ScoringError(
-            "A slope's power needs size, instances, spending and 5 days, got "
-            f"{slope}, {instances}, {units_a_day}, {days}."
-        )
-    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
-    sigma = 0.5 / math.sqrt(instances / (1 + 10 / (days - 4)))
-    reach = normal_quantile((1 + level) / 2)
-    return normal_share(slope / (sigma * design) - reach)
+    if gain <= rules.gain_min:
+        return None
+    z, reach = normal_quantile(power), _gain_reach(rules)
+    error = min(gain / (z + reach), (gain - rules.gain_min) / z)
+    return max(math.ceil(0.5 / (rules.gain_days * error**2)), 2)
+
+
+def gain_power(gain: float, instances: int, rules: Improvement) -> float:
+    """Return the chance that the gate of kappa sees a gain over the frozen control.
+
+    Formula:
+        Phi((gain - max(t sqrt(2) e, least)) / e), e = sqrt(.5 / (instances days)), the error
+        of the difference of two lanes of 0 or 1 drawn apart on the last mornings; the
+        test adds the errors over days and over tasks, which counts e twice; t on
+        days - 1 at the protocol's alpha
+    Shapes: scalars; instances of a checkpoint. Units: capability.
+    Missing: days without shocks of their own are assumed. Errors: ScoringError below
+        two instances.
+    Source: docs/scoring.md#kappa [R].
+    """
+    if instances < 2:
+        raise ScoringError(f"A gain needs two instances, got {instances}.")
+    error = math.sqrt(0.5 / (instances * rules.gain_days))
+    bar = max(_gain_reach(rules) * error, rules.gain_min)
+    return normal_share((gain - bar) / error)
+
+
+def _gain_reach(rules: Improvement) -> float:
+    return t_quantile(1 - rules.alpha, rules.gain_days - 1) * math.sqrt(2)
 
 
 def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
     """Return how often maintenance passes for an agent that keeps everything.
 
-    Simulated: tasks of value 0 or 1, days without shocks of their own.
+    Simulated: tasks of value 0 or 1, the same ones every day and drawn apart, days without shocks
+    of their own.
 
     Args:
         days: Days with both lanes.
@@ -172,12 +163,21 @@ def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
     Returns: The share of 2,000 simulated campaigns.
     """
     rules = protocol.closures
-    if days < max(rules.days, 2) or not tasks:
+    if days < max(rules.days, 2) or tasks < 2:
         return 0.0
     rng = stream(0, "power", "maintenance", days, tasks)
     drifted, clean = rng.binomial(tasks, _KEPT_LEVEL, (2, _ROUNDS, days)) / tasks
     level = protocol.statistics.gate_level
-    share = kept_share(drifted, clean, 0.0, rules.rho, level)
+    variance = _KEPT_LEVEL * (1 - _KEPT_LEVEL) / (tasks * days)  # of a lane's mean
+    share = kept_share(
+        drifted,
+        clean,
+        0.0,
+        rules.rho,
+        level,
+        error=math.sqrt(2 * variance) / _KEPT_LEVEL,
+        freedom=tasks - 1,
+    )
     return float(share.passes(rules.rho).mean())
 
 
@@ -200,15 +200,13 @@ def _gate_power(
     rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float, upkeep: float
 ) -> GatePower:
     need = _need(rule, protocol, units_a_day)
-    rules = protocol.statistics
     planned: int | None = None
     power: float | None = None
     if rule.gate == "kappa" and need.true is not None:
-        planned = sizes.family_day
-        if planned and sizes.days >= max(rule.days, 5):
-            power = slope_power(need.true, planned, sizes.days, units_a_day, rules.level)
-        else:
-            power = 0.0
+        planned, power, kappa = sizes.family_day, 0.0, protocol.improvement
+        if planned > 1 and sizes.days >= rule.days:
+            gain = _able_gain(rule, kappa, sizes.days, units_a_day)
+            need, power = need._replace(true=gain), gain_power(gain, planned, kappa)
     elif rule.gate == "closure" and need.gate == "maintenance":
         planned = sizes.lane
         power = upkeep
@@ -276,13 +274,14 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
     rules = protocol.statistics
     label = rule.of or rule.gate
     if rule.gate == "kappa":
-        slope = 2 * (rule.required or 0.0)
-        count = slope_instances(slope, rule.days, units_a_day, rules.level, rules.power)
+        kappa = protocol.improvement
+        gain = _able_gain(rule, kappa, rule.days, units_a_day)
         note = (
-            f"instances a checkpoint and family over {rule.days} days, at twice the "
-            f"required slope and {units_a_day:g} kappa units a day"
+            f"instances a checkpoint and family, at twice the gain that {units_a_day:g} kappa "
+            f"units a day over {rule.days} days must bring, or twice the least"
         )
-        return Need(rule.level, "kappa", rule.required, slope, count, note)
+        count = gain_instances(gain, kappa, rules.power)
+        return Need(rule.level, "kappa", rule.required, gain, count, note)
     if rule.gate not in _SHARES:
         return Need(rule.level, label, rule.required, None, None, _WHY[rule.gate])
     required = _required(rule, protocol)
@@ -290,6 +289,12 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
     least = instances(true, worst_spread(true), required, protocol)
     note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
     return Need(rule.level, label, required, true, least, note)
+
+
+def _able_gain(rule: GateRule, rules: Improvement, days: int, units_a_day: float) -> float:
+    """Return twice the gain that must be there on the last of so many days, at most .5."""
+    spent = units_a_day * (days - (rules.gain_days - 1) / 2)
+    return min(2 * max((rule.required or 0.0) * spent, rules.gain_min), 0.5)
 
 
 def _required(rule: GateRule, protocol: Protocol) -> float:

@@ -122,16 +122,18 @@ def _window(
     families = daily_families(context.plan)
     points = checkpoints.checkpoint_series(counted, families, protocol, context.prices, lost)
     daily = days.points(points.days)
+    frozen = _frozen(context, families, control, points)
+    still = None if frozen is None else frozen.points
     return checkpoints.CampaignWindow(
         points=points,
         daily=daily,
-        frozen=_frozen(context, families, control, points),
+        frozen=frozen,
         table=counted,
         closures=_closures(context, sample, episodes, days),
-        kappas=kappas(points, daily.dynamic, protocol, lacking, context.root),
+        kappas=kappas(points, daily.dynamic, protocol, lacking, context.root, still),
         flow=axes["R"].value,
         protocol=protocol,
-        revision=sample.revision,
+        practised=sample.practised,
     )
 
 
@@ -193,7 +195,7 @@ def _closures(
     blind = every_arm.take(np.isin(every_arm.arm, names)) if names else None
     closures = (
         maintenance(table, blind, sample.table.take(sample.base), protocol, days.lane_ratios()),
-        expansion(sample.revision.sets if sample.revision else (), table, protocol),
+        expansion(sample.practised.sets if sample.practised else (), table, protocol),
     )
     return {closure.name: closure for closure in closures}
 
@@ -359,7 +361,7 @@ def _human_help(table: Observables) -> Iterator[str]:
 def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
     """Warn of revisions that were declared as adopted and changed nothing."""
     declared = int((table.revisions.decision == "adopted").sum())
-    sets = sample.revision.sets if sample.revision else ()
+    sets = sample.practised.sets if sample.practised else ()
     if declared and sets and not any(one.lines for one in sets):
         yield (
             f"{declared} revisions were declared as adopted, and no line of the memory "

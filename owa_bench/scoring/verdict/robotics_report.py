@@ -179,11 +179,11 @@ def _within_slack(read: Mapping[str, float | None], protocol: Protocol) -> float
 
 
 def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None:
-    """Return how many families have a kappa that passes, None without one."""
-    known = [k for k in kappas if k.family is not None and k.slope is not None]
-    least = protocol.improvement.kappa_min
-    rising = [k for k in known if (k.interval.low or 0.0) > 0]
-    return sum((k.slope or 0.0) >= least for k in rising) if known else None
+    """Return how many families gain enough over their frozen control, None without one."""
+    rules = protocol.improvement
+    known = [k.gain for k in kappas if k.gain is not None and k.gain.value is not None]
+    rising = [g for g in known if (g.low or 0.0) > 0 and (g.value or 0.0) >= rules.gain_min]
+    return sum((g.per_unit or 0.0) >= rules.kappa_min for g in rising) if known else None
 
 
 def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:

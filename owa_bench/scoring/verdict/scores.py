@@ -111,50 +111,78 @@ def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
     """Return the score of axis R with the bounds that its attempt sets give.
 
     They are resampled by their own tasks, which no other axis has. What gates read has no lower
-    bound, and so no evidence where its value would pass, if the agent brought what was revised.
+    bound, and so no evidence where its value would pass, if the agent brought what was revised, or
+    too few campaigns were played. R of practice stands beside R of SelfRev where both were played.
 
     Args:
         score: Score of R.
         sample: Counted episodes of one agent, with the evidence on its revisions.
     Returns: The score; one without evidence as it is.
     """
-    revision, rules = sample.revision, sample.protocol.statistics
-    if score.value is None or revision is None:
+    revision = sample.revision
+    if revision is None:
         return score
-    anchor, scale = sample.protocol.anchors["R"], sample.protocol.revision.full_gain
+    if score.value is not None:
+        score = _with_bounds(score, revision, sample.protocol)
+    if revision.own_subject:
+        return score
+    return _with_practice(score, sample.practised, sample.protocol)
+
+
+def _with_bounds(score: AxisScore, revision: RevisionEvidence, protocol: Protocol) -> AxisScore:
+    """Return R with the bounds of what it rests on."""
+    noun = "tasks of the attempt sets" if revision.own_subject else "instances of the campaigns"
+    whole = _bounds(revision.raw, revision.error, revision, protocol)
+    interval = Interval(
+        low=whole["low"],
+        high=whole["high"],
+        method=f"{revision.source}: jackknife over {revision.clusters} {noun}, "
+        f"{revision.freedom} degrees of freedom",
+    )
+    gated = _bounds(revision.gated, revision.gated_error, revision, protocol)
+    why = practice_reason(revision) or _few_campaigns(revision, protocol)
+    if why:
+        gated["lower"] = None
+    return structs.replace(
+        score,
+        tasks_like_these=interval,
+        lower=whole["lower"],
+        iqr=None,
+        details={**score.details, "beside": {GATED: gated}, **({NO_GATE: why} if why else {})},
+    )
+
+
+def _with_practice(
+    score: AxisScore, practised: RevisionEvidence | None, protocol: Protocol
+) -> AxisScore:
+    """Return R with R of practice beside it, which no gate reads."""
+    if practised is None or not practised.gains:
+        return score
+    table = _bounds(practised.raw, practised.error, practised, protocol)
+    beside = {**score.details.get("beside", {}), practised.source: table}
+    return structs.replace(score, details={**score.details, "beside": beside})
+
+
+def _bounds(
+    gain: float, error: float, found: RevisionEvidence, protocol: Protocol
+) -> dict[str, float | None]:
+    """Return a sum of gains with interval and lower bound, on the scale of R."""
+    anchor, scale = protocol.anchors["R"], protocol.revision.full_gain
     low, high = float(anchor.low), float(anchor.high)
 
     def scaled(gain: float) -> float | None:
         return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
 
-    side = (1 + rules.level) / 2
-    two, one, most = (
-        revision.reach(revision.error, level)
-        for level in (side, rules.gate_level, rules.below_level)
-    )
-    gated = revision.reach(revision.gated_error, rules.gate_level)
-    method = "jackknife over the tasks of the attempt sets"
-    interval = Interval(
-        low=scaled(revision.raw - two), high=scaled(revision.raw + two), method=method
-    )
-    beside = {
-        "value": scaled(revision.gated),
-        "low": scaled(revision.gated - revision.reach(revision.gated_error, side)),
-        "high": scaled(revision.gated + revision.reach(revision.gated_error, side)),
-        "lower": scaled(revision.gated - gated),
-        "highest": scaled(revision.gated + revision.reach(revision.gated_error, rules.below_level)),
+    two = found.reach(error, (1 + protocol.statistics.level) / 2)
+    one = found.reach(error, protocol.statistics.gate_level)
+    most = found.reach(error, protocol.statistics.below_level)
+    return {
+        "value": scaled(gain),
+        "low": scaled(gain - two),
+        "high": scaled(gain + two),
+        "lower": scaled(gain - one),
+        "highest": scaled(gain + most),
     }
-    why = practice_reason(revision)
-    if why:
-        beside["lower"] = None
-    return structs.replace(
-        score,
-        tasks_like_these=interval,
-        lower=scaled(revision.raw - one),
-        highest=scaled(revision.raw + most),
-        iqr=None,
-        details={**score.details, "beside": {GATED: beside}, **({NO_GATE: why} if why else {})},
-    )
 
 
 def practice_reason(found: RevisionEvidence) -> str:
@@ -166,12 +194,20 @@ def practice_reason(found: RevisionEvidence) -> str:
     Args:
         found: What R rests on.
     """
-    if any(one.own_subject for one in found.sets):
+    if found.own_subject:
         return (
             "R of practice: what was shipped and waits for a family of the holdout "
             "looks the same; gates pass on R of a given subject (SelfRev)"
         )
     return ""
+
+
+def _few_campaigns(found: RevisionEvidence, protocol: Protocol) -> str:
+    """Return why too few campaigns were played for a gate, "" where there are enough."""
+    least = protocol.revision.clusters_min
+    if found.clusters >= least:
+        return ""
+    return f"R rests on {found.clusters} instances of {least}: a gain is that of whole campaigns"
 
 
 def with_body_bounds(score: AxisScore, sample: Sample, estimates: ArmEstimates | None) -> AxisScore:

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
+from owa_bench.records.score import TotalGain
 from owa_bench.reports.page.render_html import openssl_lines, render
 from tests.builders.report_record import report
 from tests.builders.run_directory import PRICES, PROTOCOL
@@ -109,3 +110,31 @@ def test_an_unsigned_draft_says_so_and_shows_no_key():
     assert "unsigned draft" in page
     assert "no signature to check" in openssl_lines("")
     assert "none: unsigned" in page
+
+
+def test_kappa_says_gain_spending_and_unit_in_words():
+    """43.978 a unit is what .0007 for a hundredth of a unit looks like alone."""
+    made = report()
+    first = made.judgement.verdicts[0]
+    gain = TotalGain(
+        value=0.0007, low=-0.0003, p=0.1, units=0.01, usd=0.27, unit_usd=27.0, days=4, tasks=20
+    )
+    kappas = tuple(msgspec.structs.replace(kappa, gain=gain) for kappa in first.kappas)
+    verdicts = (msgspec.structs.replace(first, kappas=kappas), *made.judgement.verdicts[1:])
+    judgement = msgspec.structs.replace(made.judgement, verdicts=verdicts)
+    shown = render(
+        msgspec.structs.replace(made, judgement=judgement),
+        protocol_text=PROTOCOL.decode(),
+        price_text=PRICES.decode(),
+    )
+    words = (
+        "gained 0.0007 (at least -0.0003) over its frozen control on the last 4 mornings of "
+        "20 tasks, having spent 0.27 USD, 0.01 units of 27 USD"
+    )
+    assert shown.count(words) == len(kappas)
+    assert (
+        render(made, protocol_text=PROTOCOL.decode(), price_text=PRICES.decode()).count(
+            "frozen control on the last"
+        )
+        == 0
+    )

@@ -66,11 +66,12 @@ def test_a_gain_is_over_weighted_families_and_what_was_there_before():
     for earlier, gain in (((0.7, np.nan), 0.05), ((np.nan, 0.5), 0.225)):
         found = revision_gain(sets(earlier=np.array(earlier)), WEIGHTS, PROTOCOL)
         assert found.gain == pytest.approx(gain)
-    left_out = revision_gain(sets(), WEIGHTS, PROTOCOL, left_out=0)
+    left_out = revision_gain(sets(), WEIGHTS, PROTOCOL, kept=np.arange(3) != 0)
     assert left_out.gain == pytest.approx(0.25 * 0.3 + 0.75 * 0.2)
-    second = revision_gain(sets(), WEIGHTS, PROTOCOL, left_out=1)
+    second = revision_gain(sets(), WEIGHTS, PROTOCOL, kept=np.arange(3) != 1)
     assert second.gain == pytest.approx(0.25 * 0.3 + 0.75 * 0.2)
-    lone = revision_gain(sets(earlier=np.array([0.7, 0.7])), WEIGHTS, PROTOCOL, left_out=2)
+    earlier = sets(earlier=np.array([0.7, 0.7]))
+    lone = revision_gain(earlier, WEIGHTS, PROTOCOL, kept=np.arange(3) != 2)
     assert lone.gain == pytest.approx(0.6 - 0.7)  # the second family holds no task
 
 
@@ -133,13 +134,33 @@ def test_the_error_of_a_gain_is_that_of_weighted_means_of_differences():
     assert found.gated_error == pytest.approx(
         math.sqrt(0.25**2 * variance(over_parts[0]) + 0.75**2 * variance(over_parts[1]))
     )
-    assert (found.freedom, found.reason) == (3, None)
+    assert (found.freedom, found.clusters, found.reason) == (3, 5, None)
     twice = revision_evidence((one, one), WEIGHTS, RULES)
     assert twice.freedom == 6
     assert twice.raw == pytest.approx(found.raw)  # no more than from first to last
     alone = revision_evidence((sets(),), WEIGHTS, RULES)
     assert math.isnan(alone.error)  # the second family holds one task
     assert math.isnan(alone.gated_error)
+
+
+def test_copies_of_a_cluster_do_not_narrow_the_error():
+    """The fault: 24 campaigns of 2 instances were taken for 24 tasks."""
+    after = np.array([0.6, 0.4, 0.7, 0.8, 0.6])
+    quality = dict.fromkeys(QUALITY, np.full(5, 0.2)) | {"after": after}
+    family = np.array([0, 0, 0, 1, 1])
+    once = revision_evidence((sets(family, quality=quality),), WEIGHTS, RULES)
+    copied = {name: np.repeat(q, 6) for name, q in quality.items()}
+    clustered = sets(np.repeat(family, 6), quality=copied, cluster=np.repeat(np.arange(5), 6))
+    found = revision_evidence((clustered,), WEIGHTS, RULES)
+    assert (found.clusters, found.freedom) == (5, 3)
+    assert found.raw == pytest.approx(once.raw)
+    assert (found.error, found.gated_error) == pytest.approx((once.error, once.gated_error))
+    apart = revision_evidence((clustered._replace(cluster=None),), WEIGHTS, RULES)
+    assert apart.error < 0.5 * found.error  # the control: copies taken for tasks
+    one = revision_evidence(
+        (clustered._replace(cluster=np.repeat([0, 0, 0, 1, 1], 6)),), WEIGHTS, RULES
+    )
+    assert math.isnan(one.error)  # a family of one cluster
 
 
 def test_two_revisions_sum_up_to_the_net_gain():
@@ -186,7 +207,7 @@ def test_the_share_of_revisions_that_counted_is_said():
 
     none = "no revision was tested: the plan holds no attempt sets"
     assert coverage(None) == (0, 0, none)
-    assert axis._windows(SimpleNamespace(revision=None)) == {}
+    assert axis._windows(SimpleNamespace(revision=None, practised=None)) == {}
     small = revision_evidence((sets(size=2), sets()), WEIGHTS, RULES)
     assert coverage(small) == (0, 2, small.reason)
     assert constants == {}

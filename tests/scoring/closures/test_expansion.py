@@ -14,6 +14,8 @@ from owa_bench.scoring.closures.expansion import (
     Capabilities,
     Expansion,
     _daily_gaps,
+    _DayGap,
+    _error_over_tasks,
     expansion,
     expansion_test,
     holm,
@@ -311,6 +313,26 @@ def test_what_is_left_of_a_gain_is_read_on_its_mean_and_on_the_last_day() -> Non
     assert both.lasts.tolist() == [True, False]
 
 
+def test_the_error_over_tasks_of_a_gap_by_hand() -> None:
+    """Two days of three tasks whose gaps are .1, .6 and .6 on each."""
+    day = _DayGap(
+        Columns(q=np.array([0.7, 0.5, 0.9]), pair=np.array(["c", "a", "b"])),
+        Columns(q=np.array([0.4, 0.3, 0.1]), pair=np.array(["a", "b", "c"])),
+    )
+    expected = np.array([0.1, 0.6, 0.6]).std(ddof=1) / np.sqrt(3)
+    assert _error_over_tasks([day, day]) == pytest.approx(expected)
+
+
+def test_days_alike_do_not_make_few_tasks_many() -> None:
+    days, gaps = np.arange(30.0), np.full(30, 0.3)
+    assert kept_gain(gaps, days, 0.3, 0.01, PROTOCOL).lasts
+    wide = kept_gain(gaps, days, 0.3, 0.01, PROTOCOL, task_error=0.1)
+    level = PROTOCOL.statistics.gate_level
+    mean = slopes.mean_level(gaps - 0.15, days).with_error(np.hypot(0.005, 0.1))
+    assert wide.lower == pytest.approx(mean.lower(level))
+    assert not wide.lasts
+
+
 def test_a_gain_that_ends_low_does_not_last_though_its_mean_does() -> None:
     days = np.arange(30.0)
     falling = np.linspace(0.9, 0.05, 30)
@@ -452,7 +474,8 @@ class _Dated(Columns):
 
 
 def gaps(**changes: Any) -> dict[int, float]:
-    return _daily_gaps(revision(), later(**changes))
+    found = _daily_gaps(revision(), later(**changes))
+    return {day: gap.mean for day, gap in found.items()}
 
 
 def altered(column: str, place: int, value: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def lanes(
     clean: float = 0.8,
     drifted: float = 0.8,
     blind: float | None = 0.4,
+    base: float = 0.5,
     shock: float = 0.0,
     seed: int = 0,
     extra: dict[int, Any] | None = None,
@@ -75,7 +76,7 @@ def lanes(
             memory=f"{day + 1:064d}",
             extra=(extra or {}).get(day, ()),
         )
-        add(pair="p0", day=day, phase="checkpoint", q_state=0.5)
+        add(pair=f"p{day % TASKS}", day=day, phase="checkpoint", q_state=base)
     return traces
 
 
@@ -116,10 +117,8 @@ def test_what_keeps_too_little_by_chance_alone_is_not_below() -> None:
 
 
 def test_the_best_clean_quality_counts_wherever_it_was() -> None:
-    traces = lanes(clean=0.5, drifted=0.5, blind=0.2)
-    assert closure(traces).status == "PASS"
-    good = episode(index=len(traces), pair="p1", day=0, phase="checkpoint")
-    found = closure([*traces, good])
+    assert closure(lanes(clean=0.5, drifted=0.5, blind=0.2)).status == "PASS"
+    found = closure(lanes(clean=0.5, drifted=0.5, blind=0.2, base=1.0))
     assert found.details["best clean mean from elsewhere"] > 0.5
     assert found.status == "FAIL"
 
@@ -252,6 +251,7 @@ def lane_rows(**changes: Any) -> tuple[Columns, Columns, Columns]:
         "day": days,
         "condition": np.tile(["clean", "clean", "drifted", "drifted"], 7),
         "pair": np.tile(["p", "q"], 14),
+        "family": np.full(count, "f"),
         "q_state": np.full(count, 0.8),
         "realised": np.tile([0.0, 0.0, 0.3, 0.3], 7),
         "memory": np.array([f"m{day - 1}" for day in days]),
@@ -264,6 +264,7 @@ def lane_rows(**changes: Any) -> tuple[Columns, Columns, Columns]:
         "day": np.arange(9),
         "condition": np.full(9, ""),
         "pair": np.full(9, "x"),
+        "family": np.full(9, "f"),
         "q_state": np.full(9, 0.1),
         "realised": np.zeros(9),
         "memory": np.array([f"m{day}" for day in range(9)]),
@@ -278,7 +279,9 @@ def lane_rows(**changes: Any) -> tuple[Columns, Columns, Columns]:
     table = Columns(**{name: np.concatenate((fields[name], drills[name])) for name in fields})
     blind = Columns(**fields)
     blind.q_state = np.where(blind.condition == "drifted", 0.4, 0.8)
-    base = Columns(q_state=np.array([0.7, 0.9, 1.0]), pair=np.array(["p", "q", "z"]))
+    base = Columns(
+        q_state=np.array([0.8, 0.8, 1.0]), pair=np.array(["p", "q", "z"]), day=np.zeros(3, int)
+    )
     return table, blind, base
 
 
@@ -376,10 +379,54 @@ def test_a_failure_at_the_least_power_stands() -> None:
     assert found.status in ("FAIL", "NO EVIDENCE")
     x = table.q_state[table.condition == "drifted"].reshape(7, 2).mean(axis=1)
     level, rho = PROTOCOL.statistics.gate_level, PROTOCOL.closures.rho
-    power = float(kept_share(x, np.full(7, 0.8), 0.8, rho, level).power)
+    parts = np.log(table.q_state[table.condition == "drifted"].reshape(7, 2).mean(axis=0))
+    error = math.sqrt(((parts - parts.mean()) ** 2).sum() / 2)
+    share = kept_share(x, np.full(7, 0.8), 0.8, rho, level, error=error, freedom=1)
+    power = float(share.power)
     assert found.details["power at ratio 1"] == pytest.approx(power, abs=1e-6)
-    assert read(table, blind, base, power_min=power).status == "FAIL"
+    assert read(table, blind, base, power_min=power - 1e-9).status == "FAIL"
     assert read(table, blind, base, power_min=power + 1e-9).status == "NO EVIDENCE"
+
+
+def test_the_error_over_tasks_by_hand() -> None:
+    """Two tasks: drift takes p to .4 on every day; q, and the clean lane, stay at .8."""
+    struck = np.tile([0.8, 0.8, 0.4, 0.8], 7)
+    found = read(*lane_rows(lane__q_state=struck))
+    left = np.array([0.0, math.log(0.5)])  # without p, without q
+    error = math.sqrt(((left - left.mean()) ** 2).sum() / 2)
+    assert found.details["theta"] == pytest.approx(math.log(0.75), abs=1e-6)
+    assert found.details["error over tasks"] == pytest.approx(error, abs=1e-6)
+    x, k = np.full(7, 0.6), np.full(7, 0.8)
+    by_hand = kept_share(x, k, 0.8, 0.95, 0.95, error=error, freedom=1)
+    assert found.details["lower bound"] == pytest.approx(float(by_hand.lower), abs=1e-6)
+    assert by_hand.theta - by_hand.lower == pytest.approx(6.313752 * error)  # t .95 on 1
+    alone = kept_share(x, k, 0.8, 0.95, 0.95)
+    assert alone.lower == pytest.approx(alone.theta)  # what days alone said
+
+
+def test_the_base_rows_move_with_their_task() -> None:
+    """B is theirs: .9 without p, 1 without q; the lanes are .8 throughout."""
+    table, blind, base = lane_rows()
+    base.q_state = np.array([0.9, 0.9, 1.0])
+    found = read(table, blind, base)
+    assert found.details["error over tasks"] == 0.0
+    base.q_state = np.array([1.0, 0.9, 1.0])
+    left = np.log([0.8 / 0.9, 0.8 / 1.0])
+    error = math.sqrt(((left - left.mean()) ** 2).sum() / 2)
+    found = read(table, blind, base)
+    assert found.details["error over tasks"] == pytest.approx(error, abs=1e-6)
+
+
+def test_a_family_of_one_task_tests_nothing() -> None:
+    found = read(*lane_rows(lane__family=np.tile(["f", "g"], 14)))
+    assert found.status == "NOT TESTED"
+    assert "a family of the lanes holds one task" in found.reason
+
+
+def test_all_that_drift_left_on_one_task_shows_nothing() -> None:
+    found = read(*lane_rows(lane__q_state=np.tile([0.8, 0.8, 0.8, 0.0], 7)))
+    assert found.status == "NO EVIDENCE"
+    assert found.details["power at ratio 1"] == 0.0
 
 
 def test_a_bound_at_the_share_itself_passes() -> None:

@@ -314,10 +314,10 @@ def test_innovation_counts_revisions_whose_sets_show_a_gain() -> None:
     months = (DAYS[-1] - DAYS[0] + 1) / 30
     rules = PROTOCOL.telemetry
     expected = innovation(1 / months, 3 / months, rules.tools_a_month, rules.revisions_a_month)
-    assert dynamics(window(revision=found)).innovation == pytest.approx(expected)
+    assert dynamics(window(practised=found)).innovation == pytest.approx(expected)
     assert dynamics(window()).innovation is None
     unread = dataclasses.replace(found, reason="an attempt set holds 3 tasks of 110")
-    assert dynamics(window(revision=unread)).innovation is None
+    assert dynamics(window(practised=unread)).innovation is None
 
 
 def test_link_steps_lie_between_the_first_and_the_last_checkpoint() -> None:
@@ -369,7 +369,7 @@ def test_closures_and_innovation_enter_the_theorem() -> None:
         found = dynamics(window(closures=closed(*states)))
         assert theorem_row(found, "(iv)") == row
     useful = revisions((("ocr",), RevisionGain({}, 0.1, 0.1, 1.0, True)))
-    found = dynamics(window(revision=useful))
+    found = dynamics(window(practised=useful))
     assert theorem_row(found, "(v)")[:2] == (
         pytest.approx(found.innovation, abs=1e-6),
         pytest.approx(found.innovation, abs=1e-6),
@@ -446,7 +446,7 @@ def test_marginal_returns_need_every_axis_of_the_index() -> None:
 
 def test_a_revision_without_a_gain_is_no_innovation() -> None:
     still = (("xml",), RevisionGain({}, 0.0, 0.0, 1.0, True))
-    assert dynamics(window(revision=revisions(still))).innovation == 0.0
+    assert dynamics(window(practised=revisions(still))).innovation == 0.0
 
 
 def test_an_axis_of_weight_0_has_no_marginal_return() -> None:

@@ -13,7 +13,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.improvement import kappa as module
-from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
+from owa_bench.scoring.improvement.checkpoints import CheckpointSeries, FamilyCells
 from owa_bench.scoring.improvement.kappa import (
     after_spending,
     block_interval,
@@ -351,7 +351,13 @@ def series(days: int, **changes: object) -> CheckpointSeries:
     spent = 2.0 * np.arange(days)
     quality = {"s/f": 0.2 + 0.03 * spent}
     made = CheckpointSeries(tuple(range(3, 3 + days)), spent, 4e6, quality)
-    whole = {"counted": tuple(range(days)), "total": 1.5 * spent, "floor": {"s/f": 0.1}}
+    cells = FamilyCells(np.array(["p", "q", "r"]), np.tile(quality["s/f"], (3, 1)))
+    whole = {
+        "counted": tuple(range(days)),
+        "total": 1.5 * spent,
+        "floor": {"s/f": 0.1},
+        "cells": {"s/f": cells},
+    }
     return made._replace(**(whole | changes))
 
 
@@ -361,7 +367,7 @@ def test_figures_beside_kappa_by_hand() -> None:
     (agent, family) = kappas(points, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)
     assert (agent.slope, family.slope) == pytest.approx((0.01, 0.03))
     assert (agent.floor, family.floor) == (None, 0.1)
-    assert (family.p, family.checkpoints) == (0.0, days)
+    assert (family.p, family.checkpoints) == (pytest.approx(0.0, abs=1e-9), days)
     details = family.details
     assert details["days"] == [3, 2 + days]
     assert (details["kappa unit, USD"], details["per USD"]) == (4.0, 0.0075)
@@ -425,3 +431,24 @@ def test_a_family_at_0_on_a_day_has_a_slope_and_none_on_the_logit() -> None:
     assert len(family.points) == len(values) - 1
     empty = series(0, reason="no checkpoint")
     assert kappas(empty, np.zeros(0), PROTOCOL, (), ROOT) == ()
+
+
+def test_the_slope_of_a_family_holds_the_error_over_its_tasks() -> None:
+    """Three tasks on lines of slope .01, .03 and .05 without any noise of days."""
+    points = series(8)
+    steps = np.array([0.01, 0.03, 0.05])
+    means = 0.2 + steps[:, None] * points.spent
+    cells = {"s/f": FamilyCells(np.array(["p", "q", "r"]), means)}
+    alike, apart = (
+        kappas(p, 0.3 + 0.01 * p.spent, PROTOCOL, (), ROOT)[1]
+        for p in (points, points._replace(cells=cells))
+    )
+    assert alike.interval.low == pytest.approx(0.03)
+    assert apart.slope == pytest.approx(0.03)
+    reach = stats.t.ppf(0.975, 2) * steps.std(ddof=1) / math.sqrt(3)
+    assert apart.interval.low == pytest.approx(0.03 - reach, abs=1e-6)
+    holed = means.copy()
+    holed[0, 0] = math.nan
+    unknown = points._replace(cells={"s/f": FamilyCells(np.array(["p", "q", "r"]), holed)})
+    found = kappas(unknown, 0.3 + 0.01 * points.spent, PROTOCOL, (), ROOT)[1]
+    assert found.interval.low == pytest.approx(0.03)

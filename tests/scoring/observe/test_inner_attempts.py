@@ -306,10 +306,18 @@ def test_the_stages_are_shares_of_campaigns_that_adopted_something() -> None:
     assert np.isnan(one.earlier).all()
     assert len(one.earlier) == 2
     assert one.tests == (
-        "3 campaigns, 6 tests registered, 1 of 2 adopted components confirmed by e-BH at 0.05"
+        "3 campaigns of 1 instances, 6 tests registered, 1 of 2 adopted components confirmed "
+        "by e-BH at 0.05"
     )
     (still,) = campaign_sets([idle], FAMILIES)
     assert still.stages == (0.0, 0.0, 0.0)
     assert campaign_sets([evidence(quality={})], FAMILIES) == ()
     faulty = campaign_sets([evidence(faults=("f", "g")), evidence()], FAMILIES)
     assert faulty[0].fault == "f; g"
+
+
+def test_campaigns_of_one_instance_are_one_cluster() -> None:
+    """Under any drift, help or repeat."""
+    (one,) = campaign_sets([evidence(pair=pair) for pair in ("q", "p", "q", "q")], FAMILIES)
+    assert one.clusters.tolist() == [1, 0, 1, 1]
+    assert one.tasks == 4

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from owa_bench.records.observables import NO_DAY
 from owa_bench.scoring.observe.observables import observe
@@ -176,31 +176,72 @@ def test_sums_without_each_cluster_are_those_of_the_other_units(
     units, columns = table_of(*rows)
     for how in (task_clusters(units), clusters(0, 0, 0, 0)):
         found = [totals.table for totals in without_each(columns, how, units.unit_family, SHARE)]
-        weights = np.array([(how.of != j).astype(float) for j in range(len(how.stratum))])
+        weights = np.ones((len(how.stratum), len(units.task)))
+        weights[how.of, how.members] = 0.0
         expected = weighted_totals(weights, columns, units.unit_family, SHARE).table
         assert (np.concatenate(found) == expected).all()
 
 
-def test_days_are_the_clusters_where_there_are_several() -> None:
-    units, _ = table_of(("a", "p", 0, 3), ("b", "r", 0, 3), ("a", "p", 0, 4))
+def test_days_that_play_the_same_tasks_have_clusters_of_both() -> None:
+    rows = (("a", "p", 0, 3), ("a", "q", 0, 3), ("a", "p", 0, 4), ("a", "q", 0, 4))
+    units, _ = table_of(*rows)
     found = task_clusters(units)
-    assert (found.noun, found.of.tolist()) == ("days", [0, 1, 0])
+    assert found.days is not None
+    assert found.days.tolist() == [3, 4, -1, -1]
+    assert found.stratum.tolist() == [0, 0, 1, 1]
+    # p on 3, p on 4, q on 3, q on 4: each in its day, and each in its task
+    assert found.members.tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert found.of.tolist() == [0, 1, 0, 1, 2, 2, 3, 3]
+
+
+def test_fresh_tasks_are_in_the_clusters_of_their_days() -> None:
+    units, _ = table_of(("a", "p", 0, 3), ("b", "r", 0, 3), ("a", "q", 0, 4))
+    found = task_clusters(units)
+    assert found.of.tolist() == [0, 1, 0]
     assert found.stratum.tolist() == [0, 0]
     units, _ = table_of(("a", "p", 0, 3), ("b", "r", 0, 3), ("a", "q", 0, 3))
     found = task_clusters(units)
-    assert (found.noun, found.stratum.tolist()) == ("tasks", [0, 0, 1])
+    assert (found.days, found.stratum.tolist()) == (None, [0, 0, 1])
 
 
 def test_episodes_outside_the_days_are_clusters_of_their_tasks() -> None:
     """In a campaign with suites that are played once."""
-    rows = (("a", "p", 0, 3), ("a", "p", 0, 4), ("b", "r", 0, -1), ("b", "s", 0, -1))
+    rows = (("a", "p", 0, 3), ("a", "q", 0, 4), ("b", "r", 0, -1), ("b", "s", 0, -1))
     units, _ = table_of(*rows)
     found = task_clusters(units)
-    assert found.noun == "days and tasks"
+    assert found.noun == "tasks"
     assert found.of.tolist() == [0, 1, 2, 3]
     assert found.stratum.tolist() == [0, 0, 2, 2]
     assert found.days is not None
     assert found.days.tolist() == [3, 4, -1, -1]
+
+
+def test_days_alike_do_not_make_few_tasks_many() -> None:
+    """Four tasks that come out the same on seven days: the error is theirs alone."""
+    values = np.array([0.9, 0.2, 0.6, 0.5])
+    rows = [("a", f"p{t}", 0, d) for t in range(4) for d in range(7)]
+    units, _ = table_of(*rows)
+    statistics = StatisticsTable(units)
+    every = np.ones(28, dtype=bool)
+    statistics.add_mean("q", np.repeat(values, 7), every)
+    how, columns = task_clusters(units), statistics.columns()
+    parts = without_each(columns, how, units.unit_family, SHARE)
+    left_out = np.concatenate([totals.overall_mean("q") for totals in parts])
+    found = jackknife_estimate(0.55, left_out, how)
+    assert left_out[:7] == pytest.approx(0.55)
+    assert found.method.startswith("tasks like these: jackknife over 7 days and 4 tasks, AR(1)")
+    rest = special.logit((values.sum() - values) / 3)
+    reach = stats.t.ppf(0.95, 3) * standard_error(rest, np.zeros(4, dtype=int))
+    assert found.lower(0.95) == pytest.approx(special.expit(special.logit(0.55) - reach), abs=1e-6)
+
+
+def test_the_exact_bound_counts_the_fewer_of_days_and_tasks() -> None:
+    when = np.array([0, 1, 2, NO_DAY, NO_DAY, NO_DAY, NO_DAY])
+    how = Clusters("here", "tasks", np.arange(7), np.array([0, 0, 0, 1, 1, 1, 1]), "x", when)
+    ones = jackknife_estimate(1.0, np.ones(7), how)
+    assert ones.lower(0.95) == pytest.approx(0.05 ** (1 / 3), abs=1e-6)
+    assert how.count(when == NO_DAY) == 4
+    assert how.count(np.zeros(7, dtype=bool)) == 0
 
 
 def test_errors_over_days_and_over_tasks_add_up() -> None:
@@ -302,7 +343,7 @@ def test_days_that_a_statistic_does_not_read_leave_tasks_alone() -> None:
     both = jackknife_estimate(0.5, left_out, how)
     assert both.days is not None
     assert both.days.tolist() == when.tolist()
-    assert both.method == f"here: jackknife over 5 mixed, {MEAN_METHOD}"
+    assert both.method == f"here: jackknife over 2 days and 3 mixed, {MEAN_METHOD}"
 
 
 def test_below_the_middle_a_flat_statistic_is_cut_towards_0() -> None:

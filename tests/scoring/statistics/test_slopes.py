@@ -169,6 +169,8 @@ def test_an_error_measured_elsewhere_is_added_in_squares():
     wider = found.with_error(0.3)
     assert wider.errors == pytest.approx(np.sqrt(found.errors**2 + 0.09))
     assert (wider.freedom, wider.value) == (found.freedom, found.value)
+    assert found.with_error(0.3, 2).freedom == 2
+    assert found.with_error(0.3, 99).freedom == found.freedom
 
 
 def test_shapes_must_fit_and_every_number_be_finite():

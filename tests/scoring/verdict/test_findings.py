@@ -83,7 +83,7 @@ def test_human_help_up_to_the_day_of_an_adoption_is_warned_of(columns, places, w
 def test_adoptions_that_changed_no_line_are_warned_of():
     def warned(table, *lines):
         sets = tuple(SimpleNamespace(lines=n) for n in lines)
-        sample = SimpleNamespace(revision=SimpleNamespace(sets=sets))
+        sample = SimpleNamespace(practised=SimpleNamespace(sets=sets))
         return list(findings._empty_adoptions(sample, table))
 
     (words,) = warned(adopted(rows(), 2, 3), 0, 0)
@@ -91,7 +91,7 @@ def test_adoptions_that_changed_no_line_are_warned_of():
     assert warned(adopted(rows(), 2), 0, 1) == []
     assert warned(adopted(rows(), 2)) == []
     assert warned(adopted(rows(), 2, decision="proposed"), 0) == []
-    none = SimpleNamespace(revision=None)
+    none = SimpleNamespace(practised=None)
     assert list(findings._empty_adoptions(none, adopted(rows(), 2))) == []
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Event, Fault, Incident, Resource, Tracking
-from owa_bench.records.score import AgentVerdict, CellTable
+from owa_bench.records.score import AgentVerdict, CellTable, TotalGain
 from owa_bench.scoring.verdict.robotics import (
     mean_time_between,
     mean_time_to_repair,
@@ -288,14 +288,14 @@ def test_families_count_whose_transfer_reaches_the_gate() -> None:
     assert counted["S2R_families"] == 1.0
 
 
-def test_families_improve_where_the_slope_and_its_interval_do() -> None:
-    least = PROTOCOL.improvement.kappa_min
+def test_families_improve_where_their_gain_over_the_control_does() -> None:
+    least, total = PROTOCOL.improvement.kappa_min, PROTOCOL.improvement.gain_min
 
-    def kappa(slope: float | None, low: float | None, family: str | None = "f") -> Any:
-        interval = SimpleNamespace(low=low)
-        return SimpleNamespace(family=family, slope=slope, interval=interval)
+    def kappa(rate: float | None, low: float | None, value: float | None = 0.5) -> Any:
+        return SimpleNamespace(gain=TotalGain(value=value, low=low, per_unit=rate))
 
-    assert _improving((kappa(None, 0.1), kappa(1.0, 0.1, None)), PROTOCOL) is None
+    agent = SimpleNamespace(gain=None)
+    assert _improving((kappa(None, None, None), agent), PROTOCOL) is None
     assert _improving((), PROTOCOL) is None
     found = (
         kappa(least, 1e-6),
@@ -303,6 +303,7 @@ def test_families_improve_where_the_slope_and_its_interval_do() -> None:
         kappa(least / 2, 1e-6),
         kappa(least, 0.0),
         kappa(least, None),
+        kappa(least, 1e-6, 0.9 * total),
         kappa(least, -1e-6),
     )
     assert _improving(found, PROTOCOL) == 2

@@ -1,5 +1,6 @@
 """Scores of axes and composites on estimates written by hand."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import msgspec
@@ -10,6 +11,7 @@ from scipy import stats
 from owa_bench.records.protocol import Anchor
 from owa_bench.records.score import AxisScore, FrontierScore, Interval
 from owa_bench.scoring.axes.self_revision import GATED
+from owa_bench.scoring.axis import NO_GATE
 from owa_bench.scoring.estimate.composites import FrontierGrid
 from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
@@ -45,9 +47,9 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
     protocol = msgspec.structs.replace(PROTOCOL, anchors=anchors)
     assert protocol.revision.full_gain == 0.25
     evidence = RevisionEvidence(
-        sets=(), raw=0.125, gated=0.1, error=0.02, gated_error=0.01, freedom=9
+        sets=(), raw=0.125, gated=0.1, error=0.02, gated_error=0.01, freedom=9, clusters=8
     )
-    sample = SimpleNamespace(revision=evidence, protocol=protocol)
+    sample = SimpleNamespace(revision=evidence, practised=None, protocol=protocol)
     found = with_revision_bounds(score(0.5), sample)
     two, one = stats.t.ppf(0.975, 9), stats.t.ppf(0.95, 9)
     most = stats.t.ppf(PROTOCOL.statistics.below_level, 9)
@@ -74,9 +76,33 @@ def test_bounds_of_revisions_are_those_of_their_own_tasks() -> None:
     }
 
 
+def test_no_gate_passes_on_a_few_campaigns() -> None:
+    """A gain is one of whole campaigns: seven are too few, eight are enough."""
+    few = RevisionEvidence(
+        sets=(), raw=0.2, gated=0.2, error=0.01, gated_error=0.01, freedom=6, clusters=7
+    )
+    for clusters, bounded in ((7, False), (8, True)):
+        evidence = dataclasses.replace(few, clusters=clusters)
+        found = with_revision_bounds(
+            score(0.8), SimpleNamespace(revision=evidence, practised=None, protocol=PROTOCOL)
+        )
+        assert (found.details["beside"][GATED]["lower"] is not None) == bounded
+        assert (NO_GATE in found.details) != bounded
+        assert found.tasks_like_these.method == (
+            "R of a given subject (SelfRev): "
+            f"jackknife over {clusters} instances of the campaigns, 6 degrees of freedom"
+        )
+    assert "R rests on 7 instances of 8" in few_words(few)
+
+
+def few_words(found: RevisionEvidence) -> str:
+    sample = SimpleNamespace(revision=found, practised=None, protocol=PROTOCOL)
+    return str(with_revision_bounds(score(0.8), sample).details[NO_GATE])
+
+
 def test_bounds_of_revisions_stay_between_0_and_1() -> None:
     wide = RevisionEvidence(sets=(), raw=0.125, gated=0.125, error=9.0, gated_error=9.0, freedom=9)
-    sample = SimpleNamespace(revision=wide, protocol=PROTOCOL)
+    sample = SimpleNamespace(revision=wide, practised=None, protocol=PROTOCOL)
     found = with_revision_bounds(score(0.5), sample)
     assert (found.tasks_like_these.low, found.tasks_like_these.high) == (0.0, 1.0)
     assert (found.lower, found.highest) == (0.0, 1.0)
