@@ -51,16 +51,16 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
         why = "the kinds of tool used and their success are not known"
         why = (axis.reason or "") if axis.value is None else why
         return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
-    needed = axis.details.get("categories", ())
-    if len(needed) < rule.count:
-        why = f"the tasks played need {len(needed)} of {rule.count} kinds of tool"
-        return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
     tools = int(used["value"])
     read = gate.GateReading(success["value"], success["lower"])
     status = gate.gate_status(read, required, findings.protocol)
-    status = "FAIL" if tools < rule.count else status
+    needed, why = len(axis.details.get("categories", ())), ""
+    if needed < rule.count:
+        status, why = "NO EVIDENCE", f"the tasks played need {needed} of {rule.count} kinds of tool"
+    elif tools < rule.count:
+        status = "FAIL"
     measured, seen = f"{tools} kinds of tool, success {read.value:.3f}", findings.evidence
-    return gate.gate_result(rule, "T", status, asked, measured, evidence=seen)
+    return gate.gate_result(rule, "T", status, asked, measured, reason=why, evidence=seen)
 
 
 def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
