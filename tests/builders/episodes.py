@@ -13,6 +13,7 @@ from owa_bench.records.events import (
     Action,
     AnyEvent,
     Belief,
+    Call,
     Drift,
     EpisodeEnd,
     EpisodeStart,
@@ -164,6 +165,8 @@ def episode(
         )
         if step in hints_after:
             events.append(Intervention(step=step, kind="hint", minutes=2.0))
+    request = {"method": "GET", "target": "/", "status": 200, "request": "r", "response": "s"}
+    events += [Call(step=1, ok=True, **request) for _ in kinds]
     reached = depth if solved is None else solved
     events += [
         Subgoal(

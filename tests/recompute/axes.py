@@ -160,9 +160,21 @@ def tool_economy(run, episodes):
         for category in one["categories"]
     }
     counts = Counter(category for category, _ in served)
-    used = sum(n >= rules["distinct_instances"] for n in counts.values())
-    size = min(1.0, math.log(1 + used) / math.log(1 + rules["size_prior"]))
-    return calibrated(run, "T", size * float(np.trapezoid(succ, grid)))
+    drifted = [one for one in rows if one["entry"]["delta"]]
+    asked = {
+        (category, one["entry"]["pair"])
+        for one in drifted
+        for category in one["start"].get("categories", ())
+    }
+    needs = Counter(category for category, _ in asked)
+    used, needed = (
+        sum(n >= rules["distinct_instances"] for n in found.values()) for found in (counts, needs)
+    )
+    size, whole = (
+        min(1.0, math.log(1 + n) / math.log(1 + rules["size_prior"])) for n in (used, needed)
+    )
+    # the oracle's own statistic: all kinds that the tasks need, and every success
+    return calibrated(run, "T", size / whole * float(np.trapezoid(succ, grid))) if whole else None
 
 
 def world_model(run, episodes):

@@ -41,7 +41,8 @@ def projects(delivered: int, *, days: float = 30, spend: float = 1.0) -> list[Tr
         (projects(0), 3, "BELOW"),
         (projects(19, days=29), 3, "NO EVIDENCE"),
         (projects(19), 4, "PASS"),
-        (projects(19, spend=1000.0), 4, "UNDECIDED"),
+        (projects(19, spend=200.0), 4, "PASS"),  # an expert: 8 decisions of 30 minutes
+        (projects(19, spend=300.0), 4, "UNDECIDED"),
         ([episode()], 3, "NO EVIDENCE"),
     ],
 )
@@ -228,6 +229,7 @@ def test_tasks_that_need_two_kinds_of_tool_cannot_show_three() -> None:
     found = tools({"value": 2.0}, {"value": 1.0, "lower": 1.0, "highest": 1.0}, needed=2)
     why = "the tasks played need 2 of 3 kinds of tool"
     assert (found.status, found.reason) == ("NO EVIDENCE", why)
+    assert found.measured == "2 kinds of tool, success 1.000"
 
 
 @pytest.mark.parametrize(

@@ -55,19 +55,18 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
         why = "the kinds of tool used and their success are not known"
         why = (axis.reason or "") if axis.value is None else why
         return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
-    needed = axis.details.get("categories", ())
-    if len(needed) < rule.count:
-        why = f"the tasks played need {len(needed)} of {rule.count} kinds of tool"
-        return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
     tools = int(used["value"])
     read = gate.beside_reading(success)
     status = gate.gate_status(read, required, findings.protocol)
-    reasons = [gate.status_reason(status, read, required)]
+    reasons, needed = [gate.status_reason(status, read, required)], axis.details.get("categories")
     if tools < rule.count:
         status = "UNDECIDED" if status == "PASS" else status
         reasons.insert(0, f"{tools} kinds of tool against {rule.count}")
     measured, seen = f"{tools} kinds of tool, success {read.value:.3f}", findings.evidence
     reason = ", success ".join(filter(None, reasons))
+    if len(needed or ()) < rule.count and status != "BELOW":
+        status = "NO EVIDENCE"
+        reason = f"the tasks played need {len(needed or ())} of {rule.count} kinds of tool"
     return gate.gate_result(rule, "T", status, asked, measured, reason=reason, evidence=seen)
 
 

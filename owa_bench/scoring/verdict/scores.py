@@ -140,13 +140,17 @@ def _with_bounds(score: AxisScore, revision: RevisionEvidence, protocol: Protoco
         f"{revision.freedom} degrees of freedom",
     )
     gated = _bounds(revision.gated, revision.gated_error, revision, protocol)
-    why = practice_reason(revision) or _few_campaigns(revision, protocol)
+    few = _few_campaigns(revision, protocol)
+    why = practice_reason(revision) or few
     if why:
         gated["lower"] = None
+    if few:
+        gated["highest"] = None
     return structs.replace(
         score,
         tasks_like_these=interval,
         lower=whole["lower"],
+        highest=whole["highest"],
         iqr=None,
         details={**score.details, "beside": {GATED: gated}, **({NO_GATE: why} if why else {})},
     )
