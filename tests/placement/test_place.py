@@ -11,6 +11,7 @@ from owa_bench.placement.forecast import forecasts
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import announced, look_path, signed_looks
 from owa_bench.reports import verify
+from owa_bench.reports.page.render_html import _figures
 from owa_bench.runs.plan.request import Request, draft_plan
 from owa_bench.runs.play import batch
 from owa_bench.scoring.placement.rule import GO_ON
@@ -48,6 +49,18 @@ def test_what_a_budget_left_unplayed_is_not_missing(stopped):
     assert batch.summary(layout).missing == 0
     assert all(check.ok for check in verify.verify(layout.root))
     assert all(check.ok for check in verify.recompute(layout.root))
+
+
+def test_the_page_draws_the_bounds_of_each_gate(stopped):
+    verdict = stopped[1].verdicts[0]
+    assert [curve.name for curve in verdict.curves] == [
+        *("A autonomy", "G generality", "P planning", "tools")
+    ]
+    assert verdict.curves[0].x == (0.0, 6.0, 11.0)
+    for curve, gate in zip(verdict.curves, verdict.gates, strict=True):
+        assert (curve.low[-1], curve.high[-1]) == (gate.interval.low, gate.interval.high)
+    (svg,) = [block.svg for block in _figures(stopped[1].verdicts) if "bounds" in block.name]
+    assert "P planning" in svg
 
 
 def test_a_larger_budget_goes_on_and_keeps_the_looks(stopped, again):
