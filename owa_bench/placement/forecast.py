@@ -54,7 +54,7 @@ def _forecast(rule: PlacementRule, success: float) -> Forecast:
     ends, sizes = [], []
     by_suite: dict[str, float] = dict.fromkeys(dict.fromkeys(suites), 0.0)
     for number in range(AGENTS):
-        looks = rule.replay(_Luck(rule.plan, success, number))
+        looks = rule.with_key(str(number)).replay(_Luck(rule.plan, success, number))
         ends.append(looks[-1].decision)
         played = [index for look in looks for index in look.batch.indices]
         sizes.append(len(played))

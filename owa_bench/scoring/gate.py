@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -80,6 +81,7 @@ class Gate(NamedTuple):
     judge: Callable[[GateRule, Findings], GateResult]
 
 
+@lru_cache(maxsize=4096)
 def reaches(value: float, required: float, decimals: int) -> bool:
     """Return whether a value is at least the required one in fixed decimals.
 

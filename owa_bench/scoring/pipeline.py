@@ -112,7 +112,7 @@ def judge(
         limits=LIMITS,
     )
     if plan.placement is not None:
-        rule, arm = PlacementRule(plan, protocol, placement.number), plan.arms[0]
+        rule, arm = PlacementRule(plan, protocol, placement.number, key=placement.key), plan.arms[0]
         verdict = placement_verdict(rule, arm, episodes, placement, own_terms)
         return msgspec.structs.replace(roots, verdicts=(verdict,))
     context = JudgingContext(

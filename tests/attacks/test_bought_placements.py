@@ -166,7 +166,7 @@ def test_excused_faults_would_buy_a_level(tmp_path):
 def verdict(run, **facts):
     held = bundle.read(run.root)
     found = placement_facts(held)._replace(**facts)
-    rule = PlacementRule(held.plan, held.protocol, found.number)
+    rule = PlacementRule(held.plan, held.protocol, found.number, key=found.key)
     table = observe(held.traces(), held.prices)
     return placement_verdict(rule, held.plan.arms[0], table, found, "")
 

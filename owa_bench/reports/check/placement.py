@@ -10,6 +10,7 @@ from owa_bench.records.layout import LOOK_TYPE
 from owa_bench.records.placement import RULE, Look, SignedLook, rule_digest, signed_looks
 from owa_bench.records.plan import MAX_FAILURES
 from owa_bench.records.trace import evidence_root
+from owa_bench.records.witness import seed_nonce
 from owa_bench.reports.check.assurance import submission
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result
 from owa_bench.reports.read.attempts import RecordedAttempt
@@ -28,7 +29,9 @@ def placement_facts(bundle: Bundle) -> PlacementFacts:
     counted = {leaf.attempt_id for leaf in bundle.counting_leaves if leaf is not None}
     who = submission(bundle)
     first = next((signed.look.at for signed in signed_looks(bundle.layout)), "")
+    nonce = seed_nonce(bundle.layout, bundle.plan, bundle.plan_digest)
     return PlacementFacts(
+        key=f"{bundle.plan_digest} {nonce or ''}",
         lost=frozenset(
             attempt.leaf.index
             for attempt in attempts
@@ -68,7 +71,7 @@ def _is_served(bundle: Bundle, attempts: tuple[RecordedAttempt, ...]) -> bool:
 def replayed_looks(bundle: Bundle) -> tuple[LookState, ...]:
     """Return the looks that the rule makes of a placement's traces."""
     facts = placement_facts(bundle)
-    rule = PlacementRule(bundle.plan, bundle.protocol, facts.number)
+    rule = PlacementRule(bundle.plan, bundle.protocol, facts.number, key=facts.key)
     return looks_of(rule, observe(bundle.traces(), bundle.prices), facts)
 
 

@@ -63,8 +63,8 @@ def plan_pool(
 def _entries(draw: Draw, card: SuiteCard, rules: Protocol) -> Iterator[PlanEntry]:
     """Yield the episodes of a draw's worlds.
 
-    Number and place of a world decide its tier and magnitude, so that each batch holds all tiers
-    and magnitudes in turn and nobody can choose which come first.
+    Number and place of a world decide its tier and magnitude, so that a family's worlds cross
+    both; the order in which they are played is drawn by the plan and its challenge.
     """
     grid, mild = rules.drift.magnitudes, rules.drift.mild
     tiers, families = draws.tiers(draw, card), draws.families(draw, card)

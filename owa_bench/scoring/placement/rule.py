@@ -4,14 +4,18 @@ A pure function of plan, protocol and what was played; `recompute` runs it again
 `statistics/betting.py`; docs/placement.md says why they are what they are.
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 
+from owa_bench.canonical import sha256
+from owa_bench.records.observables import Floats
 from owa_bench.records.placement import BAR, DECIMALS, HEDGE, GateLine
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import GateRule, Protocol
@@ -27,29 +31,25 @@ from owa_bench.scoring.placement.worlds import (
     pool,
 )
 from owa_bench.scoring.statistics import betting
-from owa_bench.scoring.statistics.betting import NO_BETS, Bets
+from owa_bench.scoring.statistics.betting import BETS, NO_BETS, Bets
+from owa_bench.seeding import stream
 
 GENERALITY: Final = "G"
+TOOLS: Final = "tools"
 GO_ON: Final = "go on"
 CAP: Final = "cap"
 OPEN: Final = "open"
 
 
 class Batch(NamedTuple):
-    """Worlds that are announced together, and the gates that read them."""
+    """Worlds that are announced together, the gates that read them, and entries of the plan."""
 
-    worlds: tuple[PoolWorld, ...]
-    reads: tuple[str, ...]
-
-    @property
-    def indices(self) -> tuple[int, ...]:
-        """The entries of the plan, in their order."""
-        kinds = {READS[gate] for gate in self.reads}
-        played = {w.episodes[kind] for w in self.worlds for kind in kinds if kind in w.episodes}
-        return tuple(sorted(played))
+    worlds: tuple[PoolWorld, ...] = ()
+    reads: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
 
 
-NOTHING = Batch((), ())
+NOTHING = Batch()
 
 
 class LookState(NamedTuple):
@@ -73,17 +73,19 @@ class PlacementRule:
         plans: How many plans a verifier had challenged for its submitter, with this one.
         bounds: Whether looks hold the gates' bounds, which decide nothing; a simulation does
             without.
+        key: Draws the order of each family's worlds: plan digest and challenge.
     """
 
     plan: Plan
     protocol: Protocol
     plans: int = 1
     bounds: bool = True
+    key: str = ""
     _gates: Mapping[str, GateRule] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rules = {
-            "tools" if rule.gate == "tools" else rule.of: rule
+            TOOLS if rule.gate == TOOLS else rule.of: rule
             for rule in self.protocol.gates
             if rule.level == self.level
         }
@@ -128,12 +130,31 @@ class PlacementRule:
     def required_words(self, gate: str) -> str:
         """Return what a gate requires in words."""
         rule = self._gates[gate]
-        if gate == "tools":
+        if gate == TOOLS:
             mild = self.protocol.drift.mild
             return f"{rule.count} tools, success >= {rule.required:g} at drift {mild:g}"
         if gate == GENERALITY:
             return f"G >= {rule.required:.2f}: {self._families_needed} families covered"
         return f"{gate} >= {rule.required:.2f}"
+
+    @cached_property
+    def order(self) -> Mapping[str, tuple[int, ...]]:
+        """The order in which each family's worlds are played, drawn by the key.
+
+        So an agent that is good at the tiers and magnitudes of the first worlds alone passes no
+        more often than another: which come first is settled after the agent is.
+        """
+        rng = stream(int(sha256(self.key.encode())[:15], 16), "order")
+        return {
+            family: tuple(rng.permutation(len(worlds)).tolist())
+            for family, worlds in self.worlds.items()
+        }
+
+    def with_key(self, key: str) -> "PlacementRule":
+        """Return the same rule under another key; what is read from the plan is kept."""
+        other = dataclasses.replace(self, key=key)
+        vars(other).update(worlds=self.worlds, weights=self.weights)
+        return other
 
     # --- looks ------------------------------------------------------------------------
 
@@ -146,29 +167,37 @@ class PlacementRule:
         Args:
             evidence: What was played.
         """
-        played: list[Batch] = []
-        looks = [self._look(0, played, evidence)]
+        tally = _Tally(self)
+        looks = [self._look(tally, evidence)]
         while looks[-1].batch.worlds:
             batch = looks[-1].batch
             absent = tuple(i for i in batch.indices if i not in evidence.answers)
             if absent and not evidence.starts & set(batch.indices):
                 break
-            played.append(batch)
-            look = self._look(len(looks), played, evidence)
+            tally.add(batch, evidence)
+            look = self._look(tally, evidence, looks)
             looks.append(look._replace(open=absent))
             if absent:
                 looks[-1] = looks[-1]._replace(batch=NOTHING, decision=OPEN)
         return tuple(looks)
 
-    def _look(self, number: int, played: Sequence[Batch], evidence: PlacementEvidence) -> LookState:
-        counts: dict[str, int] = {}
-        for batch in played:
-            for world in batch.worlds:
-                counts[world.family] = counts.get(world.family, 0) + 1
-        lines = tuple(self._line(gate, played, evidence) for gate in self._gates)
+    def _look(
+        self, tally: "_Tally", evidence: PlacementEvidence, looks: Sequence[LookState] = ()
+    ) -> LookState:
+        """Return the look after `looks`; a gate that did not read the last batch has its line.
+
+        Kinds of tools are counted over all batches; there are never less of them.
+        """
+        before = {line.gate: line for line in looks[-1].gates} if looks else {}
+        for gate in self._gates:
+            if not looks or gate in looks[-1].batch.reads:
+                before[gate] = self._line(gate, tally, evidence)
+            elif gate == TOOLS:
+                note = self._kinds_words(self._kinds(tally, evidence))
+                before[gate] = msgspec.structs.replace(before[gate], note=note)
+        lines = tuple(before[gate] for gate in self._gates)
         states = {line.gate: line.status for line in lines}
-        looks_covered = self._candidates(played, evidence)
-        batch = self._next(states, counts, looks_covered)
+        batch = self._next(states, tally)
         decision = GO_ON
         if "BELOW" in states.values():
             decision, batch = f"below AAI-{self.level}", NOTHING
@@ -176,57 +205,65 @@ class PlacementRule:
             decision, batch = f"AAI-{self.level}", NOTHING
         elif not batch.worlds:
             decision = CAP
-        return LookState(number, counts, lines, decision, batch)
+        return LookState(len(looks), dict(tally.counts), lines, decision, batch)
 
-    def _next(
-        self, states: Mapping[str, str], counts: Mapping[str, int], candidates: frozenset[str]
-    ) -> Batch:
+    def _next(self, states: Mapping[str, str], tally: "_Tally") -> Batch:
         """Return the next batch: one world of each family that an open gate reads."""
         reads = tuple(gate for gate, status in states.items() if status == "UNDECIDED")
         families = {family for gate in reads for family in self.weights[gate]}
-        if reads == (GENERALITY,) and len(candidates) >= self._families_needed:
-            families = set(candidates)
-        left = {f: self.worlds[f][counts.get(f, 0) :] for f in self.worlds if f in families}
-        if not reads or not all(left.values()):
+        if reads == (GENERALITY,):
+            candidates = tally.families.candidates()
+            families = candidates if len(candidates) >= self._families_needed else families
+        places = {f: tally.counts.get(f, 0) for f in self.worlds if f in families}
+        if not reads or any(place >= len(self.worlds[f]) for f, place in places.items()):
             return NOTHING
-        return Batch(tuple(worlds[0] for worlds in left.values()), reads)
+        worlds = tuple(self.worlds[f][self.order[f][place]] for f, place in places.items())
+        kinds = {READS[gate] for gate in reads}
+        played = {w.episodes[kind] for w in worlds for kind in kinds if kind in w.episodes}
+        return Batch(worlds, reads, tuple(sorted(played)))
 
     # --- gates ------------------------------------------------------------------------
 
-    def _line(self, gate: str, played: Sequence[Batch], evidence: PlacementEvidence) -> GateLine:
+    def null(self, gate: str) -> float:
+        """Return the mean that a PASS of a gate refutes."""
+        return self.required(gate) - self.protocol.statistics.gate_slack
+
+    def _line(self, gate: str, tally: "_Tally", evidence: PlacementEvidence) -> GateLine:
         if gate == GENERALITY:
-            return self._generality(played, evidence)
-        bets = NO_BETS
-        for batch in played:
-            if gate in batch.reads:
-                bets = bets.joined(batch_bets(gate, batch.worlds, evidence, self.weights[gate]))
-        required, slack = self.required(gate), self.protocol.statistics.gate_slack
-        mean, note = betting.weighted_mean(bets), ""
-        above, below = (
-            betting.log_above(bets, required - slack),
-            betting.log_below(bets, required),
-        )
+            return self._generality(tally)
+        own = tally.gates[gate]
+        required, note = self.required(gate), ""
+        mean = betting.weighted_mean(own.bets)
+        above, below = float(betting.mixture(own.above)), float(betting.mixture(own.below))
         status = self._status(above, below, enough=mean is not None and self._at(mean, required))
-        if gate == "tools":
-            so_far = {index for batch in played for index in batch.indices}
-            kinds = evidence.kinds(so_far, self.protocol.tools.distinct_instances)
-            count = self._gates[gate].count
-            note = f"{kinds} of {count} kinds of tools"
-            if status == "PASS" and kinds < count:
+        if gate == TOOLS:
+            kinds = self._kinds(tally, evidence)
+            note = self._kinds_words(kinds)
+            if status == "PASS" and kinds < self._gates[gate].count:
                 status = "UNDECIDED"
+        low, high = 0.0, 1.0
+        if self.bounds:
+            low = betting.lower_bound(own.bets, math.log(BAR))
+            high = betting.upper_bound(own.bets, math.log(BAR))
         return GateLine(
             gate=gate,
-            worlds=len(bets),
+            worlds=len(own.bets),
             mean=None if mean is None else round(mean, DECIMALS),
             required=required,
-            low=round(betting.lower_bound(bets, math.log(BAR)), DECIMALS) if self.bounds else 0.0,
-            high=round(betting.upper_bound(bets, math.log(BAR)), DECIMALS) if self.bounds else 1.0,
+            low=round(low, DECIMALS),
+            high=round(high, DECIMALS),
             log_pass=round(above, DECIMALS),
             log_below=round(below, DECIMALS),
             bar=self.bar,
             status=status,
             note=note,
         )
+
+    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> int:
+        return evidence.kinds(tally.played, self.protocol.tools.distinct_instances)
+
+    def _kinds_words(self, kinds: int) -> str:
+        return f"{kinds} of {self._gates[TOOLS].count} kinds of tools"
 
     def _at(self, mean: float, required: float) -> bool:
         return reaches(mean, required, self.protocol.statistics.gate_decimals)
@@ -244,65 +281,27 @@ class PlacementRule:
     def _families_needed(self) -> int:
         return math.ceil(round(self.required(GENERALITY) * len(self.worlds), DECIMALS))
 
-    def _candidates(self, played: Sequence[Batch], evidence: PlacementEvidence) -> frozenset[str]:
-        """Return the families whose mean so far is at least their threshold less the slack."""
-        slack = self.protocol.statistics.gate_slack
-        threshold = self.protocol.generality.of
-        bets = self._family_bets(played, evidence)
-        return frozenset(
-            family
-            for family, own in bets.items()
-            if len(own) and own.low.mean() >= threshold(family) - slack
-        )
-
-    def _family_bets(self, played: Sequence[Batch], evidence: PlacementEvidence) -> dict[str, Bets]:
-        rows: dict[str, list[tuple[float, float]]] = {family: [] for family in self.worlds}
-        for batch in played:
-            if GENERALITY in batch.reads:
-                for world in batch.worlds:
-                    value = evidence.value(GENERALITY, world.episodes[READS[GENERALITY]])
-                    rows[world.family].append((value.low, value.high))
-        return {
-            family: Bets(
-                np.array([low for low, _ in own]),
-                np.array([high for _, high in own]),
-                np.zeros(len(own)),
-                np.ones(len(own)),
-            )
-            for family, own in rows.items()
-        }
-
-    def _generality(self, played: Sequence[Batch], evidence: PlacementEvidence) -> GateLine:
-        """Return the line of G: how many families have a mean of at least their threshold.
-
-        A family's world is bet on "covered" where its worlds before looked covered, and on "not
-        covered" where they did not: what is bet on is settled before it is played.
-        """
-        slack, threshold = self.protocol.statistics.gate_slack, self.protocol.generality.of
-        families = self._family_bets(played, evidence)
-        total, needed = len(families), self._families_needed
-        above, below, covered = [], [], 0
-        for family, own in families.items():
-            limit = threshold(family)
-            before = np.cumsum(own.low) - own.low
-            seen = np.arange(len(own))
-            hopeful = (seen > 0) & (before >= (limit - slack) * seen)
-            doubtful = (seen > 0) & ~hopeful
-            above.append(_hedged(betting.log_above(_of(own, hopeful), limit - slack)))
-            below.append(_hedged(betting.log_below(_of(own, doubtful), limit)))
-            covered += bool(len(own)) and self._at(float(own.low.mean()), limit)
-        up, down = np.array(above), np.array(below)
-        shown = [k for k in range(1, total + 1) if _enough(up, k)]
-        refuted = [k for k in range(1, total + 1) if _enough(down, total - k + 1)]
+    def _generality(self, tally: "_Tally") -> GateLine:
+        """Return the line of G: how many families have a mean of at least their threshold."""
+        own, needed = tally.families, self._families_needed
+        total = len(own.limits)
+        up, down = _hedged(own.above), _hedged(own.below)
+        means = np.divide(own.low, own.seen, out=np.zeros(total), where=own.seen > 0)
+        covered = sum(map(self._at, means.tolist(), own.limits.tolist()))
+        low, high = 0, total
+        if self.bounds:
+            low = max((k for k in range(1, total + 1) if _enough(up, k)), default=0)
+            refuted = (k - 1 for k in range(1, total + 1) if _enough(down, total - k + 1))
+            high = min(refuted, default=total)
         log_pass = betting.partial_conjunction(up, needed)
         log_below = betting.partial_conjunction(down, total - needed + 1)
         return GateLine(
             gate=GENERALITY,
-            worlds=sum(map(len, families.values())),
+            worlds=int(own.seen.sum()),
             mean=round(covered / total, DECIMALS),
             required=self.required(GENERALITY),
-            low=round(max(shown, default=0) / total, DECIMALS),
-            high=round((min(refuted) - 1 if refuted else total) / total, DECIMALS),
+            low=round(low / total, DECIMALS),
+            high=round(high / total, DECIMALS),
             log_pass=round(log_pass, DECIMALS),
             log_below=round(log_below, DECIMALS),
             bar=self.bar,
@@ -311,14 +310,90 @@ class PlacementRule:
         )
 
 
-def _hedged(log: float) -> float:
-    """Return the logarithm of what is left and won where a share of the stake is not bet."""
-    return float(np.logaddexp(math.log(HEDGE), math.log(1 - HEDGE) + log))
+class _Gate:
+    """What a gate has read so far: its bets, and what they won."""
+
+    def __init__(self) -> None:
+        self.bets = NO_BETS
+        self.above: Floats = np.zeros(len(BETS))
+        self.below: Floats = np.zeros(len(BETS))
+
+    def add(self, bets: Bets, null: float, required: float) -> None:
+        """Add the bets of a batch."""
+        self.bets = self.bets.joined(bets)
+        self.above += betting.wins_above(bets, null).sum(axis=0)
+        self.below += betting.wins_below(bets, required).sum(axis=0)
 
 
-def _of(bets: Bets, rows: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> Bets:
-    return Bets(*(column[rows] for column in bets))
+class _Families:
+    """What gate G has read so far, one row a family.
+
+    A family's world is bet on "covered" where its worlds before looked covered, and on "not
+    covered" where they did not: what is bet on is settled before it is played.
+    """
+
+    def __init__(self, names: Sequence[str], limits: Floats, slack: float) -> None:
+        """Args: families, the mean from which on each is covered, and the slack of a PASS."""
+        self.names, self.limits, self.slack = tuple(names), limits, slack
+        self._rows = {name: row for row, name in enumerate(names)}
+        self.seen: Floats = np.zeros(len(names))
+        self.low: Floats = np.zeros(len(names))
+        self.above: Floats = np.zeros((len(names), len(BETS)))
+        self.below: Floats = np.zeros((len(names), len(BETS)))
+
+    def add(self, worlds: Sequence[PoolWorld], evidence: PlacementEvidence) -> None:
+        """Add a batch, which has at most one world of a family."""
+        rows = np.array([self._rows[world.family] for world in worlds])
+        values = [evidence.value(GENERALITY, w.episodes[READS[GENERALITY]]) for w in worlds]
+        low, high, _ = (np.array(column) for column in zip(*values, strict=True))
+        hopeful = self._hopeful()[rows]
+        again = self.seen[rows] > 0
+        bets = Bets(low, high, np.zeros(len(rows)), np.ones(len(rows)))
+        up, down = rows[again & hopeful], rows[again & ~hopeful]
+        self.above[up] += betting.wins_above(bets.of(again & hopeful), self.limits[up] - self.slack)
+        self.below[down] += betting.wins_below(bets.of(again & ~hopeful), self.limits[down])
+        self.seen[rows] += 1
+        self.low[rows] += low
+
+    def _hopeful(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Return which families' means so far are at least their threshold less the slack."""
+        return self.low >= (self.limits - self.slack) * self.seen
+
+    def candidates(self) -> set[str]:
+        """Return the families that were played and look covered."""
+        return {self.names[row] for row in np.flatnonzero((self.seen > 0) & self._hopeful())}
 
 
-def _enough(logs: "np.ndarray[tuple[int], np.dtype[np.float64]]", least: int) -> bool:
+class _Tally:
+    """What a replay has added up so far."""
+
+    def __init__(self, rule: PlacementRule) -> None:
+        self._rule = rule
+        self.counts: dict[str, int] = {}
+        self.played: set[int] = set()
+        self.gates = {gate: _Gate() for gate in rule.weights}
+        limits = np.array([rule.protocol.generality.of(family) for family in rule.worlds])
+        self.families = _Families(list(rule.worlds), limits, rule.protocol.statistics.gate_slack)
+
+    def add(self, batch: Batch, evidence: PlacementEvidence) -> None:
+        """Add a batch that was played."""
+        self.played.update(batch.indices)
+        for world in batch.worlds:
+            self.counts[world.family] = self.counts.get(world.family, 0) + 1
+        for gate in batch.reads:
+            if gate == GENERALITY:
+                self.families.add(batch.worlds, evidence)
+            else:
+                rule = self._rule
+                bets = batch_bets(gate, batch.worlds, evidence, rule.weights[gate])
+                self.gates[gate].add(bets, rule.null(gate), rule.required(gate))
+
+
+def _hedged(logs: Floats) -> Floats:
+    """Return the logarithms of what is left and won where a share of the stake is not bet."""
+    won: Floats = np.logaddexp(math.log(HEDGE), math.log(1 - HEDGE) + betting.mixture(logs))
+    return won
+
+
+def _enough(logs: Floats, least: int) -> bool:
     return betting.partial_conjunction(logs, least) >= math.log(BAR)

@@ -49,6 +49,7 @@ class PlacementFacts(NamedTuple):
     """What a placement rests on beside its counted traces.
 
     Attributes:
+        key: Draws the order of the pool's worlds.
         lost: Entries with an attempt that failed after the env had taken an act of the agent's.
         starts: Entries with any attempt.
         number: Which of its submitter's challenged plans this is.
@@ -58,6 +59,7 @@ class PlacementFacts(NamedTuple):
         served: Whether the agent is a model behind an address, which can change from day to day.
     """
 
+    key: str = ""
     lost: frozenset[int] = frozenset()
     starts: frozenset[int] = frozenset()
     number: int = 1

@@ -5,12 +5,13 @@ no way of betting and no time of stopping multiplies the stake by 20 with more t
 (Ville's inequality). The unit of a bet is the world: episodes of one world are alike.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from owa_bench.records.observables import Floats
+from owa_bench.records.observables import Array, Floats
 
 # [D] Fractions of the largest stake that cannot be lost whole; the evidence is their mean.
 BETS: Floats = np.arange(1, 25) / 25
@@ -41,6 +42,10 @@ class Bets(NamedTuple):
         """Return these bets and then `more`."""
         return Bets(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
 
+    def of(self, rows: Array) -> "Bets":
+        """Return the chosen bets."""
+        return Bets(*(column[rows] for column in self))
+
 
 NO_BETS = Bets(*(np.zeros(0) for _ in Bets._fields))
 
@@ -59,7 +64,7 @@ def log_above(bets: Bets, mean: float) -> float:
     >>> round(log_above(ones, 0.5), 6)  # ln(1 + mean of BETS)
     0.405465
     """
-    return _evidence(bets.low + bets.slope * mean, bets.share, mean)
+    return float(mixture(wins_above(bets, mean).sum(axis=0)))
 
 
 def log_below(bets: Bets, mean: float) -> float:
@@ -69,16 +74,40 @@ def log_below(bets: Bets, mean: float) -> float:
         bets: Bets so far.
         mean: The mean that is tested.
     """
-    return _evidence(1 - bets.high - bets.slope * mean, bets.share, 1 - mean)
+    return float(mixture(wins_below(bets, mean).sum(axis=0)))
 
 
-def _evidence(values: Floats, share: Floats, mean: float) -> float:
-    if not len(values):
-        return 0.0
+def wins_above(bets: Bets, mean: float | Floats) -> Floats:
+    """Return what each bet on "above" multiplies its stake by, as logarithms.
+
+    Args:
+        bets: Bets.
+        mean: What is tested, one for all or one per world.
+    Returns: (worlds, BETS); summed over worlds, `mixture` is their evidence.
+    """
+    return _wins(bets.low + bets.slope * mean, bets.share, mean)
+
+
+def wins_below(bets: Bets, mean: float | Floats) -> Floats:
+    """Return what each bet on "below" multiplies its stake by, as logarithms.
+
+    Args:
+        bets: Bets.
+        mean: What is tested, one for all or one per world.
+    Returns: (worlds, BETS), as of `wins_above`.
+    """
+    return _wins(1 - bets.high - bets.slope * mean, bets.share, 1 - mean)
+
+
+def _wins(values: Floats, share: Floats, mean: float | Floats) -> Floats:
     gains = share * (values / mean - 1.0)
-    logs = np.log1p(np.outer(BETS, gains)).sum(axis=1)
-    most = logs.max()
-    return float(most + np.log(np.exp(logs - most).mean()))
+    return np.log1p(gains[:, None] * BETS)
+
+
+def mixture(logs: Floats) -> Floats:
+    """Return the logarithm of the mean of e-values, given as logarithms (.., BETS)."""
+    found: Floats = np.logaddexp.reduce(logs, axis=-1) - math.log(len(BETS))
+    return found
 
 
 def lower_bound(bets: Bets, log_bar: float) -> float:
