@@ -122,12 +122,10 @@ class PlantedPool:
         Args:
             weights: (entries,)
             value: The mean.
-            shape: "alike", "uneven", "first cells" or "first worlds".
+            shape: "alike", "uneven" or "first cells".
         """
         if shape == "alike":
             return np.full(len(weights), value)
-        if shape == "first worlds":
-            return _on(self.number < round(value * (self.number.max() + 1)), weights, value)
         if shape == "first cells":
             early = weights * (self.number < EARLY)
             found = [_on(cells, weights, value) for cells in self.rectangles]
