@@ -3,7 +3,8 @@
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,14 @@ from owa_bench.errors import (
 )
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement import place as placing
-from owa_bench.placement.forecast import forecasts
+from owa_bench.placement.forecast import Forecast, forecasts
 from owa_bench.placement.place import BATTERY, PlacementLimits, PlacementNews
-from owa_bench.records import protocol
+from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import LEVELS
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.tokens import TokenUse, token_use
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
 from owa_bench.scoring.placement.rule import GO_ON
@@ -48,6 +50,9 @@ _AGAIN = (
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
+_MICRO = 10**6
+_PRICES = ("USD", "USD without cache")
+_EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
 _COLUMNS = ("gate", "worlds", "value", "bounds", "required", "evidence", "answer", "")
 
 
@@ -311,10 +316,13 @@ def _print_forecast(
 ) -> None:
     """Print what a placement would take, by the share of tasks in which the agent succeeds."""
     draft = requests.draft_plan(request, run_options.folder)
-    rules = protocol.load(draft.protocol)
-    found = forecasts(draft.plan, rules)
+    found = forecasts(draft.plan, protocol.load(draft.protocol))
+    uses = token_use(draft.plan.entries, price_card.load(draft.price_card))
     if json:
-        as_json([one._asdict() for one in found])
+        agents = [
+            {**one._asdict(), **dict(zip(_PRICES, _usd(one, uses), strict=True))} for one in found
+        ]
+        as_json(agents)
         return
     rows = [
         (
@@ -323,15 +331,44 @@ def _print_forecast(
             f"{one.below:.2f}",
             f"{one.expected:.0f}",
             one.most,
+            *("" if usd is None else f"{usd:,.2f}" for usd in _usd(one, uses)),
         )
         for one in found
     ]
-    columns = ("success", "AAI-1 said", "below said", "episodes", "most")
+    columns = ("success", "AAI-1 said", "below said", "episodes", "most", *_PRICES)
     table("would take, by the agent's success", columns, rows)
+    each = [
+        (
+            use.suite,
+            use.tier,
+            *(f"{n:,.0f}" for n in (use.each or ())),
+            *(f"{(usd or 0) / use.episodes / _MICRO:.3f}" for usd in use[-2:]),
+        )
+        for use in uses
+    ]
+    table("an episode of a chat agent, reckoned", (*_EPISODE, *_PRICES), each)
     OUT.print(
-        "By simulation of agents whose success is the same at every magnitude; "
-        "docs/tables/placement.md has more."
+        "By simulation of agents whose success is the same at every magnitude, and the suites' "
+        "cards; docs/tables/placement.md has more. The simulated supervisor is paid by nobody and "
+        "is not in it."
     )
+
+
+def _usd(one: Forecast, uses: Sequence[TokenUse]) -> tuple[float | None, float | None]:
+    """Return USD of a chat agent's placement with the provider's cache and without."""
+    cached = _usd_of(one, [(use.suite, use.episodes, use.cached_micro_usd) for use in uses])
+    return cached, _usd_of(one, [(use.suite, use.episodes, use.plain_micro_usd) for use in uses])
+
+
+def _usd_of(one: Forecast, uses: Sequence[tuple[str, int, int | None]]) -> float | None:
+    """Return USD of a forecast by the mean cost of an episode of each suite."""
+    episodes, costs = Counter[str](), Counter[str]()
+    for suite, count, cost in uses:
+        if cost is None:
+            return None
+        episodes[suite] += count
+        costs[suite] += cost
+    return sum(n * costs[s] / episodes[s] for s, n in one.suites.items()) / _MICRO
 
 
 def _print_verdict(judgement: Judgement, out: Path, *, json: bool) -> None:

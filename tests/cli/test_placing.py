@@ -43,6 +43,7 @@ def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
     weak, *_, strong = json.loads(said.out)
     assert weak["below"] == 1.0
     assert strong["passed"] > 0
+    assert 0 < strong["USD"] < strong["USD without cache"]
     assert "success" in owa("place agentic --dry-run --out x").out
 
 
