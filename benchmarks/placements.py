@@ -20,12 +20,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "tables" / "placements.md"
 STATE = Path("runs") / "placements"
-# A beginner and a replayer of recorded procedures against two solvers. `self_improving`
-# begins each episode of a placement to AAI-1 with an empty folder.
+HOURS = 0.5  # an agent
+# A replayer of recorded procedures, two solvers, and a beginner, which starts each episode of
+# a placement to AAI-1 with an empty folder. None of them delivers a project, so none shows a
+# third kind of tool, and the solvers' success under mild drift is that of two suites in three:
+# about .6, what is asked for.
 EXPECTED = {
     "fixed": "AAI-0",
-    "agentic": "AAI-1",
-    "orchestrator": "AAI-1",
+    "agentic": "undecided",
+    "orchestrator": "undecided",
     "self_improving": "AAI-0",
 }
 COLUMNS = ("agent", "expected", "level", "looks", "episodes", "CPU minutes", "assurance", "checks")
@@ -77,7 +80,18 @@ def place(agent, state, workers):
         owa(state, "verifier", "challenge", out, "--key", "verifier")
     if not (out / "reveal.json").exists():
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        owa(state, "submitter", "place", "--resume", "--workers", workers, "--out", out)
+        owa(
+            state,
+            "submitter",
+            "place",
+            "--resume",
+            "--workers",
+            workers,
+            "--hours",
+            HOURS,
+            "--out",
+            out,
+        )
         after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begun
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         note.write_text(json.dumps({"cpu_s": cpu, "wall_s": wall}))
