@@ -32,7 +32,6 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
         level: The level up to which the gates are decided.
         rule: Name of the rule.
         rule_digest: SHA-256 of the rule's constants (`rule_digest`).
-        batches: Most worlds a family.
         depth: Deepest plan that the suites ask for (axis P), in nodes.
         kappa_family: The one family on which an improvement is tested.
     """
@@ -40,7 +39,6 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     rule: str
     rule_digest: str
-    batches: int
     depth: int
     kappa_family: str
 

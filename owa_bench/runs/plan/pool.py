@@ -53,7 +53,6 @@ def plan_pool(
         level=pool.level,
         rule=RULE,
         rule_digest=rule_digest(),
-        batches=max(draw.episodes for draw in drawn),
         depth=max(1, *(suite.card.depth_target for suite in suites)),
         kappa_family=pool.kappa_family,
     )

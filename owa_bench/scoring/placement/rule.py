@@ -132,7 +132,7 @@ class PlacementRule:
         rule = self._gates[gate]
         if gate == TOOLS:
             mild = self.protocol.drift.mild
-            return f"{rule.count} tools, success >= {rule.required:g} at drift {mild:g}"
+            return f"{rule.count} kinds of tool, success >= {rule.required:g} at drift {mild:g}"
         if gate == GENERALITY:
             return f"G >= {rule.required:.2f}: {self._families_needed} families covered"
         return f"{gate} >= {rule.required:.2f}"
