@@ -5,7 +5,6 @@ no way of betting and no time of stopping multiplies the stake by 20 with more t
 (Ville's inequality). The unit of a bet is the world: episodes of one world are alike.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -105,8 +104,14 @@ def _wins(values: Floats, share: Floats, mean: float | Floats) -> Floats:
 
 
 def mixture(logs: Floats) -> Floats:
-    """Return the logarithm of the mean of e-values, given as logarithms (.., BETS)."""
-    found: Floats = np.logaddexp.reduce(logs, axis=-1) - math.log(len(BETS))
+    """Return the logarithm of the evidence of bets with all fractions.
+
+    Args:
+        logs: (.., BETS) what each fraction won, as a logarithm.
+    Returns: (..) logarithm of their mean.
+    """
+    most = logs.max(axis=-1)
+    found: Floats = most + np.log(np.exp(logs - most[..., None]).mean(axis=-1))
     return found
 
 
