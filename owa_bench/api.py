@@ -142,13 +142,12 @@ def place(
     Returns: The judgement; its verdict says level, below or undecided.
     """
     from owa_bench.placement import place as placing  # brings the judging half
+    from owa_bench.placement.limits import BATTERY, PlacementLimits
 
     _check_terms(terms)
     shaped = {name: terms.pop(name) for name in _REQUEST & set(terms)}
-    request = Request(
-        agents=(spec_of(agent),), battery=placing.BATTERY, name=Path(out).name, **shaped
-    )
-    limits = placing.PlacementLimits(usd, hours, episodes)
+    request = Request(agents=(spec_of(agent),), battery=BATTERY, name=Path(out).name, **shaped)
+    limits = PlacementLimits(usd, hours, episodes)
     with run_progress(Outcomes()) as progress:
         options = _options(progress=progress, **terms)
         return placing.place(request, Path(out), options, limits, lambda news: None, resume=True)

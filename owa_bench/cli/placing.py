@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
@@ -27,9 +27,7 @@ from owa_bench.errors import (
     UsageError,
 )
 from owa_bench.hosting.gateway.options import GatewayOptions
-from owa_bench.placement import place as placing
-from owa_bench.placement.forecast import Forecast, forecasts
-from owa_bench.placement.place import BATTERY, PlacementLimits, PlacementNews
+from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import LEVELS
@@ -38,7 +36,10 @@ from owa_bench.runs.plan import request as requests
 from owa_bench.runs.plan.tokens import TokenUse, token_use
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
-from owa_bench.scoring.placement.rule import GO_ON
+
+if TYPE_CHECKING:
+    from owa_bench.placement.forecast import Forecast
+    from owa_bench.placement.place import PlacementNews
 
 WHAT = Panel("Who is placed, and how far")
 TERMS = Panel("Under which terms")
@@ -186,6 +187,8 @@ def _play(
     json: bool,
 ) -> Judgement:
     """Play a placement under the eyes of whoever called, and return its judgement."""
+    from owa_bench.placement import place as placing  # brings SciPy and the figures
+
     try:
         with ended_by_signals(), _screen(json=json) as screen:
             told = dataclasses.replace(run_options, progress=screen.take)
@@ -221,7 +224,7 @@ class _Watch:
     @property
     def is_open(self) -> bool:
         """Whether a budget stopped it although the rule goes on."""
-        return self._news is not None and self._news.state.decision == GO_ON
+        return self._news is not None and self._news.is_open
 
     def take(self, news: requests.Progress) -> None:
         """Count one closed attempt."""
@@ -229,7 +232,7 @@ class _Watch:
         text = f"{news.entry.suite} {news.entry.family} T{news.entry.tier}  {news.usd:,.2f} USD"
         self._bar.update(self._task, completed=self._played, description=text)
 
-    def look(self, news: PlacementNews) -> None:
+    def look(self, news: "PlacementNews") -> None:
         """Show a look."""
         self._news, self._played = news, 0
         size = len(news.state.batch.indices)
@@ -252,7 +255,7 @@ def _screen(*, json: bool) -> Iterator[_Watch]:
         yield _Watch(live, json=False)
 
 
-def _event(news: PlacementNews) -> dict[str, Any]:
+def _event(news: "PlacementNews") -> dict[str, Any]:
     state = news.state
     return {
         "look": state.number,
@@ -266,7 +269,7 @@ def _event(news: PlacementNews) -> dict[str, Any]:
     }
 
 
-def _line(news: PlacementNews) -> str:
+def _line(news: "PlacementNews") -> str:
     gates = "; ".join(
         f"{line.gate} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
         for line in news.state.gates
@@ -278,7 +281,7 @@ def _line(news: PlacementNews) -> str:
     )
 
 
-def _gates_table(news: PlacementNews) -> Table:
+def _gates_table(news: "PlacementNews") -> Table:
     """Return one line a gate: value, bounds, evidence, answer, and what it plays next."""
     state = news.state
     size = len(state.batch.indices)
@@ -315,6 +318,8 @@ def _print_forecast(
     request: requests.Request, run_options: requests.RunOptions, *, json: bool
 ) -> None:
     """Print what a placement would take, by the share of tasks in which the agent succeeds."""
+    from owa_bench.placement.forecast import forecasts  # brings SciPy
+
     draft = requests.draft_plan(request, run_options.folder)
     found = forecasts(draft.plan, protocol.load(draft.protocol))
     uses = token_use(draft.plan.entries, price_card.load(draft.price_card))
@@ -354,13 +359,13 @@ def _print_forecast(
     )
 
 
-def _usd(one: Forecast, uses: Sequence[TokenUse]) -> tuple[float | None, float | None]:
+def _usd(one: "Forecast", uses: Sequence[TokenUse]) -> tuple[float | None, float | None]:
     """Return USD of a chat agent's placement with the provider's cache and without."""
     cached = _usd_of(one, [(use.suite, use.episodes, use.cached_micro_usd) for use in uses])
     return cached, _usd_of(one, [(use.suite, use.episodes, use.plain_micro_usd) for use in uses])
 
 
-def _usd_of(one: Forecast, uses: Sequence[tuple[str, int, int | None]]) -> float | None:
+def _usd_of(one: "Forecast", uses: Sequence[tuple[str, int, int | None]]) -> float | None:
     """Return USD of a forecast by the mean cost of an episode of each suite."""
     episodes, costs = Counter[str](), Counter[str]()
     for suite, count, cost in uses:

@@ -7,13 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from owa_bench.canonical import canonical_json, seal
-from owa_bench.errors import (
-    EntriesMissingError,
-    FieldError,
-    NeverActedError,
-    RunDirectoryError,
-    UsageError,
-)
+from owa_bench.errors import EntriesMissingError, NeverActedError, RunDirectoryError, UsageError
+from owa_bench.placement.limits import PlacementLimits
 from owa_bench.records.layout import LOOK_TYPE, RunLayout
 from owa_bench.records.placement import Look, look_path, signed_looks
 from owa_bench.records.price_card import episode_cost
@@ -26,29 +21,7 @@ from owa_bench.runs.play import batch
 from owa_bench.runs.store import files, keys
 from owa_bench.scoring.placement.rule import GO_ON, OPEN, LookState
 
-BATTERY = "place"
 _MICRO = 10**6
-
-
-class PlacementLimits(NamedTuple):
-    """Where a placement stops although its rule goes on; None: no limit.
-
-    Attributes:
-        usd: Agent's own cost by the price card, of all calls.
-        hours: Of this call.
-        episodes: Attempts of all calls.
-    """
-
-    usd: float | None = None
-    hours: float | None = None
-    episodes: int | None = None
-
-    def check(self) -> None:
-        """Raise FieldError for a limit that stops nothing or everything."""
-        for name in self._fields:
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise FieldError(f"--{name}", value, "must be above 0")
 
 
 class PlacementNews(NamedTuple):
@@ -61,6 +34,11 @@ class PlacementNews(NamedTuple):
     stop: str
     episodes: int
     usd: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rule would go on."""
+        return self.state.decision == GO_ON
 
 
 def place(

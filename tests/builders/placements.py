@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from owa_bench.placement import place
+from owa_bench.placement.limits import PlacementLimits
 from owa_bench.records import protocol
 from owa_bench.runs.plan.request import Request, RunOptions, draft_plan
 from owa_bench.runs.store import keys
@@ -107,6 +108,6 @@ def small_placement(folder, agent="agentic", **limits):
     request = small_request(folder, agent)
     out = Path(folder) / "run"
     made = place.place(
-        request, out, options(Path(folder) / "home"), place.PlacementLimits(**limits), looks.append
+        request, out, options(Path(folder) / "home"), PlacementLimits(**limits), looks.append
     )
     return out, made, looks

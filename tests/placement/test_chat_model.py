@@ -7,6 +7,7 @@ import pytest
 
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement import place
+from owa_bench.placement.limits import PlacementLimits
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import look_path, signed_looks
 from owa_bench.reports import verify
@@ -77,13 +78,13 @@ def served(tmp_path):
 def test_a_budget_in_usd_stops_it_and_a_larger_one_goes_on(served):
     request, out, run_options, _ = served
     looks = []
-    made = place.place(request, out, run_options, place.PlacementLimits(usd=0.5), looks.append)
+    made = place.place(request, out, run_options, PlacementLimits(usd=0.5), looks.append)
     assert looks[-1].stop == "the budget of 0.5 USD"
     assert 0 < looks[-1].usd <= 0.5
     assert any("the rule would go on" in warning for warning in made.verdicts[0].warnings)
     kept = [look_path(RunLayout(out), n).read_bytes() for n in range(len(looks))]
     more = []
-    place.go_on(out, run_options, place.PlacementLimits(episodes=20), more.append)
+    place.go_on(out, run_options, PlacementLimits(episodes=20), more.append)
     assert more[-1].state.number > looks[-1].state.number
     assert [look_path(RunLayout(out), n).read_bytes() for n in range(len(looks))] == kept
 
@@ -91,7 +92,7 @@ def test_a_budget_in_usd_stops_it_and_a_larger_one_goes_on(served):
 def test_a_model_behind_a_server_is_named_by_its_date(served):
     request, out, run_options, _ = served
     looks = []
-    made = place.place(request, out, run_options, place.PlacementLimits(), looks.append)
+    made = place.place(request, out, run_options, PlacementLimits(), looks.append)
     assert looks[-1].stop == "AAI-1"
     (verdict,) = made.verdicts
     assert verdict.level is None
@@ -113,9 +114,9 @@ def test_a_kill_between_acts_costs_the_episode_and_no_look(served):
 
     told = replace(run_options, progress=kill)
     with pytest.raises(Killed):
-        place.place(request, out, told, place.PlacementLimits(), lambda news: None)
+        place.place(request, out, told, PlacementLimits(), lambda news: None)
     before = [look_path(RunLayout(out), n).read_bytes() for n in range(2)]
     looks = []
-    place.go_on(out, run_options, place.PlacementLimits(episodes=14), looks.append)
+    place.go_on(out, run_options, PlacementLimits(episodes=14), looks.append)
     assert [look_path(RunLayout(out), n).read_bytes() for n in range(2)] == before
     assert all(check.ok for check in verify.verify(out))

@@ -9,6 +9,7 @@ import pytest
 from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
 from owa_bench.placement import place
 from owa_bench.placement.forecast import forecasts
+from owa_bench.placement.limits import PlacementLimits
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import announced, look_path, signed_looks
 from owa_bench.reports import verify
@@ -71,7 +72,7 @@ def test_a_larger_budget_goes_on_and_keeps_the_looks(stopped, again):
     count = len(stopped[2])
     before = [look_path(RunLayout(out), number).read_bytes() for number in range(count)]
     looks = []
-    place.go_on(out, run_options, place.PlacementLimits(episodes=20), looks.append)
+    place.go_on(out, run_options, PlacementLimits(episodes=20), looks.append)
     assert [news.state.number for news in looks[:2]] == [count - 1, count]
     assert [look_path(RunLayout(out), n).read_bytes() for n in range(count)] == before
     assert all(check.ok for check in verify.verify(out))
@@ -83,7 +84,7 @@ def test_a_kill_in_a_batch_leaves_the_same_looks(stopped, again):
     batch_of = [*signed_looks(RunLayout(out))][-1].look.batch
     batch.resume(out, run_options, chosen=batch_of[:2])  # and then it was killed
     looks, count = [], len(stopped[2])
-    place.go_on(out, run_options, place.PlacementLimits(episodes=20), looks.append)
+    place.go_on(out, run_options, PlacementLimits(episodes=20), looks.append)
     assert [news.state.number for news in looks[:2]] == [count - 1, count]
     assert looks[0].state.gates == stopped[2][-1].state.gates
     assert all(check.ok for check in verify.verify(out))
@@ -115,13 +116,13 @@ def test_a_plain_resume_of_a_placement_is_refused(stopped, again):
 
 def test_a_run_is_no_placement(tmp_path):
     with pytest.raises(RunDirectoryError):
-        place.go_on(tmp_path, placements.options(tmp_path / "home"), place.PlacementLimits(), print)
+        place.go_on(tmp_path, placements.options(tmp_path / "home"), PlacementLimits(), print)
 
 
 @pytest.mark.parametrize(("name", "value"), [("usd", 0), ("hours", -1.0), ("episodes", 0)])
 def test_a_budget_of_nothing_is_refused(name, value):
     with pytest.raises(FieldError, match=f"--{name}"):
-        place.PlacementLimits(**{name: value}).check()
+        PlacementLimits(**{name: value}).check()
 
 
 @pytest.mark.parametrize(
