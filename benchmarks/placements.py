@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "tables" / "placements.md"
 STATE = Path("runs") / "placements"
-HOURS = 0.5  # an agent
+HOURS = 0.25  # an agent
 # A replayer of recorded procedures, two solvers, and a beginner, which starts each episode of
 # a placement to AAI-1 with an empty folder. None of them delivers a project, so none shows a
 # third kind of tool, and the solvers' success under mild drift is that of two suites in three:
