@@ -72,7 +72,7 @@ def _entries(draw: Draw, card: SuiteCard, rules: Protocol) -> Iterator[PlanEntry
         tier = tiers[(turn + number // _ROUND) % len(tiers)]
         delta = grid[turn % len(grid)]
         played: list[tuple[float, Literal[0, "protocol"]]] = [(delta, 0), (delta, "protocol")]
-        if card.categories and delta != mild:
+        if "T" in card.axes and delta != mild:
             played.insert(0, (mild, 0))
         for magnitude, budget in played:
             yield PlanEntry(

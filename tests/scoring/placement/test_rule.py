@@ -141,6 +141,14 @@ def test_a_world_is_played_at_its_own_magnitude_and_at_mild_drift(rule):
                 assert entries[world.episodes[MILD]].delta == 0.25
 
 
+def test_the_gate_of_tools_reads_the_suites_whose_tasks_need_tools(rule):
+    assert set(rule.weights["tools"]) == {"toolquest/reconcile", "toolquest/restock"}
+    assert set(rule.weights["A"]) == set(rule.worlds)
+    batch = rule.replay(Played(1.0))[0].batch
+    recall = [e for e in map(rule.plan.entries.__getitem__, batch.indices) if e.suite == "recall"]
+    assert len(recall) == 2  # with and without help, and no third under mild drift
+
+
 def test_the_key_draws_which_worlds_come_first(rule):
     """Who is good at the first worlds of the pool's list alone gains nothing by it."""
     orders = [rule.with_key(str(key)).order for key in range(200)]
