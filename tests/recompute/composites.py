@@ -153,8 +153,8 @@ def lower_band(rows, whole, read):
         [read([o for o in rows if o["entry"]["pair"] != pair]) for pair in sorted(tasks[family])]
         for family in families
     ]
-    by_day = [read([o for o in rows if o["entry"]["day"] != day]) for day in days]
-    by_day = by_day if len(days) > 1 else []
+    several = days if len(days) > 1 else []
+    by_day = [read([o for o in rows if o["entry"]["day"] != day]) for day in several]
     counts = [len(by_day), sum(map(len, by_task))]
     count = min(number for number in counts if number)
     lows = []
