@@ -290,14 +290,20 @@ def power(
     tasks: int = option(200, "Tasks at which whole levels are shown."),
     json: bool = AsJson,
 ) -> None:
-    """Print how many instances each gate needs for an able agent to pass it.
+    """Print how many instances each gate needs for an able agent, and each level's power.
 
     owa-bench power
 
     owa-bench power mine.toml --tasks 400
     """
     # brings SciPy
-    from owa_bench.scoring.validation.power import equivalence_tasks, level_power, needs
+    from owa_bench.scoring.validation.power import (
+        equal_sizes,
+        equivalence_tasks,
+        gate_powers,
+        level_powers,
+        needs,
+    )
 
     if not _UNITS[0] <= units <= _UNITS[1]:
         raise FieldError("--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}")
@@ -307,8 +313,11 @@ def power(
     with in_file(protocol):
         numbers = protocols.load(pages)
     found = needs(numbers, units_a_day=units)
+    powers = gate_powers(numbers, equal_sizes(numbers, tasks), units_a_day=units)
+    levels = level_powers(numbers, powers)
     if json:
-        as_json([need._asdict() for need in found])
+        gates = [need._asdict() for need in found]
+        as_json({"gates": gates, "tasks": tasks, "levels": [one._asdict() for one in levels]})
         return
     rules = numbers.statistics
     table(
@@ -317,11 +326,12 @@ def power(
         [_need_row(need) for need in found],
     )
     OUT.print(
-        "\nA level is an intersection of gates, and power falls with every gate. "
-        f"All share gates, independent, {tasks} tasks each:"
+        "\nA level is an intersection of gates, and power falls with every gate. The level's, its "
+        f"gates taken as independent, {tasks} tasks each (as many families, projects, episodes a "
+        "family-day and tasks a lane):"
     )
-    for level in sorted({need.level for need in found}):
-        OUT.print(f"  AAI-{level}: {level_power(numbers, level, tasks):.2f}")
+    for one in levels:
+        OUT.print(f"  {one.words()}")
     declared = load_signs(default_signs()).numbers
     margin, alpha = declared.margin, declared.alpha
     counts = ", ".join(

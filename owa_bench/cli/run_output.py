@@ -26,7 +26,7 @@ from owa_bench.runs.plan.sample_sizes import sample_sizes
 from owa_bench.runs.plan.tokens import CHARACTERS, DETOURS, THOUGHT, total
 
 if TYPE_CHECKING:
-    from owa_bench.scoring.validation.power import GatePower
+    from owa_bench.scoring.validation.power import GatePower, LevelPower
 
 
 # --- dry run --------------------------------------------------------------------------
@@ -36,7 +36,7 @@ _MICRO = 10**6
 
 
 def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
-    """Print episodes, time, the most a request can cost, and the gates' power.
+    """Print episodes, time, the most a request can cost, and the power of gates and levels.
 
     Nothing is played. Power is shown of batteries that give a level.
 
@@ -47,12 +47,13 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
     """
     draft = draft_plan(request, run_options.folder, in_process=run_options.in_process)
     found = estimate(draft, run_options)
-    powers = _powers(draft)
+    powers, levels = _powers(draft)
     if json:
         gates = [power._asdict() for power in powers]
+        places = [level._asdict() for level in levels]
         operators = _installed_operators(draft)
         tokens = [one._asdict() | {"each": one.each and one.each._asdict()} for one in found.tokens]
-        beside = {"tokens": tokens, "gates": gates, "operators": operators}
+        beside = {"tokens": tokens, "gates": gates, "levels": places, "operators": operators}
         as_json({**found._asdict(), **beside})
         return
     record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
@@ -82,7 +83,7 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
         names = ", ".join(f"{key} ({package})" for key, package in by_key.items())
         OUT.print(f"Operators of other packages in nested drift of {suite}: {names}")
     if powers:
-        _print_powers(powers, protocol.load(draft.protocol))
+        _print_powers(powers, levels, protocol.load(draft.protocol))
 
 
 def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
@@ -96,17 +97,20 @@ def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
     return operators
 
 
-def _powers(draft: PlanDraft) -> "tuple[GatePower, ...]":
-    """Return the power of every gate, nothing where the plan gives no level."""
+def _powers(draft: PlanDraft) -> "tuple[tuple[GatePower, ...], tuple[LevelPower, ...]]":
+    """Return the power of gates and of levels, nothing where the plan gives no level."""
     if draft.plan.battery is None:
-        return ()
-    from owa_bench.scoring.validation.power import gate_powers  # brings SciPy
+        return (), ()
+    from owa_bench.scoring.validation.power import gate_powers, level_powers  # brings SciPy
 
     rules = protocol.load(draft.protocol)
-    return gate_powers(rules, sample_sizes(draft.plan, rules.projects.suite))
+    powers = gate_powers(rules, sample_sizes(draft.plan, rules.projects.suite))
+    return powers, level_powers(rules, powers)
 
 
-def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> None:
+def _print_powers(
+    powers: "tuple[GatePower, ...]", levels: "tuple[LevelPower, ...]", rules: protocol.Protocol
+) -> None:
     numbers = rules.statistics
     decided = [one for one in powers if one.power is not None]
     table(
@@ -126,11 +130,14 @@ def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> 
     )
     weak = [f"AAI-{one.level} {one.gate}" for one in decided if (one.power or 0.0) < numbers.power]
     OUT.print(
-        "planned: tasks; families for G; episodes a family-day for kappa; tasks a "
-        "lane for maintenance. Gates that no count decides are left out."
+        "planned: tasks; families for G; instances of SelfRev for R; episodes a family-day for "
+        "kappa; tasks a lane for maintenance. Gates that no count decides are left out."
     )
     if weak:
         OUT.print(f"Below {numbers.power:g}: {', '.join(weak)}.")
+    OUT.print("Power of the levels, their gates taken as independent:")
+    for level in levels:
+        OUT.print(f"  {level.words()}")
 
 
 def _print_tokens(found: RunEstimate) -> None:

@@ -1,6 +1,7 @@
 """`owa-bench run`: what it plays, what it prints, what it refuses."""
 
 import json
+import math
 from copy import copy
 from dataclasses import replace
 
@@ -338,8 +339,14 @@ def test_a_dry_run_of_a_battery_shows_the_power_of_its_gates(owa, place):
     assert power[1, "A"]["planned"] == 12  # 3 families, 2 tiers, 2 instances
     assert power[1, "G"]["planned"] == 3
     assert power[2, "M"]["power"] == power[2, "kappa"]["power"] == 0.0
+    levels = {row["level"]: row for row in said["levels"]}
+    own = [power[1, gate]["power"] for gate in ("A", "G", "P", "tools")]
+    assert levels[1]["power"] == pytest.approx(math.prod(own))
+    assert levels[2]["power"] == 0.0
     text = owa("run --battery demo --agent noop --out x --dry-run").out
     assert "power of the gates" in text
+    assert f"AAI-1: {levels[1]['power']:.3f} over 4 gates" in text
+    assert "AAI-2: 0.000 over 12 gates; not in it: cognitive, assurance" in text
     assert "Below 0.8: AAI-1 A" in " ".join(text.split())
 
 

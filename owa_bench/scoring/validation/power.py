@@ -1,21 +1,26 @@
 """Power: instances that each gate needs before an able agent passes it."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.plan import SampleSizes
 from owa_bench.records.protocol import GateRule, Improvement, Protocol
+from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.closures.maintenance import kept_share
 from owa_bench.scoring.statistics.distributions import normal_quantile, normal_share, t_quantile
 from owa_bench.seeding import stream
 
 _SHARES = ("axis", "tools", "core", "project", "cognitive")
+_OWN_BOUND = ("R", "S")  # axes whose gates do not count tasks of a share
+_BAR_STEP = 1e-9
 _MOST = 10**7  # instances beyond which a gate is called out of reach
 _ROUNDS = 2_000  # simulated campaigns of maintenance
 _KEPT_LEVEL = 0.82  # mean quality of their lanes, as in benchmarks/gate_passes.py
+# Printed by benchmarks/gate_spreads.py.
+_CAMPAIGN_GAIN = 0.426  # E[g^2] / E[g], g the gain of a SelfRev campaign that adopts what helps
+_ALONE = 0.395  # C_1* of MultiCrew: the best reference alone
 
 
 class Need(NamedTuple):
@@ -42,6 +47,27 @@ class GatePower(NamedTuple):
     true: float | None
     planned: int | None
     power: float | None
+
+
+class LevelPower(NamedTuple):
+    """An able agent's chance to reach a level: the product over its gates, as if independent.
+
+    `gates` counts those in the product, `left_out` names those whose power is not known.
+    """
+
+    level: int
+    power: float
+    gates: int
+    left_out: tuple[str, ...]
+
+    def words(self) -> str:
+        """Return the line that is printed.
+
+        >>> LevelPower(2, 0.0952, 9, ("cognitive", "assurance")).words()
+        'AAI-2: 0.095 over 9 gates; not in it: cognitive, assurance'
+        """
+        beside = f"; not in it: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"AAI-{self.level}: {self.power:.3f} over {self.gates} gates{beside}"
 
 
 def chance_to_pass(
@@ -78,14 +104,20 @@ def instances(true: float, spread: float, required: float, protocol: Protocol) -
     """
     rules = protocol.statistics
 
-    def enough(n: int) -> bool:
-        chance = chance_to_pass(
+    def chance(n: int) -> float:
+        return chance_to_pass(
             true, spread / math.sqrt(n), required, rules.gate_slack, rules.gate_level
         )
-        return chance >= rules.power
 
-    if spread <= 0:
-        return 1
+    return _least_count(chance, rules.power) if spread > 0 else 1
+
+
+def _least_count(chance: Callable[[int], float], power: float) -> int | None:
+    """Return the least n whose chance is at least the power, None beyond 10^7."""
+
+    def enough(n: int) -> bool:
+        return chance(n) >= power
+
     high = 1
     while not enough(high):
         high *= 2
@@ -107,6 +139,76 @@ def worst_spread(true: float) -> float:
     if not 0 <= true <= 1:
         raise ScoringError(f"A share must lie in [0, 1], got {true}.")
     return math.sqrt(true * (1 - true))
+
+
+def revision_spread(true: float, full_gain: float) -> float:
+    """Return the standard deviation of R among instances of SelfRev.
+
+    Formula:
+        sqrt(R (R_a - R)), R_a = E[g^2] / E[g] / R0: in a share of the instances the agent
+        adopts all that helps there, with a gain of g, in the others nothing; R is the
+        mean of g over all, on R0; R_a at least 1
+    Shapes: scalars; `full_gain` is R0. Units: R.
+    Missing: harm, which widens it, and stages left out, which narrow it.
+    Errors: none. Source: [D] docs/scoring.md#gates.
+    """
+    adopted = max(_CAMPAIGN_GAIN / full_gain, 1.0)
+    return math.sqrt(true * (adopted - true))
+
+
+def crew_spread(true: float) -> float:
+    """Return the standard deviation of a task's part in S_net.
+
+    Formula:
+        sqrt(S (1 - S) / (1 - C_1*)): tasks of value 0 or 1, the crew solves what one role
+        solves and a share S of the rest; a task moves (C_m - C_1*) / (1 - C_1*) by
+        (q_m - (1 - S) q_1) / (1 - C_1*)
+    Shapes: scalars. Units: S.
+    Missing: faults, and controls that differ from each other by task.
+    Errors: ScoringError unless S lies in [0, 1]. Source: [D] docs/scoring.md#gates.
+    """
+    return worst_spread(true) / math.sqrt(1 - _ALONE)
+
+
+def bound_chance(
+    true: float, count: int, required: float, statistic: str, protocol: Protocol
+) -> float:
+    """Return the probability that the gate on R or S passes.
+
+    Formula:
+        Phi((true - bar) / se(true)), se(x) = sd(x) / sqrt(n), bar the least x from
+        `required` on whose own lower bound is required - slack or more:
+        R: x - t se(x); S: logit^-1(logit x - t se(x) / (x (1 - x))), t on n - 1
+        sd by `revision_spread` and `crew_spread`
+    Shapes: scalars; `statistic` is "R" or "S". Units: shares.
+    Missing: 0 for a count below two, of R below `clusters_min`. Errors: none.
+    Source: [D] docs/scoring.md#gates; the bounds docs/scoring.md#intervals.
+    """
+    rules, logit = protocol.statistics, statistic == "S"
+    if count < _fewest(statistic, protocol):
+        return 0.0
+    t, floor = t_quantile(rules.gate_level, count - 1), required - rules.gate_slack
+
+    def error(x: float) -> float:
+        spread = crew_spread(x) if logit else revision_spread(x, protocol.revision.full_gain)
+        return spread / math.sqrt(count)
+
+    def reaches(x: float) -> bool:
+        if floor <= 0:
+            return True
+        if not logit or x >= 1:
+            return x - t * error(x) >= floor
+        gap = math.log(x / (1 - x)) - math.log(floor / (1 - floor))
+        return gap >= t * error(x) / (x * (1 - x))
+
+    low, bar = required, 1.0
+    if reaches(low):
+        bar = low
+    while bar - low > _BAR_STEP:
+        middle = (low + bar) / 2
+        low, bar = (low, middle) if reaches(middle) else (middle, bar)
+    spread = error(true)
+    return normal_share((true - bar) / spread) if spread else float(true >= bar)
 
 
 def gain_instances(gain: float, rules: Improvement, power: float) -> int | None:
@@ -196,6 +298,58 @@ def gate_powers(
     return tuple(_gate_power(rule, protocol, sizes, units_a_day, upkeep) for rule in protocol.gates)
 
 
+def equal_sizes(protocol: Protocol, tasks: int) -> SampleSizes:
+    """Return sizes that give every gate as many tasks, on as many days as any gate asks.
+
+    Args:
+        protocol: Published numbers.
+        tasks: Tasks of an axis, families, projects, episodes of a family-day, tasks of a lane.
+    """
+    days = max((rule.days for rule in protocol.gates), default=0)
+    return SampleSizes(
+        tasks=dict.fromkeys(AXIS_NAMES, tasks),
+        families=tasks,
+        projects=tasks,
+        family_day=tasks,
+        days=days,
+        lane=tasks,
+        lane_days=days,
+    )
+
+
+def level_powers(protocol: Protocol, powers: Sequence[GatePower]) -> tuple[LevelPower, ...]:
+    """Return an able agent's chance to reach each level.
+
+    Formula:
+        product of the gates' powers up to the level, of the lines on one statistic that
+        with the greatest requirement: who passes it passes the others
+    Shapes: one power a line of the gate table, in the protocol's order. Units: shares.
+    Missing: gates without a power are left out and named; gates are taken as
+        independent, though they read the same episodes in part.
+    Errors: ScoringError unless there is one power a line.
+    Source: [D] docs/scoring.md#gates.
+    """
+    if len(powers) != len(protocol.gates):
+        raise ScoringError(f"{len(powers)} powers for {len(protocol.gates)} lines.")
+    lines = list(zip(protocol.gates, powers, strict=True))
+    found = []
+    for level in sorted({rule.level for rule in protocol.gates}):
+        hardest: dict[str, GatePower] = {}
+        for rule, one in lines:
+            name = rule.of if rule.gate in ("axis", "closure") else rule.gate
+            other = hardest.get(name)
+            if rule.level <= level and (other is None or _harder(one, other)):
+                hardest[name] = one
+        known = [one.power for one in hardest.values() if one.power is not None]
+        unknown = tuple(name for name, one in hardest.items() if one.power is None)
+        found.append(LevelPower(level, math.prod(known), len(known), unknown))
+    return tuple(found)
+
+
+def _harder(one: GatePower, other: GatePower) -> bool:
+    return (one.required or 0.0, one.level) >= (other.required or 0.0, other.level)
+
+
 def _gate_power(
     rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float, upkeep: float
 ) -> GatePower:
@@ -230,6 +384,8 @@ def _planned_count(rule: GateRule, protocol: Protocol, sizes: SampleSizes) -> in
 def _share_power(need: Need, planned: int, protocol: Protocol) -> float:
     if need.true is None or need.required is None or not planned:
         return 0.0
+    if need.gate in _OWN_BOUND:
+        return bound_chance(need.true, planned, need.required, need.gate, protocol)
     spread = worst_spread(need.true)
     if not spread:
         return 1.0
@@ -237,6 +393,11 @@ def _share_power(need: Need, planned: int, protocol: Protocol) -> float:
     return chance_to_pass(
         need.true, spread / math.sqrt(planned), need.required, rules.gate_slack, rules.gate_level
     )
+
+
+def _fewest(statistic: str, protocol: Protocol) -> int:
+    """Return the count below which the gate on R or S has no evidence."""
+    return max(protocol.revision.clusters_min, 2) if statistic == "R" else 2
 
 
 def equivalence_tasks(spread: float, margin: float, alpha: float, power: float) -> int:
@@ -286,7 +447,12 @@ def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
         return Need(rule.level, label, rule.required, None, None, _WHY[rule.gate])
     required = _required(rule, protocol)
     true = min(required + rules.power_margin, 1.0)
-    least = instances(true, worst_spread(true), required, protocol)
+    if label in _OWN_BOUND:
+        least = _least_count(
+            lambda n: bound_chance(true, n, required, label, protocol), rules.power
+        )
+    else:
+        least = instances(true, worst_spread(true), required, protocol)
     note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
     return Need(rule.level, label, required, true, least, note)
 
@@ -315,34 +481,11 @@ _WHY = {
 _NOTES = {
     "G": "families: a share of few families is coarse, its n counts families",
     "M": "families, medians: n is a guide only",
-    "R": "windows of self-revision",
+    "R": "instances of SelfRev; in a share of them the agent adopts all that helps",
+    "S": "tasks of value 0 or 1; the crew solves what one role solves",
     "$": "tasks; $ moves with the logarithm of cost, n is an upper bound",
     "core": "tasks, if the four axes moved together",
     "cognitive": "retrieval probes",
     "project": "projects",
     "expert cost": "projects",
 }
-
-
-def level_power(protocol: Protocol, level: int, tasks: int, margin: float | None = None) -> float:
-    """Return the chance that independent share gates up to a level all pass.
-
-    Args:
-        protocol: Published numbers.
-        level: Level of the scale.
-        tasks: Instances per gate.
-        margin: True value less the threshold; by default the protocol's.
-    Returns: The product of the gates' chances.
-    """
-    rules = protocol.statistics
-    step = rules.power_margin if margin is None else margin
-    chance = 1.0
-    for rule in protocol.gates:
-        if rule.level > level or rule.gate not in _SHARES:
-            continue
-        required = _required(rule, protocol)
-        true = min(required + step, 1.0)
-        error = worst_spread(true) / math.sqrt(tasks)
-        if error > 0:
-            chance *= chance_to_pass(true, error, required, rules.gate_slack, rules.gate_level)
-    return float(np.clip(chance, 0.0, 1.0))
