@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -288,12 +289,12 @@ def _gates_table(news: "PlacementNews") -> Table:
     then = f"stops: {news.stop}" if news.stop else f"next {size} episodes"
     title = f"look {state.number}, {news.episodes} episodes, {news.usd:,.2f} USD, {then}"
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in _COLUMNS:
-        shown.add_column(name)
+    for name in _COLUMNS:  # one line a gate, on 80 columns too
+        shown.add_column(name, no_wrap=True, overflow="ellipsis")
     colours = {"PASS": "green", "BELOW": "red"}
     for line in state.gates:
-        evidence = f"e {min(2.718281828459045**line.log_pass, 9999):.4g} of {line.bar:g}"
-        follows = "plays next" if line.gate in state.batch.reads and not news.stop else ""
+        evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}"
+        follows = "next" if line.gate in state.batch.reads and not news.stop else ""
         shown.add_row(
             line.gate,
             str(line.worlds),
