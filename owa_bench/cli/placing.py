@@ -5,7 +5,7 @@ import dataclasses
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,17 @@ _AGAIN = (
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
-_COLUMNS = ("gate", "worlds", "value", "bounds", "required", "evidence", "answer", "")
+# Least widths: one line a gate on 80 columns, where the words at its end are cut.
+_COLUMNS: Mapping[str, int | None] = {
+    "gate": 5,
+    "worlds": 6,
+    "value": 5,
+    "bounds": 12,
+    "required": 8,
+    "evidence": 8,
+    "answer": 9,
+    "": None,
+}
 
 
 def place(
@@ -289,8 +299,8 @@ def _gates_table(news: "PlacementNews") -> Table:
     then = f"stops: {news.stop}" if news.stop else f"next {size} episodes"
     title = f"look {state.number}, {news.episodes} episodes, {news.usd:,.2f} USD, {then}"
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in _COLUMNS:  # one line a gate, on 80 columns too
-        shown.add_column(name, no_wrap=True, overflow="ellipsis")
+    for name, width in _COLUMNS.items():
+        shown.add_column(name, no_wrap=True, min_width=width)
     colours = {"PASS": "green", "BELOW": "red"}
     for line in state.gates:
         evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}"
