@@ -124,7 +124,7 @@ def place(
     The pool of tasks and the rule are signed first. Then the agent plays batch by batch; after each
     one a signed look says of every gate PASS, BELOW or UNDECIDED. It stops at the first gate that
     is BELOW, when all gates PASS, or at a budget; --resume goes on. An agent that is clearly above
-    or below AAI-1 takes some 100 to 300 episodes.
+    or below AAI-1 takes some 100 to 400 episodes.
 
       owa-bench place agentic --out runs/agentic
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -61,7 +62,7 @@ def place(
         resume: Whether a placement that is there goes on.
     Returns: The judgement.
     Raises:
-        UsageError: The request cannot be played.
+        UsageError: The request cannot be played, or is another than that of a placement there.
         RunDirectoryError: `out` holds something else.
         FailureLimitError: Too many attempts failed through harness or provider.
         EntriesMissingError: A provider failed episodes, so that a batch stands open.
@@ -69,9 +70,9 @@ def place(
     """
     limits.check()
     layout = RunLayout(out)
-    if not (resume and layout.plan.exists()):
-        batch.play(request, out, options, plan_only=True)
-    return go_on(out, options, limits, watch)
+    resume = resume and layout.plan.exists()
+    batch.play(request, out, options, resume=resume, chosen=())
+    return go_on(out, replace(options, preflight=None), limits, watch)
 
 
 def go_on(
@@ -104,6 +105,7 @@ def go_on(
             raise _unplayed(summary)
         last = news.state.number
         summary = batch.resume(out, options, chosen=frozenset(news.state.batch.indices))
+        options = replace(options, preflight=None)
 
 
 def _unplayed(summary: batch.RunSummary) -> EntriesMissingError | NeverActedError:

@@ -19,6 +19,7 @@ from owa_bench.records.score import GateStatus
 RULE = "place-1"  # the name of the rule; another rule has another name
 LEVELS = (1,)  # that a placement can decide
 BAR = 20.0  # e-value that a PASS needs, by Ville's inequality .05
+FRACTIONS = 24  # [D] bets: fractions of the largest stake that cannot be lost whole
 HEDGE = 0.25  # [D] share of a family's stake that is not bet (axis G)
 LOST_MOST = 0.02  # share of lost episodes above which there is no level
 DATES = 3  # dates on which the batches of a served model are to be played
@@ -98,7 +99,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 def rule_digest() -> str:
     """Return the digest of the constants of this version's rule."""
-    return sha256(canonical_json([RULE, LEVELS, BAR, HEDGE, LOST_MOST, DATES, DECIMALS]))
+    return sha256(canonical_json([RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, DATES, DECIMALS]))
 
 
 def look_path(layout: RunLayout, number: int) -> Path:

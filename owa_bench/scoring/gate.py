@@ -27,6 +27,7 @@ HIGHEST = 5
 _NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
 _OF_LANES = ("kappa", "closure")  # gates that read lanes against their controls
 NOT_PLACED = "not placed"
+CONTROL_POLICY = "a control policy, which knows the world"
 UNDECIDED = "undecided between AAI-0 and AAI-1"
 UNDERPOWERED = "under-powered, not a placement"
 UNTESTED = "not reached; no test says BELOW"

@@ -269,7 +269,7 @@ def _placement(
     if context.plan.battery is None:
         return gate.no_level("no battery that gives a level was played")
     if arm_role(arm) == "reference":
-        return gate.no_level("a control policy, which knows the world")
+        return gate.no_level(gate.CONTROL_POLICY)
     if context.faults:
         return _INADMISSIBLE
     automation = gate.is_fixed_automation(findings.axes, context.protocol)

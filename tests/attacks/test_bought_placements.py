@@ -9,6 +9,7 @@ import pytest
 from owa_bench.canonical import canonical_json, seal
 from owa_bench.records.layout import LOOK_TYPE, RunLayout
 from owa_bench.records.placement import look_path, signed_looks
+from owa_bench.records.plan import HARNESS
 from owa_bench.reports.check.placement import check_stopping, placement_facts
 from owa_bench.reports.read import bundle
 from owa_bench.runs.play import batch
@@ -185,6 +186,18 @@ def passed(monkeypatch):
         return state._replace(gates=lines)
 
     monkeypatch.setattr(PlacementRule, "_look", look)
+
+
+def test_a_control_policy_has_no_level(run, monkeypatch):
+    """It knows the world: `place oracle` would pass every gate."""
+    passed(monkeypatch)
+    held = bundle.read(run.root)
+    found = placement_facts(held)
+    rule = PlacementRule(held.plan, held.protocol, found.number, key=found.key)
+    table = observe(held.traces(), held.prices)
+    oracle = msgspec.structs.replace(held.plan.arms[0], hosting=HARNESS)
+    for arm, level in ((held.plan.arms[0], 1), (oracle, None)):
+        assert placement_verdict(rule, arm, table, found, "").level == level
 
 
 def test_more_than_two_percent_lost_is_no_level(run, monkeypatch):

@@ -114,6 +114,21 @@ def test_a_plain_resume_of_a_placement_is_refused(stopped, again):
         batch.resume(*again)
 
 
+def test_another_agent_does_not_go_on_with_a_placement(again):
+    out, run_options = again
+    request = placements.small_request(out.parent, "fixed")
+    limits = PlacementLimits(episodes=20)
+    with pytest.raises(UsageError, match="differs from what would be played now in: arms"):
+        place.place(request, out, run_options, limits, print, resume=True)
+
+
+def test_a_run_of_the_pool_leaves_nothing(tmp_path):
+    request = placements.small_request(tmp_path)
+    with pytest.raises(UsageError, match="owa-bench place"):
+        batch.play(request, tmp_path / "run", placements.options(tmp_path / "home"))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_is_no_placement(tmp_path):
     with pytest.raises(RunDirectoryError):
         place.go_on(tmp_path, placements.options(tmp_path / "home"), PlacementLimits(), print)

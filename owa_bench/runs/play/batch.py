@@ -90,6 +90,7 @@ def play(
     *,
     resume: bool = False,
     plan_only: bool = False,
+    chosen: Collection[int] | None = None,
 ) -> RunSummary:
     """Plan what is asked for, sign the plan into a directory, and play it.
 
@@ -101,6 +102,7 @@ def play(
         options: How it is played.
         resume: Whether a run that is there already goes on, if its plan is the same.
         plan_only: Whether to stop when the plan is written.
+        chosen: Indices of the entries to play, for a placement; None: all.
     Returns: What the directory holds then.
     Raises:
         UsageError: The request cannot be played.
@@ -112,6 +114,8 @@ def play(
     directory.refuse_unwritable_name(out)
     directory.refuse_other_content(layout, resume=resume)
     draft = draft_plan(request, options.folder, in_process=options.in_process)
+    if draft.plan.placement is not None and not plan_only and chosen is None:
+        raise UsageError("A battery with a [placement] is played by `owa-bench place`.")
     if not plan_only:
         refuse_unready(draft.plan)
     if not layout.plan.exists():
@@ -132,9 +136,7 @@ def play(
             _sign_and_write(draft, layout, options)
         if plan_only:
             return summary(layout)
-        if draft.plan.placement is not None:
-            raise UsageError("A battery with a [placement] is played by `owa-bench place`.")
-        return _play(layout, options, lock)
+        return _play(layout, options, lock, chosen)
 
 
 def resume(out: Path, options: RunOptions, *, chosen: Collection[int] | None = None) -> RunSummary:

@@ -10,7 +10,7 @@ import numpy as np
 
 from owa_bench.records.observables import Observables
 from owa_bench.records.placement import BAR, DATES, LOST_MOST, GateLine
-from owa_bench.records.plan import Arm
+from owa_bench.records.plan import Arm, arm_role
 from owa_bench.records.score import (
     AgentVerdict,
     CellTable,
@@ -20,7 +20,7 @@ from owa_bench.records.score import (
     Interval,
 )
 from owa_bench.scoring.axis import AXIS_NAMES
-from owa_bench.scoring.gate import NOT_PLACED, LevelPlacement
+from owa_bench.scoring.gate import CONTROL_POLICY, NOT_PLACED, LevelPlacement, no_level
 from owa_bench.scoring.placement.rule import CAP, GO_ON, LookState, PlacementRule
 from owa_bench.scoring.placement.worlds import TraceEvidence
 from owa_bench.scoring.verdict import descriptive
@@ -102,7 +102,9 @@ def placement_verdict(
     lines = tuple(_at_price(line, facts.plans) for line in last.gates)
     gates = _gate_results(rule, lines, table)
     level = _level(rule, lines, looks, facts)
-    if own_terms:
+    if arm_role(arm) == "reference":
+        level = no_level(CONTROL_POLICY)
+    elif own_terms:
         text = f"{NOT_PLACED} (own terms: {own_terms}); by them {level.text}"
         level = level._replace(level=None, text=text)
     reason = _NO_AXES

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.records.observables import Array, Floats
+from owa_bench.records.placement import FRACTIONS
 
 # [D] Fractions of the largest stake that cannot be lost whole; the evidence is their mean.
-BETS: Floats = np.arange(1, 25) / 25
+BETS: Floats = np.arange(1, FRACTIONS + 1) / (FRACTIONS + 1)
 _HALVINGS = 24  # of (0, 1): finer than six decimals
 
 
