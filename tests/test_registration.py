@@ -319,3 +319,13 @@ def test_maskable_ppo_finds_the_masks(env_id):
     envs.reset()
     assert masking.is_masking_supported(envs)
     assert masking.get_action_masks(envs).shape == (2, envs.action_space.n)
+
+
+def test_no_brief_is_cut(env_id):
+    """Briefs of crews were cut at 4,096 characters, before the list of their items ended."""
+    card = get("suites", ENV_IDS[env_id][1]).card
+    for tier in card.tiers:
+        env = shell(env_id, family=card.families[-1], tier=tier)
+        shown, _ = env.reset(seed=5)
+        env.close()
+        assert "[cut: " not in (shown if isinstance(shown, str) else shown["text"])

@@ -20,7 +20,8 @@ from owa_bench.interfaces import ToolSpec
 from owa_bench.shells.schemas import compile_schema, draw, short_json, suggestion
 
 CHARSET = "\t\n" + "".join(chr(code) for code in range(0x20, 0x7F))
-TEXT_LIMIT = 4096  # characters of an observation
+TEXT_LIMIT = 16_384  # characters of an observation; no brief of a suite is cut
+REPLY_LIMIT = 4096  # characters of a tool's reply
 ACTION_LIMIT = 65_536  # characters of an action
 
 _FOREIGN = re.compile(r"[^\t\n\x20-\x7e]")
@@ -52,13 +53,18 @@ def escape(text: str) -> str:
     return _FOREIGN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
-def shorten(text: str) -> str:
-    """Return `text` escaped, and cut to the limit of an observation with a note."""
+def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Return `text` escaped, and cut to a limit with a note.
+
+    Args:
+        text: Any text.
+        limit: Most characters, the note among them; by default those of an observation.
+    """
     plain = escape(text)
-    if len(plain) <= TEXT_LIMIT:
+    if len(plain) <= limit:
         return plain
-    note = f"\n[cut: the first {TEXT_LIMIT} of {len(plain)} characters]"
-    return plain[: TEXT_LIMIT - len(note)] + note
+    note = f"\n[cut: the first {limit} of {len(plain)} characters]"
+    return plain[: limit - len(note)] + note
 
 
 def call_text(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
 from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
-from owa_bench.shells.calls import CallParser, ParsedCall, escape, shorten
+from owa_bench.shells.calls import REPLY_LIMIT, CallParser, ParsedCall, escape, shorten
 from owa_bench.shells.episode_events import NodeProgress, depth_of, drift_events
 from owa_bench.shells.seating import Seating, by_seat
 
@@ -216,7 +216,8 @@ class Episode:
         pay = self._pay(len(subgoals)) if reply.changed and self.terms.shaping else 0.0
         drift = self._pass_time(reply.elapsed_ms)
         remark, self._remark = self._remark, ""
-        answer = shorten(f"{remark}\n\n{reply.text}" if remark else reply.text)
+        whole = f"{remark}\n\n{reply.text}" if remark else reply.text
+        answer = shorten(whole, REPLY_LIMIT)
         blob = self._sink.blob(answer.encode())
         self.seating.keep(seat, answer, blob)
         record = events.Action(

@@ -121,7 +121,7 @@ def test_a_shipped_skill_that_waits_for_the_holdouts_family_passes_no_gate(
     campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Complete as shipped; idles until it has practised a family of the holdout."""
-    played = campaign("Installs", holdout=6, placebo=("restock",))
+    played = campaign("Installs", holdout=8, placebo=("restock",))
     found = revision_axis(played.verdict)
     capability = found.details["revisions"][0]["capability"]
     assert capability["after"] > capability["before"] + 0.5

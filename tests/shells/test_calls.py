@@ -10,6 +10,7 @@ from owa_bench.errors import UsageError
 from owa_bench.shells.calls import (
     ACTION_LIMIT,
     CHARSET,
+    REPLY_LIMIT,
     TEXT_LIMIT,
     CallParser,
     ParsedCall,
@@ -47,10 +48,11 @@ def test_escaping_inside_json_text_keeps_its_meaning(text):
 
 
 def test_long_text_is_cut_to_the_limit_with_a_note():
-    text = shorten("x" * 5000)
-    assert len(text) == TEXT_LIMIT
+    text = shorten("x" * 5000, REPLY_LIMIT)
+    assert len(text) == REPLY_LIMIT
     assert text.endswith("[cut: the first 4096 of 5000 characters]")
-    assert shorten("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
+    assert shorten("x" * REPLY_LIMIT, REPLY_LIMIT) == "x" * REPLY_LIMIT
+    assert len(shorten("x" * 2 * TEXT_LIMIT)) == TEXT_LIMIT
 
 
 def test_a_call_parses_back():

@@ -14,7 +14,7 @@ from owa_bench.records.events import (
     ToolOffer,
     Violation,
 )
-from owa_bench.shells.calls import TEXT_LIMIT, call_text
+from owa_bench.shells.calls import REPLY_LIMIT, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.standard_tools import HINT_MINUTES
@@ -260,7 +260,7 @@ def test_notes_come_back_newest_first():
 def test_a_long_answer_is_cut_for_the_agent():
     note = call_text("note", {"text": "x" * 3000})
     episode = play(note, note, call_text("recall", {}))
-    assert len(episode.answers[-1].text) == TEXT_LIMIT
+    assert len(episode.answers[-1].text) == REPLY_LIMIT
 
 
 def test_drift_comes_when_the_clock_passes_a_start():

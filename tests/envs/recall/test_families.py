@@ -8,7 +8,7 @@ from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.families.reasoning import RULES
 from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line
 from owa_bench.envs.recall.world import Register
-from owa_bench.shells.calls import TEXT_LIMIT
+from owa_bench.shells.calls import REPLY_LIMIT
 
 
 @pytest.mark.parametrize("family", generate.FAMILIES)
@@ -32,7 +32,7 @@ def test_a_register_fits_no_prompt_and_its_keys_follow_from_its_rules():
         world = generate.draw_world(5, "learning", tier, "B")
         text = "\n".join(notice_line(world, n) for n in world.notices)
         assert len(world.notices) >= 150
-        assert len(text) > 2 * TEXT_LIMIT
+        assert len(text) > 2 * REPLY_LIMIT
         struck = {n.withdraws for n in world.notices}
         for question in world.questions:
             said = [

@@ -12,7 +12,7 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.runs.store.redaction import Redactor
-from owa_bench.shells.calls import TEXT_LIMIT
+from owa_bench.shells.calls import REPLY_LIMIT
 from owa_bench.shells.episode_events import NullSink
 from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, drawn, play, small_world, still
 
@@ -61,7 +61,7 @@ def test_a_long_body_is_cut_and_kept(caller):
     for _ in range(3):
         shop.http(ITEMS, "POST", body={"price": 1, "kind": big})
     text = shop.call("http", method="GET", url=f"https://{HOST}{ITEMS}").text
-    assert len(text) <= TEXT_ROOM <= TEXT_LIMIT
+    assert len(text) <= TEXT_ROOM <= REPLY_LIMIT
     answer = json.loads(text)
     assert answer["body"]["cut"] is True
     parts, offset = [], 0
