@@ -247,12 +247,12 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
     for name in sorted({entry.suite for entry in entries}):
         suite: Suite = discovery.get("suites", name)
         for agent in agents:
-            rule = _misfit(agent, suite)
+            rule = misfit(agent, suite)
             if rule:
                 raise PlanError("agent", agent.spec, rule)
 
 
-def _misfit(agent: AgentHandle, suite: Suite) -> str:
+def misfit(agent: AgentHandle, suite: Suite) -> str:
     """Return the rule that an agent breaks by playing a suite, "" if none."""
     name, origin = suite.card.name, agent.origin
     if agent.suites and name not in agent.suites:
