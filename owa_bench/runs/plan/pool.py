@@ -205,7 +205,8 @@ def _playable(stage: StageDraws, agent: AgentHandle) -> StageDraws:
 
 
 def _campaign(stage: StageDraws) -> Campaign:
-    return Campaign(checkpoint=stage.suite, **asdict(stage.campaign))
+    terms = {} if stage.campaign is None else asdict(stage.campaign)
+    return Campaign(checkpoint=stage.suite, **terms)
 
 
 def _campaign_parts(stage: StageDraws, entries: Iterable[PlanEntry]) -> Iterator[_Part]:
