@@ -11,9 +11,9 @@ from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.runs.plan.sample_sizes import sample_sizes
 from owa_bench.scoring.placement.rule import PlacementRule
-from owa_bench.scoring.placement.stages import LEVEL
+from owa_bench.scoring.placement.stages import KAPPA, LEVEL
 from owa_bench.scoring.placement.worlds import WorldValue, part_of
-from owa_bench.scoring.validation.power import gate_powers
+from owa_bench.scoring.validation.power import gain_power, gate_powers
 from owa_bench.seeding import stream
 
 MARGINS = (0.05, 0.1, 0.2)  # of an agent's figures above what the gates of AAI-2 require
@@ -62,7 +62,8 @@ class StageForecast(NamedTuple):
     Attributes:
         stage: The stage.
         entries: The agent's own entries in it.
-        powers: Chance to pass by gate, one a margin; None where no formula gives it.
+        powers: Chance to pass by gate, one a margin, which is the gain itself for kappa; None where
+            no formula gives it.
     """
 
     stage: Stage
@@ -94,6 +95,9 @@ def _stage_forecast(
         for rule, *found in zip(protocol.gates, *by_margin, strict=True):
             if rule.level == LEVEL and stage_gate(rule) in stage.gates:
                 powers[stage_gate(rule)] = tuple(one.power for one in found)
+        if KAPPA in powers and sizes.family_day > 1:
+            counted = (gain_power(gain, sizes.family_day, protocol.improvement) for gain in MARGINS)
+            powers[KAPPA] = tuple(counted)
     return StageForecast(stage, own, powers)
 
 
