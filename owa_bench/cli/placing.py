@@ -399,12 +399,16 @@ def _print_stages(stages: "Sequence[StageForecast]", prices: PriceCard) -> None:
             head = [""] * len(head)
             known = zip(products, powers, strict=True)
             products = [whole * (p if isinstance(p, float) else 1.0) for whole, p in known]
-    rows.append(
-        ("all", sum(len(s.entries) for s in stages), "", "", "", *map("{:.2f}".format, products))
-    )
+    episodes = sum(len(one.entries) for one in stages)
+    rows.append(("all", episodes, "", "", "", *(f"{whole:.2f}" for whole in products)))
     columns = ("stage", "episodes", *_PRICES, "gate", *(f"+{margin:g}" for margin in MARGINS))
-    table(
-        "AAI-2 after that: stages, and power at so much above what a gate requires", columns, rows
+    title = "AAI-2 after that, by stages: chance to pass at so much above a requirement"
+    table(title, columns, rows)
+    OUT.print(
+        "Of kappa: at a gain of so much. Of maintenance: for an agent that keeps everything and "
+        "whose episodes are not alike from lane to lane; where they are it is greater "
+        "(docs/tables/maintenance_power.md). A gate without a number has no formula. All: the "
+        "product of the numbers."
     )
 
 
