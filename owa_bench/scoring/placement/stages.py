@@ -92,7 +92,7 @@ class StageJudge:
         judged = dict(zip(map(_key, self.protocol.gates), judge_gates(findings), strict=True))
         for rule in self._rules(stage):
             result = judged[_key(rule)]
-            words = "; ".join(filter(None, (result.measured, result.reason)))
+            words = result.reason or result.measured
             read = _Reading()
             if rule.gate == "axis":
                 read = _Reading(*gated_statistic(findings.axes[rule.of]))

@@ -86,7 +86,10 @@ def placement_verdict(
         indices=(),
         kappas=(),
         closures=(),
-        gates=(*_gate_results(rule, lines, table), *((rung,) if rung else ())),
+        gates=(
+            *_gate_results(rule, lines, table),
+            *((rung,) if rung and lines[-1].level > 1 else ()),
+        ),
         frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=_NO_AXES),
         tables=(_looks_table(looks),),
         curves=_bound_curves(looks),
@@ -210,7 +213,8 @@ def _gate_results(
     evidence = (f"{names[0]} to {names[-1]}, {len(names)} attempts",) if names else ()
     results = [_gate_result(rule, line, evidence) for line in lines]
     known = {line.key for line in lines}
-    unplayed = (one for one in rule.protocol.gates if one.level <= rule.level)
+    highest = max((line.level for line in lines), default=0)  # AAI-2 comes after AAI-1
+    unplayed = (one for one in rule.protocol.gates if one.level <= highest)
     results += [
         GateResult(
             level=one.level,
