@@ -253,7 +253,12 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
 
 
 def misfit(agent: AgentHandle, suite: Suite) -> str:
-    """Return the rule that an agent breaks by playing a suite, "" if none."""
+    """Return the rule that an agent breaks by playing a suite, "" if none.
+
+    Args:
+        agent: The agent.
+        suite: The suite.
+    """
     name, origin = suite.card.name, agent.origin
     if agent.suites and name not in agent.suites:
         return f"must play `{name}`, and it plays {', '.join(agent.suites)}"

@@ -79,7 +79,9 @@ def plan_pool(
             others = [hosted(name) for name in _references(stage, agents, rules)]
             beside = arms_of(others) if others else ()
             arms += beside
-            parts.append(_Part(_stage(stage), tuple(_drawn(stage, (arms[0], *beside), rules))))
+            parts.append(
+                _Part(_stage(stage), tuple(_draw_entries(stage, (arms[0], *beside), rules)))
+            )
         else:
             days = plan_campaign(_campaign(stage), agents, terms, hosted(_BASELINE))
             arms += days.arms[1:]
@@ -230,7 +232,7 @@ def _references(
     return tuple(name for name in dict.fromkeys(named) if name not in placed)
 
 
-def _drawn(stage: StageDraws, arms: Sequence[Arm], rules: Protocol) -> Iterator[PlanEntry]:
+def _draw_entries(stage: StageDraws, arms: Sequence[Arm], rules: Protocol) -> Iterator[PlanEntry]:
     """Yield the episodes of a stage that is no campaign."""
     drawn: list[PlanEntry] = []
     for draw in stage.suite:

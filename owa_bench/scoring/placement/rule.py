@@ -186,11 +186,21 @@ class PlacementRule:
         return {gate: tools if READS[gate] == MILD else every for gate in gates}
 
     def required(self, gate: str, level: int = 1) -> float:
-        """Return what a gate of a level requires."""
+        """Return what a gate of a level requires.
+
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
         return self._gates[level, gate].required or 0.0
 
     def required_words(self, gate: str, level: int = 1) -> str:
-        """Return what a gate of the pool requires in words."""
+        """Return what a gate of the pool requires in words.
+
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
         rule = self._gates[level, gate]
         if gate == TOOLS:
             mild = self.protocol.drift.mild
@@ -339,7 +349,12 @@ class PlacementRule:
     # --- gates ------------------------------------------------------------------------
 
     def null(self, gate: str, level: int = 1) -> float:
-        """Return the mean that a PASS of a gate refutes."""
+        """Return the mean that a PASS of a gate refutes.
+
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
         return self.required(gate, level) - self.protocol.statistics.gate_slack
 
     def _line(self, key: GateKey, tally: "_Tally", evidence: PlacementEvidence) -> GateLine:

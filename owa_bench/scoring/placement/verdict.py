@@ -177,7 +177,7 @@ def _second(
     if not open_:
         mark = norms_mark(LEVEL, rule.protocol)
         return LevelPlacement(LEVEL, f"AAI-2{f' ({mark} norms)' if mark else ''}", bool(mark), ())
-    if all(line.worlds == 0 or not line.stage for line in second) and not _tried(looks):
+    if all(line.worlds == 0 or not line.stage for line in second) and not _has_second(looks):
         return LevelPlacement(1, "AAI-1", False, ())
     text = f"AAI-1, undecided between AAI-1 and AAI-2 ({'; '.join(open_)})"
     return LevelPlacement(1, text, False, ())
@@ -188,7 +188,7 @@ def _stages_of(looks: Sequence[LookState]) -> set[str]:
     return {look.batch.stage for look, after in pairwise(looks) if after.decision != OPEN}
 
 
-def _tried(looks: Sequence[LookState]) -> bool:
+def _has_second(looks: Sequence[LookState]) -> bool:
     """Return whether anything was played for AAI-2."""
     return any(line.level == LEVEL for look in looks[:-1] for line in look.gates)
 
