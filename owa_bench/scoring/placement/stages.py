@@ -144,7 +144,8 @@ class StageJudge:
             lost={places[i]: cost for i, cost in self.costs.items() if i in places},
         )
         arm = plan.arms[0]
-        campaigns = [campaign for campaign in self.campaigns if campaign.arm == arm.name]
+        pairs = {entry.pair for entry in entries}
+        campaigns = [c for c in self.campaigns if c.arm == arm.name and c.pair in pairs]
         episodes = ArmEpisodes(arm, table.take(table.arm == arm.name), table)
         return read_arm(context, episodes, campaigns).findings
 
