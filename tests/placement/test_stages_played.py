@@ -1,7 +1,9 @@
 """Real small placements that go on to AAI-2: stages, the first day, words of the level."""
 
+import dataclasses
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,10 +67,18 @@ def test_the_report_says_what_was_decided_and_what_was_not_played(second):
     assert "AAI-1, undecided between AAI-1 and AAI-2" in verdict.level_text
 
 
-def test_an_agent_that_keeps_nothing_on_the_first_day_is_told_so(second):
-    """The control keeps something, and its stage has no line."""
-    held = bundle.read(second[0])
-    played = observe_placement(
+def test_a_stage_reads_no_campaign_of_another(second):
+    """Of SelfRev's campaigns a stage read those of every stage before it."""
+    played = judgement_of(second[0])
+    other = SimpleNamespace(arm=played.plan.arms[0].name, pair="elsewhere", family="selfrev/memory")
+    stage = next(one for one in played.rule.stages if one.name == "shares")
+    judge = dataclasses.replace(played.judge, campaigns=(other,), _known={})
+    assert judge(stage) == played.judge(stage)
+
+
+def judgement_of(out):
+    held = bundle.read(out)
+    return observe_placement(
         held.plan,
         held.traces(),
         held.protocol,
@@ -77,7 +87,12 @@ def test_an_agent_that_keeps_nothing_on_the_first_day_is_told_so(second):
         plan_digest=held.plan_digest,
         lost={},
     )
-    stage = next(one for one in held.plan.placement.stages if one.name == FIRST_DAY)
+
+
+def test_an_agent_that_keeps_nothing_on_the_first_day_is_told_so(second):
+    """The control keeps something, and its stage has no line."""
+    played = judgement_of(second[0])
+    stage = next(one for one in played.rule.stages if one.name == FIRST_DAY)
     assert played.judge(stage) == ()
     table = played.judge.episodes
     table.memory[:] = EMPTY_FOLDER
