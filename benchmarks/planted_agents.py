@@ -63,7 +63,7 @@ class PlantedPool:
 
     def __init__(self, rule: PlacementRule) -> None:
         """Args: the rule for the plan."""
-        entries = rule.plan.entries
+        entries = rule.pool_plan.entries
         self.rule = rule
         self.families = list(rule.worlds)
         self.every = frozenset(range(len(entries)))

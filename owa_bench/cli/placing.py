@@ -20,26 +20,21 @@ from rich.text import Text
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals, plain, progress, table
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.errors import (
-    EntriesMissingError,
-    FailureLimitError,
-    FieldError,
-    NeverActedError,
-    UsageError,
-)
+from owa_bench.errors import EntriesMissingError, FailureLimitError, NeverActedError, UsageError
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.placement import LEVELS
+from owa_bench.records.placement import GateLine
+from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
-from owa_bench.runs.plan.tokens import TokenUse, token_use
+from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
-    from owa_bench.placement.forecast import Forecast
+    from owa_bench.placement.forecast import Forecast, StageForecast
     from owa_bench.placement.place import PlacementNews
 
 WHAT = Panel("Who is placed, and how far")
@@ -48,7 +43,7 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
@@ -74,7 +69,7 @@ def place(
         None, help="The agent, as for `owa-bench run --agent`; none with --resume."
     ),
     out: Path = WHAT(..., "Run directory to make, or to resume."),
-    level: int = WHAT(1, "The level to decide."),
+    level: int = WHAT(1, "Stop when this level is decided: 1, or 2 with stages after it."),
     usd: float | None = WHAT(
         None, "Stop before a batch that would take the agent's own cost above this, in USD."
     ),
@@ -124,7 +119,8 @@ def place(
     The pool of tasks and the rule are signed first. Then the agent plays batch by batch; after each
     one a signed look says of every gate PASS, BELOW or UNDECIDED. It stops at the first gate that
     is BELOW, when all gates PASS, or at a budget; --resume goes on. An agent that is clearly above
-    or below AAI-1 takes some 100 to 400 episodes.
+    or below AAI-1 takes some 100 to 400 episodes. --level 2 goes on from AAI-1 by stages of a fixed
+    size, each judged once; it may be said from the start or with --resume.
 
       owa-bench place agentic --out runs/agentic
 
@@ -146,10 +142,7 @@ def place(
         preflight=None if no_preflight else _print_answer,
         **how,
     )
-    if level not in LEVELS:
-        known = ", ".join(map(str, LEVELS))
-        raise FieldError("--level", level, f"must be one of {known}: no rule decides another yet")
-    limits = PlacementLimits(usd, hours, episodes)
+    limits = PlacementLimits(level, usd, hours, episodes)
     limits.check()
     given = options.given_names(context)
     if resume:
@@ -168,7 +161,7 @@ def place(
         **terms,
     )
     if dry_run:
-        _print_forecast(request, run_options, json=json)
+        _print_forecast(request, run_options, level, json=json)
         return
     if plan_only:
         batch.play(request, out, run_options, plan_only=True)
@@ -282,7 +275,7 @@ def _event(news: "PlacementNews") -> dict[str, Any]:
 
 def _line(news: "PlacementNews") -> str:
     gates = "; ".join(
-        f"{line.gate} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
+        f"{_name(line)} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
         for line in news.state.gates
     )
     size = len(news.state.batch.indices)
@@ -303,10 +296,10 @@ def _gates_table(news: "PlacementNews") -> Table:
         shown.add_column(name, no_wrap=True, min_width=width)
     colours = {"PASS": "green", "BELOW": "red"}
     for line in state.gates:
-        evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}"
+        evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}" if line.bar else ""
         follows = "next" if line.gate in state.batch.reads and not news.stop else ""
         shown.add_row(
-            line.gate,
+            _name(line),
             str(line.worlds),
             _number(line.mean),
             f"[{line.low:.2f}, {line.high:.2f}]",
@@ -318,6 +311,10 @@ def _gates_table(news: "PlacementNews") -> Table:
     return shown
 
 
+def _name(line: GateLine) -> str:
+    return line.gate if line.level == 1 else f"{line.gate}/{line.level}"
+
+
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
@@ -326,19 +323,21 @@ def _number(value: float | None) -> str:
 
 
 def _print_forecast(
-    request: requests.Request, run_options: requests.RunOptions, *, json: bool
+    request: requests.Request, run_options: requests.RunOptions, level: int, *, json: bool
 ) -> None:
     """Print what a placement would take, by the share of tasks in which the agent succeeds."""
-    from owa_bench.placement.forecast import forecasts  # brings SciPy
+    from owa_bench.placement.forecast import forecasts, stage_forecasts  # bring SciPy
 
     draft = requests.draft_plan(request, run_options.folder)
-    found = forecasts(draft.plan, protocol.load(draft.protocol))
-    uses = token_use(draft.plan.entries, price_card.load(draft.price_card))
+    rules, prices = protocol.load(draft.protocol), price_card.load(draft.price_card)
+    found = forecasts(draft.plan, rules)
+    stages = stage_forecasts(draft.plan, rules) if level > 1 else ()
+    uses = token_use(draft.plan.entries, prices)
     if json:
         agents = [
             {**one._asdict(), **dict(zip(_PRICES, _usd(one, uses), strict=True))} for one in found
         ]
-        as_json(agents)
+        as_json({"agents": agents, "stages": [_stage_event(one, prices) for one in stages]})
         return
     rows = [
         (
@@ -367,6 +366,49 @@ def _print_forecast(
         "By simulation of agents whose success is the same at every magnitude, and the suites' "
         "cards; docs/tables/placement.md has more. The simulated supervisor is paid by nobody and "
         "is not in it."
+    )
+    if stages:
+        _print_stages(stages, prices)
+
+
+def _stage_event(one: "StageForecast", prices: PriceCard) -> dict[str, Any]:
+    usd = dict(zip(_PRICES, _stage_usd(one, prices), strict=True))
+    return {"stage": one.stage.name, "episodes": len(one.entries), "powers": one.powers, **usd}
+
+
+def _stage_usd(one: "StageForecast", prices: PriceCard) -> tuple[float | None, float | None]:
+    """Return USD of a stage's episodes of a chat agent with the provider's cache and without."""
+    uses = token_use(one.entries, prices)
+    sums = (total(use.cached_micro_usd for use in uses), total(u.plain_micro_usd for u in uses))
+    cached, plain_ = (None if usd is None else usd / _MICRO for usd in sums)
+    return cached, plain_
+
+
+def _print_stages(stages: "Sequence[StageForecast]", prices: PriceCard) -> None:
+    """Print what AAI-2 takes after AAI-1, stage by stage."""
+    from owa_bench.placement.forecast import MARGINS
+
+    rows = []
+    products = [1.0] * len(MARGINS)
+    for one in stages:
+        money = ["" if usd is None else f"{usd:,.2f}" for usd in _stage_usd(one, prices)]
+        head = [one.stage.name, len(one.entries), *money]
+        for gate, powers in one.powers.items() or [("", ("",) * len(MARGINS))]:
+            shown = [f"{p:.2f}" if isinstance(p, float) else "" for p in powers]
+            rows.append((*head, gate, *shown))
+            head = [""] * len(head)
+            known = zip(products, powers, strict=True)
+            products = [whole * (p if isinstance(p, float) else 1.0) for whole, p in known]
+    episodes = sum(len(one.entries) for one in stages)
+    rows.append(("all", episodes, "", "", "", *(f"{whole:.2f}" for whole in products)))
+    columns = ("stage", "episodes", *_PRICES, "gate", *(f"+{margin:g}" for margin in MARGINS))
+    title = "AAI-2 after that, by stages: chance to pass at so much above a requirement"
+    table(title, columns, rows)
+    OUT.print(
+        "Of kappa: at a gain of so much. Of maintenance: for an agent that keeps everything and "
+        "whose episodes are not alike from lane to lane; where they are it is greater "
+        "(docs/tables/maintenance_power.md). A gate without a number has no formula. All: the "
+        "product of the numbers."
     )
 
 

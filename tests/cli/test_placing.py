@@ -40,7 +40,7 @@ def test_json_is_an_event_a_look_and_the_verdict(owa, small):
 def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
     monkeypatch.setattr("owa_bench.placement.forecast.AGENTS", 3)
     said = owa("place agentic --dry-run --out x --json")
-    weak, *_, strong = json.loads(said.out)
+    weak, *_, strong = json.loads(said.out)["agents"]
     assert weak["below"] == 1.0
     assert strong["passed"] > 0
     assert 0 < strong["USD"] < strong["USD without cache"]

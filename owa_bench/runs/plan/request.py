@@ -216,7 +216,11 @@ def draft_plan(
             **fields,
         )
     if battery is not None and battery.placement is not None:
-        plan = plan_pool(battery.placement, battery.suite, agents, terms, rules)
+
+        def hosted(name: str) -> AgentHandle:
+            return _hosted(load_agent(name), request.sandbox, in_process=in_process)
+
+        plan = plan_pool(battery, battery.placement, agents, terms, rules, hosted)
     elif request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:

@@ -1,13 +1,15 @@
 """The worlds of a placement's pool, and what each gate reads of them as bets."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from owa_bench.records.observables import Floats, Observables
+from owa_bench.records.placement import GateLine, Stage
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.scoring.axes.autonomy import autonomy
 from owa_bench.scoring.statistics.betting import Bets
@@ -41,6 +43,22 @@ class WorldValue(NamedTuple):
 
 
 LOST = WorldValue(0.0, 1.0)
+
+
+def part_of(plan: Plan, entries: Sequence[PlanEntry]) -> Plan:
+    """Return a plan of some of its entries, with the suites and families that they hold.
+
+    Args:
+        plan: The plan of a placement.
+        entries: Some of its entries.
+    """
+    held = {(entry.suite, entry.family) for entry in entries}
+    suites = (
+        replace(s, families=tuple(family for family in s.families if (s.name, family) in held))
+        for s in plan.suites
+    )
+    kept = tuple(suite for suite in suites if suite.families)
+    return replace(plan, entries=tuple(entries), suites=kept)
 
 
 def pool(plan: Plan, mild: float) -> Mapping[str, tuple[PoolWorld, ...]]:
@@ -100,6 +118,13 @@ class PlacementEvidence(Protocol):
             least: Worlds from which on a kind counts.
         """
 
+    def stage(self, stage: Stage) -> tuple[GateLine, ...]:
+        """Return the gates of AAI-2 that a stage was played for.
+
+        Args:
+            stage: A stage that was played whole.
+        """
+
 
 @dataclass(frozen=True)
 class TraceEvidence:
@@ -110,12 +135,22 @@ class TraceEvidence:
         lost: Indices of entries that were lost after the env had taken an act of the agent's.
         starts: Indices of entries with any attempt.
         depth: D of the plan's terms, nodes.
+        judge: Judges a stage.
     """
 
     table: Observables
     lost: frozenset[int]
     starts: frozenset[int]
     depth: int
+    judge: Callable[[Stage], tuple[GateLine, ...]]
+
+    def stage(self, stage: Stage) -> tuple[GateLine, ...]:
+        """Return the gates of AAI-2 that a stage was played for.
+
+        Args:
+            stage: A stage that was played whole.
+        """
+        return self.judge(stage)
 
     @cached_property
     def answers(self) -> frozenset[int]:
