@@ -32,6 +32,7 @@ from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import LEVELS
+from owa_bench.records.plan import Budget
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
 from owa_bench.runs.plan.tokens import TokenUse, token_use
@@ -52,6 +53,7 @@ _AGAIN = (
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
+_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
@@ -80,6 +82,7 @@ def place(
     ),
     hours: float | None = WHAT(None, "Stop before a batch that would take longer, in hours."),
     episodes: int | None = WHAT(None, "Stop before a batch beyond so many episodes."),
+    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
     challenger: str = TERMS(
         "",
@@ -154,7 +157,7 @@ def place(
     given = options.given_names(context)
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there: leave it out."
-        options.refuse_together(given, ("nonce", "challenger", "sandbox", "price_card"), why)
+        options.refuse_together(given, _SHAPING, why)
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
     if challenger and not plan_only:
@@ -163,6 +166,7 @@ def place(
         agents=(agent,) if agent else (),
         battery=BATTERY,
         name=out.name,
+        budget=Budget(act_s=act_seconds),
         verifier_nonce=nonce,
         challenger=challenger,
         **terms,
