@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import Protocol
+from owa_bench.records.tool_kinds import TOOL_KINDS
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.scoring.placement.worlds import WorldValue
 from owa_bench.seeding import stream
@@ -101,6 +103,6 @@ class _Luck:
         earned = 1.0 if self._won[index] else failed
         return WorldValue(earned, earned)
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return as many kinds of tools as any gate asks for."""
-        return len(indices)
+    def kinds(self, indices: Collection[int]) -> dict[str, KindUse]:
+        """Return more kinds of tools in use than any gate asks for."""
+        return dict.fromkeys(TOOL_KINDS, KindUse(len(indices), len(indices)))

@@ -22,6 +22,9 @@ BAR = 20.0  # e-value that a PASS needs, by Ville's inequality .05
 FRACTIONS = 24  # [D] bets: fractions of the largest stake that cannot be lost whole
 HEDGE = 0.25  # [D] share of a family's stake that is not bet (axis G)
 LOST_MOST = 0.02  # share of lost episodes above which there is no level
+# [D] Worlds that need a kind of tool after which it is given up if it is not in use: an agent that
+# uses it with success in a quarter of them is in use of it by then in 99 of 100 placements.
+KIND_TRIES = 24
 DATES = 3  # dates on which the batches of a served model are to be played
 DECIMALS = 6  # of the logarithms of evidence in a look
 
@@ -76,7 +79,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         attempts: How many those are.
         counts: Worlds played by family.
         gates: The gates of the level.
-        decision: "go on", "AAI-N", "below AAI-N" or "cap".
+        decision: "go on", "AAI-N", "below AAI-N", "cap" or "too few kinds of tools".
         batch: Indices of the plan's entries that are played next; none where it stops.
         reads: The gates that read the batch.
         at: The machine's own date and time; proves nothing.
@@ -99,7 +102,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 def rule_digest() -> str:
     """Return the digest of the constants of this version's rule."""
-    return sha256(canonical_json([RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, DATES, DECIMALS]))
+    constants = [RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, KIND_TRIES, DATES, DECIMALS]
+    return sha256(canonical_json(constants))
 
 
 def look_path(layout: RunLayout, number: int) -> Path:

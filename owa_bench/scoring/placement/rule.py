@@ -22,6 +22,7 @@ from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
+from owa_bench.scoring.placement.kinds import KindCount
 from owa_bench.scoring.placement.worlds import (
     MILD,
     READS,
@@ -39,6 +40,7 @@ TOOLS: Final = "tools"
 GO_ON: Final = "go on"
 CAP: Final = "cap"
 OPEN: Final = "open"
+TOO_FEW: Final = "too few kinds of tools"
 
 
 class Batch(NamedTuple):
@@ -193,18 +195,20 @@ class PlacementRule:
             if not looks or gate in looks[-1].batch.reads:
                 before[gate] = self._line(gate, tally, evidence)
             elif gate == TOOLS:
-                note = self._kinds_words(self._kinds(tally, evidence))
+                note = self._kinds(tally, evidence).words
                 before[gate] = msgspec.structs.replace(before[gate], note=note)
         lines = tuple(before[gate] for gate in self._gates)
         states = {line.gate: line.status for line in lines}
-        batch = self._next(states, tally)
+        given_up = [line.gate for line in lines if self._gives_up(line, tally, evidence)]
+        hoped = {gate: status for gate, status in states.items() if gate not in given_up}
+        batch = self._next(hoped, tally)
         decision = GO_ON
         if "BELOW" in states.values():
             decision, batch = f"below AAI-{self.level}", NOTHING
         elif all(status == "PASS" for status in states.values()):
             decision, batch = f"AAI-{self.level}", NOTHING
         elif not batch.worlds:
-            decision = CAP
+            decision = TOO_FEW if self._next(states, tally).worlds else CAP
         return LookState(len(looks), dict(tally.counts), lines, decision, batch)
 
     def _next(self, states: Mapping[str, str], tally: "_Tally") -> Batch:
@@ -238,8 +242,8 @@ class PlacementRule:
         status = self._status(above, below, enough=mean is not None and self._at(mean, required))
         if gate == TOOLS:
             kinds = self._kinds(tally, evidence)
-            note = self._kinds_words(kinds)
-            if status == "PASS" and kinds < self._gates[gate].count:
+            note = kinds.words
+            if status == "PASS" and not kinds.enough:
                 status = "UNDECIDED"
         low, high = 0.0, 1.0
         if self.bounds:
@@ -259,11 +263,19 @@ class PlacementRule:
             note=note,
         )
 
-    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> int:
-        return evidence.kinds(tally.played, self.protocol.tools.distinct_instances)
+    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> KindCount:
+        least = self.protocol.tools.distinct_instances
+        return KindCount(evidence.kinds(tally.played), self._gates[TOOLS].count or 0, least)
 
-    def _kinds_words(self, kinds: int) -> str:
-        return f"{kinds} of {self._gates[TOOLS].count} kinds of tools"
+    def _gives_up(self, line: GateLine, tally: "_Tally", evidence: PlacementEvidence) -> bool:
+        """Return whether a gate is open, and neither PASS nor BELOW is to be expected of it.
+
+        That is the gate of tools where too few kinds can come into use, while success is what is
+        asked for. Where success is less it is played on, for a BELOW.
+        """
+        if line.gate != TOOLS or line.status != "UNDECIDED" or line.mean is None:
+            return False
+        return self._at(line.mean, line.required) and self._kinds(tally, evidence).hopeless
 
     def _at(self, mean: float, required: float) -> bool:
         return reaches(mean, required, self.protocol.statistics.gate_decimals)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from owa_bench.records.observables import Observables
-from owa_bench.records.placement import BAR, DATES, LOST_MOST, GateLine
+from owa_bench.records.placement import BAR, DATES, KIND_TRIES, LOST_MOST, GateLine
 from owa_bench.records.plan import Arm, arm_role
 from owa_bench.records.score import (
     AgentVerdict,
@@ -21,7 +21,7 @@ from owa_bench.records.score import (
 )
 from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.gate import CONTROL_POLICY, NOT_PLACED, LevelPlacement, no_level
-from owa_bench.scoring.placement.rule import CAP, GO_ON, LookState, PlacementRule
+from owa_bench.scoring.placement.rule import CAP, GO_ON, TOO_FEW, LookState, PlacementRule
 from owa_bench.scoring.placement.worlds import TraceEvidence
 from owa_bench.scoring.verdict import descriptive
 
@@ -277,6 +277,11 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
         )
     elif last.decision == CAP:
         said.append("the pool is used up: this is all that its plan can decide")
+    elif last.decision == TOO_FEW:
+        said.append(
+            "success with tools is what is asked for, and too few kinds of tools can come into "
+            f"use: one that was not in use after {KIND_TRIES} worlds that need it is given up"
+        )
     if facts.lost:
         said.append(
             f"{len(facts.lost)} episodes were lost after they had begun: each counts 0 for a PASS "
