@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -85,7 +86,8 @@ def place(name, state, spec, hours, *words):
         owa(state, "verifier", "challenge", out, "--key", "verifier")
     if not (out / "reveal.json").exists():
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        again = ("--resume", "--no-preflight", "--hours", hours, "--out", out)
+        never = ("--failure-share", 1)  # an agent that fails before its first act is placed too
+        again = ("--resume", "--no-preflight", *never, "--hours", hours, "--out", out)
         owa(state, "submitter", "place", *again, *words)
         after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begun
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -100,6 +102,8 @@ def place_real_model(state):
     agent = f"language-model:model={real_model.NAME},{real_model.OPTIONS},name={REAL}"
     spec = (agent, "--act-seconds", real_model.ACT_SECONDS)
     state.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # so that the server is stopped
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     with real_model.server(python, weights, state / "server.log") as address:
         place(REAL, state, spec, REAL_HOURS, "--model-url", address)
 

@@ -49,7 +49,7 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *("usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight", "failure_share"),
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
@@ -115,6 +115,9 @@ def place(
         workers="Worker processes.",
         concurrency="Episodes at once, for slow agents.",
         key="Name of the signing key.",
+        failure_share="Stop when more than this share of an agent's attempts failed "
+        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
+        "whose provider fails three times in a row.",
     ),
     no_preflight: bool = HOW(False, "Do not first ask once what an agent behind an address needs."),
     resume: bool = HOW(False, "Go on with the placement in --out, with a new budget."),
