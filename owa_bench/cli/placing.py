@@ -26,6 +26,7 @@ from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import GateLine
+from owa_bench.records.plan import Budget
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
@@ -44,9 +45,11 @@ HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
     *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    "failure_share",
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
+_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
@@ -75,6 +78,7 @@ def place(
     ),
     hours: float | None = WHAT(None, "Stop before a batch that would take longer, in hours."),
     episodes: int | None = WHAT(None, "Stop before a batch beyond so many episodes."),
+    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
     challenger: str = TERMS(
         "",
@@ -107,6 +111,9 @@ def place(
         workers="Worker processes.",
         concurrency="Episodes at once, for slow agents.",
         key="Name of the signing key.",
+        failure_share="Stop when more than this share of an agent's attempts failed "
+        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
+        "whose provider fails three times in a row.",
     ),
     no_preflight: bool = HOW(False, "Do not first ask once what an agent behind an address needs."),
     resume: bool = HOW(False, "Go on with the placement in --out, with a new budget."),
@@ -147,7 +154,7 @@ def place(
     given = options.given_names(context)
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there: leave it out."
-        options.refuse_together(given, ("nonce", "challenger", "sandbox", "price_card"), why)
+        options.refuse_together(given, _SHAPING, why)
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
     if challenger and not plan_only:
@@ -156,6 +163,7 @@ def place(
         agents=(agent,) if agent else (),
         battery=BATTERY,
         name=out.name,
+        budget=Budget(act_s=act_seconds),
         verifier_nonce=nonce,
         challenger=challenger,
         **terms,

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from owa_bench.records.placement import GateLine, Stage, stage_gate
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.protocol import Protocol
+from owa_bench.records.tool_kinds import TOOL_KINDS
 from owa_bench.runs.plan.sample_sizes import sample_sizes
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.scoring.placement.stages import KAPPA, LEVEL
 from owa_bench.scoring.placement.worlds import WorldValue, part_of
@@ -157,9 +159,9 @@ class _Luck:
         earned = 1.0 if self._won[index] else failed
         return WorldValue(earned, earned)
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return as many kinds of tools as any gate asks for."""
-        return len(indices)
+    def kinds(self, indices: Collection[int]) -> dict[str, KindUse]:
+        """Return more kinds of tools in use than any gate asks for."""
+        return dict.fromkeys(TOOL_KINDS, KindUse(len(indices), len(indices)))
 
     def stage(self, stage: Stage) -> tuple[GateLine, ...]:
         """Return nothing: forecasts end at AAI-1."""

@@ -27,6 +27,9 @@ FRACTIONS = 24  # [D] bets: fractions of the largest stake that cannot be lost w
 HEDGE = 0.25  # [D] share of a family's stake that is not bet (axis G)
 LOST_MOST = 0.02  # share of lost episodes above which there is no level
 LOST_IN_STAGE = 0.005  # [D] share of lost episodes above which a stage is no evidence
+# [D] Worlds that need a kind of tool after which it is given up if it is not in use: an agent that
+# uses it with success in a quarter of them is in use of it by then in 99 of 100 placements.
+KIND_TRIES = 24
 DATES = 3  # dates on which the batches of a served model are to be played
 DECIMALS = 6  # of the logarithms of evidence in a look
 
@@ -115,7 +118,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         attempts: How many those are.
         counts: Worlds played by family.
         gates: The gates of the level.
-        decision: "go on", "AAI-N", "below AAI-N" or "cap".
+        decision: "go on", "AAI-N", "below AAI-N", "cap" or "too few kinds of tools".
         batch: Indices of the plan's entries that are played next; none where it stops.
         reads: The gates that read the batch.
         stage: The stage that the batch is; "" for one of the pool.
@@ -149,11 +152,8 @@ def stage_gate(rule: GateRule) -> str:
 
 def rule_digest() -> str:
     """Return the digest of the constants of this version's rule."""
-    return sha256(
-        canonical_json(
-            [RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, LOST_IN_STAGE, DATES, DECIMALS]
-        )
-    )
+    constants = [RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, LOST_IN_STAGE, KIND_TRIES, DATES]
+    return sha256(canonical_json([*constants, DECIMALS]))
 
 
 def look_path(layout: RunLayout, number: int) -> Path:

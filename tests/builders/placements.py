@@ -10,6 +10,7 @@ from owa_bench.records import protocol
 from owa_bench.records.placement import GateLine
 from owa_bench.runs.plan.request import Request, RunOptions, draft_plan
 from owa_bench.runs.store import keys
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.scoring.placement.worlds import LOST, WorldValue
 
@@ -121,11 +122,13 @@ class Played:
     """Evidence in which every gate reads one value, but where `values` says otherwise.
 
     `values` maps (gate, index) to a value or LOST; `upto` is how many entries were played: all
-    that the first so many batches announce.
+    that the first so many batches announce. `kinds` maps each kind of tool that is needed to the
+    share of played entries with success in it; every entry needs all kinds.
     """
 
-    def __init__(self, usual, values=None, answers=None, starts=None, kinds=9, stages=None):
-        self._usual, self._values, self._kinds = usual, values or {}, kinds
+    def __init__(self, usual, values=None, answers=None, starts=None, kinds=None, stages=None):
+        self._usual, self._values = usual, values or {}
+        self._kinds = {"browser": 1.0} if kinds is None else kinds
         self._stages = stages or {}
         self.answers = frozenset(range(10_000)) if answers is None else frozenset(answers)
         self.starts = self.answers if starts is None else frozenset(starts)
@@ -138,9 +141,10 @@ class Played:
         value = value.get(gate, 0.0) if isinstance(value, dict) else value
         return value if isinstance(value, WorldValue) else WorldValue(value, value)
 
-    def kinds(self, indices, least):
-        """Return the planted number of kinds of tools."""
-        return self._kinds
+    def kinds(self, indices):
+        """Return what is planted of each kind of tool."""
+        n = len(indices)
+        return {k: KindUse(n, int(n * share), "a suite") for k, share in self._kinds.items() if n}
 
     def stage(self, stage):
         """Return a line a gate of a stage: what `stages` plants for it, else PASS."""

@@ -31,6 +31,7 @@ from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
+from owa_bench.scoring.placement.kinds import KindCount
 from owa_bench.scoring.placement.worlds import (
     MILD,
     READS,
@@ -49,6 +50,7 @@ TOOLS: Final = "tools"
 GO_ON: Final = "go on"
 CAP: Final = "cap"
 OPEN: Final = "open"
+TOO_FEW: Final = "too few kinds of tools"
 
 
 GateKey = tuple[int, str]  # level and gate
@@ -275,7 +277,7 @@ class PlacementRule:
         for stage in self.stages:
             if stage.name == last.stage:
                 before |= {line.key: line for line in evidence.stage(stage)}
-        decision, batch = self._decide(before, tally)
+        decision, batch = self._decide(before, tally, evidence)
         lines = tuple(before[key] for key in self._gates if key in before)
         return LookState(len(looks), dict(tally.counts), lines, decision, batch)
 
@@ -299,11 +301,13 @@ class PlacementRule:
         if line is None or key[1] in last.reads:
             return self._line(key, tally, evidence)
         if key[1] == TOOLS:
-            note = self._kinds_words(self._kinds(tally, evidence))
+            note = self._kinds(tally, evidence).words
             return msgspec.structs.replace(line, note=note)
         return line
 
-    def _decide(self, lines: Mapping[GateKey, GateLine], tally: "_Tally") -> tuple[str, Batch]:
+    def _decide(
+        self, lines: Mapping[GateKey, GateLine], tally: "_Tally", evidence: PlacementEvidence
+    ) -> tuple[str, Batch]:
         """Return what the lines decide, and the next batch.
 
         AAI-1 first; then the gates of AAI-2 that bet on the pool, then stage by stage. A stage is
@@ -316,8 +320,14 @@ class PlacementRule:
             if any(own[gate] != "PASS" for gate in own if gate not in POOL_GATES):
                 return CAP, NOTHING
             if not _all(lines, level, "PASS"):
-                batch = self._next(level, own, tally)
-                return (GO_ON, batch) if batch.worlds else (CAP, NOTHING)
+                given_up = [
+                    line.gate for line in lines.values() if self._gives_up(line, tally, evidence)
+                ]
+                hoped = {gate: status for gate, status in own.items() if gate not in given_up}
+                batch = self._next(level, hoped, tally)
+                if batch.worlds:
+                    return GO_ON, batch
+                return (TOO_FEW if self._next(level, own, tally).worlds else CAP), NOTHING
             stage = self._next_stage(level, tally)
             if stage is not None:
                 return (GO_ON, stage) if stage.indices else (CAP, NOTHING)
@@ -369,8 +379,8 @@ class PlacementRule:
         status = self._status(level, above, below, enough=reached)
         if gate == TOOLS:
             kinds = self._kinds(tally, evidence)
-            note = self._kinds_words(kinds)
-            if status == "PASS" and kinds < self._gates[key].count:
+            note = kinds.words
+            if status == "PASS" and not kinds.enough:
                 status = "UNDECIDED"
         low, high = 0.0, 1.0
         if self.bounds:
@@ -391,11 +401,19 @@ class PlacementRule:
             level=level,
         )
 
-    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> int:
-        return evidence.kinds(tally.played, self.protocol.tools.distinct_instances)
+    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> KindCount:
+        least = self.protocol.tools.distinct_instances
+        return KindCount(evidence.kinds(tally.played), self._gates[1, TOOLS].count or 0, least)
 
-    def _kinds_words(self, kinds: int) -> str:
-        return f"{kinds} of {self._gates[1, TOOLS].count} kinds of tools"
+    def _gives_up(self, line: GateLine, tally: "_Tally", evidence: PlacementEvidence) -> bool:
+        """Return whether a gate is open, and neither PASS nor BELOW is to be expected of it.
+
+        That is the gate of tools where too few kinds can come into use, while success is what is
+        asked for. Where success is less it is played on, for a BELOW.
+        """
+        if line.gate != TOOLS or line.status != "UNDECIDED" or line.mean is None:
+            return False
+        return self._at(line.mean, line.required) and self._kinds(tally, evidence).hopeless
 
     def _at(self, mean: float, required: float) -> bool:
         return reaches(mean, required, self.protocol.statistics.gate_decimals)

@@ -10,7 +10,15 @@ import msgspec
 
 from owa_bench.discovery import get
 from owa_bench.records.observables import Observables
-from owa_bench.records.placement import ASSURANCE, BAR, DATES, LOST_MOST, GateLine, stage_gate
+from owa_bench.records.placement import (
+    ASSURANCE,
+    BAR,
+    DATES,
+    KIND_TRIES,
+    LOST_MOST,
+    GateLine,
+    stage_gate,
+)
 from owa_bench.records.plan import arm_role
 from owa_bench.records.score import (
     AgentVerdict,
@@ -30,7 +38,7 @@ from owa_bench.scoring.gate import (
     norms_mark,
 )
 from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement
-from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN, LookState, PlacementRule
+from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN, TOO_FEW, LookState, PlacementRule
 from owa_bench.scoring.placement.stages import LEVEL
 from owa_bench.scoring.verdict import descriptive
 
@@ -345,6 +353,11 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
         )
     elif last.decision == CAP:
         said.append("this is all that its plan can decide: nothing more of it would change it")
+    elif last.decision == TOO_FEW:
+        said.append(
+            "success with tools is what is asked for, and too few kinds of tools can come into "
+            f"use: one that was not in use after {KIND_TRIES} worlds that need it is given up"
+        )
     if facts.lost:
         said.append(
             f"{len(facts.lost)} episodes were lost after they had begun: each counts 0 for a PASS "

@@ -12,6 +12,7 @@ from owa_bench.records.observables import Floats, Observables
 from owa_bench.records.placement import GateLine, Stage
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.scoring.axes.autonomy import autonomy
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.statistics.betting import Bets
 
 EpisodeKind = str
@@ -110,12 +111,11 @@ class PlacementEvidence(Protocol):
         Returns: Its world's value; LOST where the episode was lost or never came.
         """
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return how many kinds of tools were used with success on enough worlds.
+    def kinds(self, indices: Collection[int]) -> Mapping[str, KindUse]:
+        """Return what was seen of each kind of tool that played worlds need.
 
         Args:
             indices: Entries that count.
-            least: Worlds from which on a kind counts.
         """
 
     def stage(self, stage: Stage) -> tuple[GateLine, ...]:
@@ -194,17 +194,22 @@ class TraceEvidence:
         """
         return self.values[gate].get(index, LOST)
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return how many kinds of tools were used with success on enough worlds.
+    def kinds(self, indices: Collection[int]) -> Mapping[str, KindUse]:
+        """Return what was seen of each kind of tool that played worlds need.
 
         Args:
             indices: Entries that count.
-            least: Worlds from which on a kind counts.
         """
         table = self.table
         rows = np.isin(table.index, sorted(indices)) & table.needs_tools & (table.delta > 0)
         rows &= table.interventions == 0
-        return sum(len(np.unique(table.pair[rows & used])) >= least for used in table.used.T)
+        found = {}
+        for kind, used, needed in zip(table.categories, table.used.T, table.offered.T, strict=True):
+            worlds, wins = (len(np.unique(table.pair[rows & flags])) for flags in (needed, used))
+            if worlds:
+                suites = sorted(set(table.suite[rows & needed].tolist()))
+                found[kind] = KindUse(worlds, wins, ", ".join(suites))
+        return found
 
 
 def batch_bets(
