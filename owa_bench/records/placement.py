@@ -18,7 +18,7 @@ from owa_bench.records.protocol import GateRule
 from owa_bench.records.score import GateStatus
 
 ASSURANCE = "assurance"  # the gate that no episode decides
-FIRST_DAY = "first day"  # the stage in which an agent that is to improve must keep something
+FIRST_PRACTICE = "first practice"  # the stage that shows whether an agent keeps anything
 POOL_GATES = frozenset("AGP") | {"tools"}  # decided by bets on the pool, at every level
 RULE = "place-1"  # the name of the rule; another rule has another name
 LEVELS = (1, 2)  # that a placement can decide

@@ -13,7 +13,7 @@ from owa_bench.placement.forecast import stage_forecasts
 from owa_bench.placement.limits import PlacementLimits
 from owa_bench.records import protocol
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.placement import FIRST_DAY, signed_looks
+from owa_bench.records.placement import FIRST_PRACTICE, signed_looks
 from owa_bench.reports import verify
 from owa_bench.reports.check.placement import placement_facts
 from owa_bench.reports.read import bundle
@@ -53,7 +53,7 @@ def test_it_goes_on_to_aai_2_and_keeps_its_looks(first, second):
     looks = list(signed_looks(RunLayout(second[0])))
     assert [one.envelope for one in looks[: len(kept)]] == kept
     played = [one.look.stage for one in looks if one.look.stage]
-    assert played[:2] == [FIRST_DAY, "shares"]
+    assert played[:2] == [FIRST_PRACTICE, "shares"]
     assert all(check.ok for check in (*verify.verify(second[0]), *verify.recompute(second[0])))
 
 
@@ -92,7 +92,7 @@ def judgement_of(out):
 def test_an_agent_that_keeps_nothing_on_the_first_day_is_told_so(second):
     """The control keeps something, and its stage has no line."""
     played = judgement_of(second[0])
-    stage = next(one for one in played.rule.stages if one.name == FIRST_DAY)
+    stage = next(one for one in played.rule.stages if one.name == FIRST_PRACTICE)
     assert played.judge(stage) == ()
     table = played.judge.episodes
     table.memory[:] = EMPTY_FOLDER

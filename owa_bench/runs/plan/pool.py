@@ -14,7 +14,7 @@ from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.placement import (
     ASSURANCE,
-    FIRST_DAY,
+    FIRST_PRACTICE,
     LEVELS,
     POOL_GATES,
     RULE,
@@ -30,6 +30,7 @@ from owa_bench.runs.plan.campaign import Campaign, plan_campaign
 from owa_bench.runs.plan.draws import Battery, Draw, Pool, StageDraws
 from owa_bench.runs.plan.plan import arms_of, assemble_plan, misfit
 
+_FIRST_TASKS = 12  # [D] of practice, after which an agent must have kept something
 _ROUND = 6  # worlds of a family after which its tiers are turned by one
 _BASELINE = "fixed"  # the drift-blind agent beside the lanes of maintenance
 
@@ -88,7 +89,7 @@ def plan_pool(
             terms = replace(terms, calendar=days.calendar, dynamics=days.dynamics)
             parts += _campaign_parts(stage, days.entries)
     stages: list[Stage] = []
-    for part in sorted(parts, key=lambda one: one.stage.name != FIRST_DAY):
+    for part in sorted(parts, key=lambda one: one.stage.name != FIRST_PRACTICE):
         last = len(entries) + len(part.entries)
         stages.append(replace(part.stage, first=len(entries), last=last))
         entries += part.entries
@@ -122,9 +123,11 @@ def _check(battery: Battery, pool: Pool, agents: Sequence[AgentHandle], rules: P
 
 def _check_stages(stages: Sequence[StageDraws], pool: Pool, rules: Protocol) -> None:
     """Refuse stages that leave a gate out, judge one twice, or test another family."""
-    names = [stage.name for stage in stages] + [FIRST_DAY]
+    names = [stage.name for stage in stages] + [FIRST_PRACTICE]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        raise PlanError("stage.name", name, f"must differ from other stages' and {FIRST_DAY!r}")
+        raise PlanError(
+            "stage.name", name, f"must differ from other stages' and {FIRST_PRACTICE!r}"
+        )
     judged = [gate for stage in stages for gate in stage.gates]
     for gate in sorted({gate for gate in judged if judged.count(gate) > 1}):
         raise PlanError("stage.gates", gate, "must be judged from one stage")
@@ -212,13 +215,14 @@ def _campaign(stage: StageDraws) -> Campaign:
 
 
 def _campaign_parts(stage: StageDraws, entries: Iterable[PlanEntry]) -> Iterator[_Part]:
-    """Yield the first day's practice, and the rest of a campaign with its gates."""
+    """Yield the first practice of the first day, and the rest of a campaign with its gates."""
     own = [_apart(entry, stage) for entry in entries]
-    first = tuple(entry for entry in own if entry.phase == "practice" and entry.day == 0)
-    rest = tuple(entry for entry in own if entry.phase != "practice" or entry.day)
+    practised = [entry for entry in own if entry.phase == "practice" and entry.day == 0]
+    first = tuple(practised[:_FIRST_TASKS])
+    rest = tuple(entry for entry in own if entry not in first)
     if first:
-        yield _Part(_stage(stage, name=FIRST_DAY, gates=()), first)
-    yield _Part(_stage(stage, reads=(FIRST_DAY,) if first else ()), rest)
+        yield _Part(_stage(stage, name=FIRST_PRACTICE, gates=()), first)
+    yield _Part(_stage(stage, reads=(FIRST_PRACTICE,) if first else ()), rest)
 
 
 def _references(

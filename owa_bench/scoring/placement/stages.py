@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from owa_bench.records.observables import Observables
 from owa_bench.records.placement import (
     DECIMALS,
-    FIRST_DAY,
+    FIRST_PRACTICE,
     LOST_IN_STAGE,
     GateLine,
     Stage,
@@ -74,7 +74,7 @@ class StageJudge:
     def _lines(self, stage: Stage) -> Iterator[GateLine]:
         agent = self.plan.arms[0].name
         own = [i for i in stage.indices if self.plan.entries[i].arm == agent]
-        if stage.name == FIRST_DAY:
+        if stage.name == FIRST_PRACTICE:
             if line := self._kept_nothing(stage, own):
                 yield line
             return

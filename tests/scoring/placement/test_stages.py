@@ -2,7 +2,7 @@
 
 import pytest
 
-from owa_bench.records.placement import FIRST_DAY, LEVELS
+from owa_bench.records.placement import FIRST_PRACTICE, LEVELS
 from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN
 from tests.builders.placements import STAGES, Played, small_rule, stage_line
 
@@ -18,9 +18,9 @@ def stages(looks):
 
 def test_stages_come_after_the_gates_of_both_levels_on_the_pool(rule):
     looks = rule.replay(Played(1.0))
-    assert stages(looks) == [FIRST_DAY, "shares", "days"]
+    assert stages(looks) == [FIRST_PRACTICE, "shares", "days"]
     assert looks[-1].decision == f"AAI-{LEVELS[-1]}"
-    before = looks[[look.batch.stage for look in looks].index(FIRST_DAY)]
+    before = looks[[look.batch.stage for look in looks].index(FIRST_PRACTICE)]
     assert {line.key for line in before.gates} == {
         *((1, "A"), (1, "P"), (1, "tools"), (2, "A"), (2, "P"))
     }
@@ -48,11 +48,11 @@ def test_gates_of_the_pool_decide_aai_2_before_any_stage(rule):
 @pytest.mark.parametrize(
     ("planted", "played", "decision"),
     [
-        ({FIRST_DAY: {"kappa": "BELOW"}}, [FIRST_DAY], "below AAI-2"),
-        ({"W": "BELOW"}, [FIRST_DAY, "shares"], "below AAI-2"),
-        ({"T": "UNDECIDED"}, [FIRST_DAY, "shares"], CAP),
-        ({"$": "NO EVIDENCE"}, [FIRST_DAY, "shares"], CAP),
-        ({"kappa": "UNDECIDED"}, [FIRST_DAY, "shares", "days"], CAP),
+        ({FIRST_PRACTICE: {"kappa": "BELOW"}}, [FIRST_PRACTICE], "below AAI-2"),
+        ({"W": "BELOW"}, [FIRST_PRACTICE, "shares"], "below AAI-2"),
+        ({"T": "UNDECIDED"}, [FIRST_PRACTICE, "shares"], CAP),
+        ({"$": "NO EVIDENCE"}, [FIRST_PRACTICE, "shares"], CAP),
+        ({"kappa": "UNDECIDED"}, [FIRST_PRACTICE, "shares", "days"], CAP),
     ],
 )
 def test_a_stage_that_does_not_pass_ends_it(rule, planted, played, decision):
