@@ -138,8 +138,9 @@ def compare(
 ) -> None:
     """Compare two agents on the instances that both played.
 
-    Paired differences of quality and success and the ratio of costs, with intervals: over all
-    pairs, by family, tier and drift class. Runs on different terms are refused; `run --worlds-of
+    Says first who succeeds more often, or how many tasks would tell. Then paired differences of
+    quality, success and help and the ratio of their own costs, with intervals: over all pairs, by
+    family, tier and drift class. Runs on different terms are refused; `run --worlds-of
     RUN` plays the worlds of another run.
 
       owa-bench compare runs/first:agentic runs/first:fixed
@@ -152,6 +153,7 @@ def compare(
     if json:
         as_json(found)
         return
+    OUT.print(comparison.verdict_words(found))
     made = comparison.comparison_table(found)
     for measure in dict.fromkeys(row[0] for row in made.rows):
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]

@@ -61,10 +61,10 @@ def test_report_prints_axes_and_the_place_of_the_page(owa, run):
 def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     said = owa("compare run:fixed run:noop")
     assert said.code == 0
-    for words in ("quality:", "success:", "cost ratio:", "class D", "Second minus"):
+    for words in ("quality:", "success:", "own cost:", "class D", "Second minus"):
         assert words.lower() in said.out.lower()
     found = json.loads(owa("compare run:fixed run:noop --json").out)
-    assert {row["measure"] for row in found["figures"]} == {"quality", "success", "cost"}
+    assert {row["measure"] for row in found["figures"]} == {"quality", "success", "help", "cost"}
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err
