@@ -34,6 +34,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.placement import LEVELS
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.dates import VerifierService
 from owa_bench.runs.plan.tokens import TokenUse, token_use
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
@@ -48,7 +49,7 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *("usd", "hours", "episodes", "verifier", "workers", "concurrency", "key", "no_preflight"),
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
@@ -85,6 +86,15 @@ def place(
         "",
         "Public key of a verifier, whose challenge to the signed plan enters the seeds: "
         "with --plan-only.",
+    ),
+    verifier: str | None = TERMS(
+        None,
+        "A verifier's service, asked for the challenge and, for a served model, for its dates "
+        "(docs/placement.md#dates).",
+        metavar="URL",
+    ),
+    dated: bool = TERMS(
+        False, "The agent asks a model though its name does not say so: its level needs dates."
     ),
     terms: Fields = TERMS.fields(
         requests.Request,
@@ -154,9 +164,13 @@ def place(
     given = options.given_names(context)
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there: leave it out."
-        options.refuse_together(given, ("nonce", "challenger", "sandbox", "price_card"), why)
+        options.refuse_together(
+            given, ("nonce", "challenger", "dated", "sandbox", "price_card"), why
+        )
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
+    if verifier and (challenger or plan_only or nonce):
+        raise UsageError("--verifier asks that verifier for the challenge by itself.")
     if challenger and not plan_only:
         raise UsageError("--challenger goes with --plan-only: the seeds wait for the challenge.")
     request = requests.Request(
@@ -165,6 +179,7 @@ def place(
         name=out.name,
         verifier_nonce=nonce,
         challenger=challenger,
+        dated=dated,
         **terms,
     )
     if dry_run:
@@ -175,7 +190,8 @@ def place(
         OUT.print(f"Signed in {out}; when it is challenged: {_again(out, '')}")
         return
     again = _again(out, options.flags(context, _AGAIN))
-    judgement = _play(request, out, run_options, limits, again, resume=resume, json=json)
+    desk = None if verifier is None else VerifierService(verifier)
+    judgement = _play(request, out, run_options, limits, again, desk, resume=resume, json=json)
     _print_verdict(judgement, out, json=json)
 
 
@@ -193,6 +209,7 @@ def _play(
     run_options: requests.RunOptions,
     limits: PlacementLimits,
     again: str,
+    verifier: VerifierService | None,
     *,
     resume: bool,
     json: bool,
@@ -204,9 +221,11 @@ def _play(
         with ended_by_signals(), _screen(json=json) as screen:
             told = dataclasses.replace(run_options, progress=screen.take)
             if resume:
-                judgement = placing.go_on(out, told, limits, screen.look)
+                judgement = placing.go_on(out, told, limits, screen.look, verifier)
             else:
-                judgement = placing.place(request, out, told, limits, screen.look)
+                judgement = placing.place(
+                    request, out, told, limits, screen.look, verifier=verifier
+                )
         if screen.is_open:
             ERR.print(f"to go on: {again}")
         return judgement

@@ -22,7 +22,8 @@ BAR = 20.0  # e-value that a PASS needs, by Ville's inequality .05
 FRACTIONS = 24  # [D] bets: fractions of the largest stake that cannot be lost whole
 HEDGE = 0.25  # [D] share of a family's stake that is not bet (axis G)
 LOST_MOST = 0.02  # share of lost episodes above which there is no level
-DATES = 3  # dates on which the batches of a served model are to be played
+DATES = 3  # dates that the level of a served model needs, and as many more a date against it
+APART_H = 24  # hours at least between what was played on one date and the beginning of the next
 DECIMALS = 6  # of the logarithms of evidence in a look
 
 
@@ -35,6 +36,7 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
         rule_digest: SHA-256 of the rule's constants (`rule_digest`).
         depth: Deepest plan that the suites ask for (axis P), in nodes.
         kappa_family: The one family on which an improvement is tested.
+        dates: Dates that the level needs, each of one batch; 1 for an agent that does not change.
     """
 
     level: int
@@ -42,6 +44,19 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
     rule_digest: str
     depth: int
     kappa_family: str
+    dates: int = 1
+
+
+class DateMean(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate's worlds of one date earned over what is required.
+
+    `least` counts lost worlds as 0 and `most` as 1. Of G: the worlds that were bet on as of a
+    covered family, over the thresholds of their families.
+    """
+
+    worlds: int
+    least: float
+    most: float
 
 
 class GateLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +64,8 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
 
     `worlds` have a bet in it; `mean` is the weighted mean, `low` and `high` hold at all looks at
     once, each at 95 percent; `log_pass` and `log_below` are natural logarithms of the evidence,
-    `bar` what the former must reach. `status` is PASS, BELOW or UNDECIDED.
+    `bar` what the former must reach. `status` is PASS, BELOW or UNDECIDED, by the evidence alone.
+    `dates` are its means by date, where the plan asks for several.
     """
 
     gate: str
@@ -63,6 +79,7 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
     bar: float
     status: GateStatus
     note: str = ""
+    dates: tuple[DateMean, ...] = ()
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +93,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         attempts: How many those are.
         counts: Worlds played by family.
         gates: The gates of the level.
-        decision: "go on", "AAI-N", "below AAI-N" or "cap".
+        decision: "go on", "wait" for another date, "AAI-N", "below AAI-N" or "cap".
         batch: Indices of the plan's entries that are played next; none where it stops.
         reads: The gates that read the batch.
         at: The machine's own date and time; proves nothing.
@@ -99,7 +116,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 def rule_digest() -> str:
     """Return the digest of the constants of this version's rule."""
-    return sha256(canonical_json([RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, DATES, DECIMALS]))
+    constants = [RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, DATES, APART_H, DECIMALS]
+    return sha256(canonical_json(constants))
 
 
 def look_path(layout: RunLayout, number: int) -> Path:
@@ -120,6 +138,19 @@ class SignedLook(NamedTuple):
     envelope: bytes
 
 
+def signed_look(envelope: bytes) -> SignedLook:
+    """Return a look as its envelope holds it, whoever signed it.
+
+    Raises: CheckFailure: It is no look.
+    """
+    payload = peek(envelope)
+    try:
+        look = msgspec.json.decode(payload, type=Look)
+    except (ValueError, RecursionError) as error:
+        raise CheckFailure(f"It must be a look of a placement: {error}.") from error
+    return SignedLook(look, sha256(payload), envelope)
+
+
 def signed_looks(layout: RunLayout) -> Iterator[SignedLook]:
     """Yield the looks of a run directory in order, whoever signed them.
 
@@ -129,11 +160,10 @@ def signed_looks(layout: RunLayout) -> Iterator[SignedLook]:
     while (path := look_path(layout, number)).exists():
         envelope = path.read_bytes()
         try:
-            payload = peek(envelope)
-            look = msgspec.json.decode(payload, type=Look)
-        except (ValueError, RecursionError) as error:
+            signed = signed_look(envelope)
+        except CheckFailure as error:
             raise CheckFailure(f"{path} is no look: {error}") from error
-        yield SignedLook(look, sha256(payload), envelope)
+        yield signed
         number += 1
 
 

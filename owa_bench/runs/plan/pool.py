@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from owa_bench.errors import PlanError
 from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import SuiteCard
-from owa_bench.records.placement import LEVELS, RULE, PlacementTerms, rule_digest
+from owa_bench.records.placement import DATES, LEVELS, RULE, PlacementTerms, rule_digest
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.runs.plan import draws
@@ -20,7 +20,13 @@ _ROUND = 6  # worlds of a family after which its tiers are turned by one
 
 
 def plan_pool(
-    pool: Pool, drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan, rules: Protocol
+    pool: Pool,
+    drawn: Sequence[Draw],
+    agents: Sequence[AgentHandle],
+    terms: Plan,
+    rules: Protocol,
+    *,
+    dated: bool = False,
 ) -> Plan:
     """Return the plan whose entries are the pool of one agent's placement.
 
@@ -30,6 +36,7 @@ def plan_pool(
         agents: Who is placed: one agent.
         terms: The plan without suites, arms and entries.
         rules: The protocol.
+        dated: Whether the level needs several dates.
     Raises: PlanError: Naming field, value and rule.
     """
     if len(agents) != 1:
@@ -55,6 +62,7 @@ def plan_pool(
         rule_digest=rule_digest(),
         depth=max(1, *(suite.card.depth_target for suite in suites)),
         kappa_family=pool.kappa_family,
+        dates=DATES if dated else 1,
     )
     return assemble_plan(drawn, agents, arms, entries, replace(terms, placement=placement))
 

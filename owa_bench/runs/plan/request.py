@@ -59,7 +59,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     holds the agents' processes; "auto" is namespaces where the machine allows them, else none.
     `worlds_of` is another run of the same key folder, not revealed, whose master and so whose
     worlds are used: its commitment, too. `model_fields` are fields that the model gateway passes on
-    though none of its list.
+    though none of its list. `dated`: who is placed can be another tomorrow though its spec does not
+    say so, and its level needs several dates.
     """
 
     agents: tuple[str, ...]
@@ -75,6 +76,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     transcripts: bool = True
     verifier_nonce: str | None = None
     challenger: str = ""
+    dated: bool = False
     sandbox: Isolation = "auto"
     worlds_of: Path | None = None
     model_fields: tuple[str, ...] = ()
@@ -216,7 +218,10 @@ def draft_plan(
             **fields,
         )
     if battery is not None and battery.placement is not None:
-        plan = plan_pool(battery.placement, battery.suite, agents, terms, rules)
+        if request.dated and not request.challenger:
+            raise UsageError("A placement by dates needs a verifier who bears them out: its key.")
+        dated = request.dated or (bool(request.challenger) and any(a.is_served for a in agents))
+        plan = plan_pool(battery.placement, battery.suite, agents, terms, rules, dated=dated)
     elif request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:

@@ -16,12 +16,13 @@ import numpy as np
 
 from owa_bench.canonical import sha256
 from owa_bench.records.observables import Floats
-from owa_bench.records.placement import BAR, DECIMALS, HEDGE, GateLine
+from owa_bench.records.placement import BAR, DECIMALS, HEDGE, DateMean, GateLine
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
+from owa_bench.scoring.placement.dates import WAIT, date_mean, is_below, passes
 from owa_bench.scoring.placement.worlds import (
     MILD,
     READS,
@@ -95,6 +96,11 @@ class PlacementRule:
     def level(self) -> int:
         """The level that is decided."""
         return 0 if self.plan.placement is None else self.plan.placement.level
+
+    @property
+    def dates(self) -> int:
+        """The dates that the level needs: 1, or that of an agent that can change."""
+        return 1 if self.plan.placement is None else self.plan.placement.dates
 
     @property
     def bar(self) -> float:
@@ -191,7 +197,9 @@ class PlacementRule:
         before = {line.gate: line for line in looks[-1].gates} if looks else {}
         for gate in self._gates:
             if not looks or gate in looks[-1].batch.reads:
-                before[gate] = self._line(gate, tally, evidence)
+                line = self._line(gate, tally, evidence)
+                means = tuple(tally.dates[gate]) if self.dates > 1 else ()
+                before[gate] = msgspec.structs.replace(line, dates=means)
             elif gate == TOOLS:
                 note = self._kinds_words(self._kinds(tally, evidence))
                 before[gate] = msgspec.structs.replace(before[gate], note=note)
@@ -199,17 +207,23 @@ class PlacementRule:
         states = {line.gate: line.status for line in lines}
         batch = self._next(states, tally)
         decision = GO_ON
-        if "BELOW" in states.values():
+        if any(is_below(line, self.dates) for line in lines):
             decision, batch = f"below AAI-{self.level}", NOTHING
-        elif all(status == "PASS" for status in states.values()):
+        elif all(passes(line, self.dates) for line in lines):
             decision, batch = f"AAI-{self.level}", NOTHING
         elif not batch.worlds:
             decision = CAP
+        elif looks and self.dates > 1:
+            decision = WAIT
         return LookState(len(looks), dict(tally.counts), lines, decision, batch)
 
     def _next(self, states: Mapping[str, str], tally: "_Tally") -> Batch:
-        """Return the next batch: one world of each family that an open gate reads."""
-        reads = tuple(gate for gate, status in states.items() if status == "UNDECIDED")
+        """Return the next batch: one world of each family that an open gate reads.
+
+        Where dates count, all gates read each date.
+        """
+        each = self.dates > 1
+        reads = tuple(gate for gate, status in states.items() if each or status == "UNDECIDED")
         families = {family for gate in reads for family in self.weights[gate]}
         if reads == (GENERALITY,):
             candidates = tally.families.candidates()
@@ -341,8 +355,11 @@ class _Families:
         self.above: Floats = np.zeros((len(names), len(BETS)))
         self.below: Floats = np.zeros((len(names), len(BETS)))
 
-    def add(self, worlds: Sequence[PoolWorld], evidence: PlacementEvidence) -> None:
-        """Add a batch, which has at most one world of a family."""
+    def add(self, worlds: Sequence[PoolWorld], evidence: PlacementEvidence) -> Bets:
+        """Add a batch, which has at most one world of a family.
+
+        Returns: The worlds bet on as of covered families, their values over the thresholds.
+        """
         rows = np.array([self._rows[world.family] for world in worlds])
         values = [evidence.value(GENERALITY, w.episodes[READS[GENERALITY]]) for w in worlds]
         low, high, _ = (np.array(column) for column in zip(*values, strict=True))
@@ -354,6 +371,8 @@ class _Families:
         self.below[down] += betting.wins_below(bets.of(again & ~hopeful), self.limits[down])
         self.seen[rows] += 1
         self.low[rows] += low
+        limits = self.limits[rows]
+        return Bets(low - limits, high - limits, *bets[2:]).of(again & hopeful)
 
     def _hopeful(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Return which families' means so far are at least their threshold less the slack."""
@@ -372,6 +391,7 @@ class _Tally:
         self.counts: dict[str, int] = {}
         self.played: set[int] = set()
         self.gates = {gate: _Gate() for gate in rule.weights}
+        self.dates: dict[str, list[DateMean]] = {gate: [] for gate in rule.weights}
         limits = np.array([rule.protocol.generality.of(family) for family in rule.worlds])
         self.families = _Families(list(rule.worlds), limits, rule.protocol.statistics.gate_slack)
 
@@ -382,11 +402,12 @@ class _Tally:
             self.counts[world.family] = self.counts.get(world.family, 0) + 1
         for gate in batch.reads:
             if gate == GENERALITY:
-                self.families.add(batch.worlds, evidence)
+                bets, required = self.families.add(batch.worlds, evidence), 0.0
             else:
-                rule = self._rule
+                rule, required = self._rule, self._rule.required(gate)
                 bets = batch_bets(gate, batch.worlds, evidence, rule.weights[gate])
-                self.gates[gate].add(bets, rule.null(gate), rule.required(gate))
+                self.gates[gate].add(bets, rule.null(gate), required)
+            self.dates[gate].append(date_mean(bets, required))
 
 
 def _hedged(logs: Floats) -> Floats:

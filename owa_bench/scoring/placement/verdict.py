@@ -2,14 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from statistics import stdev
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from owa_bench.records.observables import Observables
-from owa_bench.records.placement import BAR, DATES, LOST_MOST, GateLine
+from owa_bench.records.placement import APART_H, BAR, DATES, LOST_MOST, GateLine
 from owa_bench.records.plan import Arm, arm_role
 from owa_bench.records.score import (
     AgentVerdict,
@@ -21,6 +22,7 @@ from owa_bench.records.score import (
 )
 from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.gate import CONTROL_POLICY, NOT_PLACED, LevelPlacement, no_level
+from owa_bench.scoring.placement.dates import WAIT, BatchDate, dates_words, is_below, passes
 from owa_bench.scoring.placement.rule import CAP, GO_ON, LookState, PlacementRule
 from owa_bench.scoring.placement.worlds import TraceEvidence
 from owa_bench.scoring.verdict import descriptive
@@ -45,6 +47,9 @@ _LOOKS = (
 )
 
 
+_DATES = ("date", "from", "until", "gate", "worlds", "least", "most")
+
+
 class PlacementFacts(NamedTuple):
     """What a placement rests on beside its counted traces.
 
@@ -54,7 +59,8 @@ class PlacementFacts(NamedTuple):
         starts: Entries with any attempt.
         number: Which of its submitter's challenged plans this is.
         plans: How many of theirs a verifier has challenged by now, at least `number`.
-        dates: Dates of looks that a witness bears out, rising.
+        dates: When each batch was played, by the plan's challenger.
+        verifier: Their name in the registry of the report, "" for a key that it does not name.
         date: What the machine's own clock says of the first look.
         served: Whether the agent is a model behind an address, which can change from day to day.
     """
@@ -64,7 +70,8 @@ class PlacementFacts(NamedTuple):
     starts: frozenset[int] = frozenset()
     number: int = 1
     plans: int = 1
-    dates: tuple[str, ...] = ()
+    dates: tuple[BatchDate, ...] = ()
+    verifier: str = ""
     date: str = ""
     served: bool = False
 
@@ -120,7 +127,7 @@ def placement_verdict(
         closures=(),
         gates=gates,
         frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=reason),
-        tables=(_looks_table(looks),),
+        tables=(_looks_table(looks), *_dates_table(looks, facts)),
         curves=_bound_curves(looks),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
@@ -145,7 +152,48 @@ def _level(
     looks: Sequence[LookState],
     facts: PlacementFacts,
 ) -> LevelPlacement:
-    """Return the level and its words."""
+    """Return the level and its words; of an agent that can change, as its dates bear it out."""
+    level = _by_gates(rule, lines, facts)
+    if level.level is None or not (facts.served or rule.dates > 1):
+        return level
+    why = _dates_short(rule, lines, looks, facts)
+    if not why:
+        return level
+    days = dict.fromkeys(date.words for date in facts.dates if any(date))
+    when = " to ".join(dict.fromkeys((*days,)[:: max(len(days) - 1, 1)]))
+    when = when or f"{facts.date or 'a date'} (nobody's witness)"
+    name, _, rest = level.text.partition(", ")
+    reason = "; ".join(filter(None, (why, rest)))
+    return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED} ({reason})", False, ())
+
+
+def _dates_short(
+    rule: PlacementRule,
+    lines: Sequence[GateLine],
+    looks: Sequence[LookState],
+    facts: PlacementFacts,
+) -> str:
+    """Return what an agent's dates are short of, "" where they bear a level out."""
+    if rule.dates < DATES:
+        return f"its plan asks for one date, a served model needs {DATES}"
+    if any(line.status == "BELOW" for line in lines):
+        short = [line for line in lines if line.status == "BELOW"]
+        short = [] if any(is_below(line, rule.dates) for line in short) else short
+    else:
+        short = [line for line in lines if not passes(line, rule.dates)]
+    if short:
+        return "; ".join(f"{line.gate} {dates_words(line, rule.dates)}" for line in short)
+    batches = sum(bool(look.batch.worlds) for look in looks[:-1])
+    held = sum(bool(date.begin and date.end) for date in facts.dates)
+    if held < batches:
+        return f"a verifier bears out {held} of {batches} dates"
+    return "" if facts.verifier else "no registry names the verifier of its dates"
+
+
+def _by_gates(
+    rule: PlacementRule, lines: Sequence[GateLine], facts: PlacementFacts
+) -> LevelPlacement:
+    """Return the level and its words by the evidence alone."""
     below = [_words(line) for line in lines if line.status == "BELOW"]
     if below:
         floor = all(_is_floor(line, rule) for line in lines if line.gate in "GP")
@@ -161,9 +209,6 @@ def _level(
     if share > LOST_MOST:
         why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
         return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {name}", False, ())
-    if facts.served and len(facts.dates) < DATES:
-        when = facts.dates[0] if facts.dates else f"{facts.date or 'a date'} (nobody's witness)"
-        return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED}", False, ())
     return LevelPlacement(rule.level, name, False, ())
 
 
@@ -186,9 +231,13 @@ def _gate_results(
     slack = rule.protocol.statistics.gate_slack
     results = []
     for line in lines:
-        passes = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
-        if line.gate == "G" and passes:
-            passes = "at least that many families shown"
+        shown = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
+        if line.gate == "G" and shown:
+            shown = "at least that many families shown"
+        short = ""
+        if rule.dates > 1 and line.status != "UNDECIDED":
+            short = dates_words(line, rule.dates)
+        decides = passes(line, rule.dates) or is_below(line, rule.dates)
         results.append(
             GateResult(
                 level=rule.level,
@@ -198,9 +247,9 @@ def _gate_results(
                 if line.mean is None
                 else f"{line.mean:.3f}, {line.worlds} worlds",
                 interval=Interval(low=line.low, high=line.high, method=METHOD),
-                status=line.status,
+                status=line.status if decides else "UNDECIDED",
                 evidence=evidence,
-                reason="; ".join(filter(None, (passes, line.note))),
+                reason="; ".join(filter(None, (shown, short, line.note))),
             )
         )
     return tuple(results)
@@ -235,6 +284,34 @@ def _looks_table(looks: Sequence[LookState]) -> CellTable:
         "points after a stop are biased and rank nobody."
     )
     return CellTable("looks", _LOOKS, rows, note)
+
+
+def _dates_table(looks: Sequence[LookState], facts: PlacementFacts) -> Iterator[CellTable]:
+    """Yield a row per date and gate, where the plan asks for several dates."""
+    lines = [line for line in looks[-1].gates if line.dates]
+    if not lines:
+        return
+    count = len(lines[0].dates)
+    days = [*facts.dates, *itertools.repeat(BatchDate("", ""), count)][:count]
+    rows = tuple(
+        (place, day.begin, day.end, line.gate, date.worlds, date.least, date.most)
+        for place, day in enumerate(days, 1)
+        for line in lines
+        for date in line.dates[place - 1 : place]
+    )
+    spreads = "; ".join(
+        f"{line.gate} {stdev(date.least for date in line.dates):.3f}"
+        for line in lines
+        if len(line.dates) > 1
+    )
+    yield CellTable(
+        "dates",
+        _DATES,
+        rows,
+        "Means less what is required, lost worlds as 0 and as 1; of G the worlds bet on as of "
+        "covered families, less their thresholds. From and until by the plan's verifier. "
+        f"Spread between dates: {spreads or 'one date'}.",
+    )
 
 
 def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
@@ -275,6 +352,8 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             f"the rule would go on with {len(last.batch.indices)} episodes for "
             f"{', '.join(last.batch.reads)}: `owa-bench place --resume`"
         )
+    elif last.decision == WAIT:
+        said.append("it goes on at another date: `owa-bench place --resume`")
     elif last.decision == CAP:
         said.append("the pool is used up: this is all that its plan can decide")
     if facts.lost:
@@ -287,10 +366,14 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             f"plan {facts.number} of {facts.plans} of its submitter: a gate passes at an e-value "
             f"of {BAR * facts.plans:g}"
         )
-    if facts.served:
-        span = f"{facts.dates[0]} to {facts.dates[-1]}" if facts.dates else "none"
+    if rule.dates > 1:
         said.append(
-            f"a served model: {len(facts.dates)} of {DATES} dates are borne out by a witness "
-            f"({span})"
+            f"a level needs {DATES} dates, each {APART_H} hours after the one before, and {DATES} "
+            "more for each date against it"
+        )
+    elif facts.served:
+        said.append(
+            f"a served model: a level needs {DATES} dates that a verifier bears out "
+            "(`owa-bench place --verifier URL`)"
         )
     return said
