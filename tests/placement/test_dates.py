@@ -1,10 +1,14 @@
 """Small placements by dates: a day, a wait, the next day, a level; by service and by file."""
 
+import shutil
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.dated import dates_of
+from owa_bench.records.placement import DateMean
 from owa_bench.reports import verify
 from owa_bench.runs import replay
 from owa_bench.runs.plan import dates, escrow
@@ -12,6 +16,7 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import draft_plan
 from owa_bench.runs.store import files
 from owa_bench.runs.store.date_log import DateLog, dates_beside
+from owa_bench.scoring.placement import rule as rules
 from owa_bench.scoring.placement.dates import WAIT
 from tests.builders import placements
 from tests.builders.dated import DatedRun, Desk
@@ -22,9 +27,20 @@ def desk(tmp_path):
     return Desk(tmp_path / "theirs")
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The first date of a placement."""
+    folder = tmp_path_factory.mktemp("dated")
+    run = DatedRun(folder, Desk(folder / "theirs"))
+    run.begin()
+    return run
+
+
 @pytest.fixture
-def run(tmp_path, desk):
-    return DatedRun(tmp_path, desk)
+def run(first, tmp_path):
+    """A copy of it, with a copy of its verifier."""
+    folder = Path(shutil.copytree(first.folder, tmp_path / "copy"))
+    return DatedRun(folder, Desk(folder / "theirs"))
 
 
 def dated(run):
@@ -37,80 +53,79 @@ def sound(run):
     return [f"{check.name}: {check.detail}" for check in checks if not check.ok]
 
 
-def to_the_end(run):
-    """Play a batch a date until the rule says a level; return the dates that it took."""
-    made, count = run.begin(), 1
-    while run.looks[-1].state.decision == WAIT:
-        run.desk.later()
-        made, count = run.go_on(), count + 1
-    return made.verdicts[0], count
+def answer(monkeypatch, status, over):
+    """Let every gate of every look have one answer, and every date lie on one side."""
+    for name in ("_line", "_generality"):
+        whole = getattr(rules.PlacementRule, name)
+
+        def line(self, *args, whole=whole):
+            return msgspec.structs.replace(whole(self, *args), status=status, log_pass=3.5)
+
+        monkeypatch.setattr(rules.PlacementRule, name, line)
+    date = DateMean(worlds=2, least=over, most=over)
+    monkeypatch.setattr(rules, "date_mean", lambda *_: date)
 
 
-def test_one_batch_is_played_and_then_another_date_must_come(run):
-    made = run.begin()
-    assert [news.state.decision for news in run.looks] == ["go on", WAIT]
-    assert run.looks[-1].stop == "another date must come, from 2026-11-28 09:00 UTC on"
-    assert dated(run)[1].closed == "2026-11-27T09:00:00+00:00"
-    assert made.verdicts[0].level is None
-    assert sound(run) == []
+def test_one_batch_is_played_and_then_another_date_must_come(first):
+    assert [news.state.decision for news in first.looks] == ["go on", WAIT]
+    assert first.looks[-1].stop == "another date must come, from 2026-11-28 09:00 UTC on"
+    assert dated(first)[1].closed == "2026-11-27T09:00:00+00:00"
+    assert sound(first) == []
 
 
-def test_it_waits_a_whole_day_and_goes_on_then(run):
-    run.begin()
+def test_it_waits_a_whole_day_and_goes_on_then(run, first):
+    played = first.looks[-1].episodes
     run.desk.later(23.99)
     run.go_on()
-    assert run.looks[-1].episodes == run.looks[1].episodes
+    assert run.looks[-1].episodes == played
     run.desk.later(0.01)
     run.go_on()
-    assert run.looks[-1].episodes > run.looks[1].episodes
+    assert run.looks[-1].episodes > played
     assert dated(run)[1].opened == "2026-11-28T09:00:00+00:00"
+    assert run.looks[-1].state.batch.reads == ("A", "G", "P", "tools")
+    escrow.reveal(run.options.home, run.layout)
+    run.again()
     assert sound(run) == []
+    assert replay.replay_run(run.layout).passed
 
 
-def test_dates_that_somebody_bears_out_give_a_level(run):
-    verdict, count = to_the_end(run)
-    assert count >= 3
-    assert verdict.level is None
-    assert "AAI-1 as served on" in verdict.level_text
-    assert "no registry names the verifier of its dates" in verdict.level_text
-    named = run.named()
-    assert (named.level, named.level_text) == (1, "AAI-1")
-    assert sound(run) == []
-    (table,) = [table for table in named.tables if table.title == "dates"]
-    assert len(table.rows) == 4 * count
-    assert table.rows[4][1:4] == ("2026-11-28T09:00:00+00:00", "2026-11-28T09:00:00+00:00", "A")
+@pytest.mark.parametrize(
+    ("status", "over", "level", "words"), [("PASS", 0.1, 1, "AAI-1"), ("BELOW", -0.1, 0, "AAI-0")]
+)
+def test_three_dates_that_somebody_bears_out_give_a_level(
+    run, monkeypatch, status, over, level, words
+):
+    answer(monkeypatch, status, over)
+    one = run.again()
+    assert f"{words} as served on 2026-11-27, not placed (A 1 of 3 dates;" in one.level_text
+    for _ in range(2):
+        run.desk.later()
+        made = run.go_on()
+    assert run.looks[-1].state.decision == ("AAI-1" if level else "below AAI-1")
+    told = made.verdicts[0].level_text
+    assert f"{words} as served on 2026-11-27 to 2026-11-29" in told
+    assert "no registry names the verifier of its dates" in told
+    text = run.named().level_text
+    assert text.startswith("not placed (own terms")
+    assert f"by them {words}" in text
+    assert "as served" not in text
+    first_looks = "stopping: look 0: its gates"  # which were made before all gates agreed
+    assert not [fault for fault in sound(run) if not fault.startswith(first_looks)]
+
+
+def test_the_page_has_a_row_a_date_and_gate_and_the_spread(run):
+    run.desk.later()
+    (verdict,) = run.go_on().verdicts
+    (table,) = [table for table in verdict.tables if table.title == "dates"]
+    assert [row[0] for row in table.rows] == [1] * 4 + [2] * 4
+    opened, closed = "2026-11-28T09:00:00+00:00", "2026-11-28T09:00:00+00:00"
+    assert table.rows[4][1:4] == (opened, closed, "A")
     assert "Spread between dates: A 0." in table.note
 
 
-def test_all_gates_read_every_date(run):
-    to_the_end(run)
-    for news in run.looks:
-        if news.state.batch.worlds:
-            assert news.state.batch.reads == ("A", "G", "P", "tools")
-
-
-def test_an_agent_below_needs_its_dates_too(run):
-    made = run.begin("noop")
-    while run.looks[-1].state.decision == WAIT:
-        run.desk.later()
-        made = run.go_on()
-    assert run.looks[-1].state.decision == "below AAI-1"
-    assert "AAI-0 as served on 2026-11-27 to " in made.verdicts[0].level_text
-    assert run.named().level == 0
-
-
-def test_a_replay_knows_the_worlds_of_each_date(run):
-    run.begin()
-    run.desk.later()
-    run.go_on()
-    escrow.reveal(run.options.home, run.layout)
-    assert replay.replay_run(run.layout).passed
-    assert sound(run) == []
-
-
-def test_by_file(run, desk):
+def test_by_file(run):
     """The verifier gets the run directory and gives `dates/` back; no service."""
-    run.begin()
+    desk = run.desk
     desk.later()
     run.go_on(alone=True)
     assert run.looks[-1].stop == "another date must come, from 2026-11-28 09:00 UTC on"
@@ -120,13 +135,16 @@ def test_by_file(run, desk):
     run.go_on(alone=True)
     assert "no verifier has seen this look" in run.looks[-1].stop
     assert dates.date_last_look(run.layout, desk.key, desk.log, kept).closed == told.opened
+    run.again()
     assert sound(run) == []
 
 
-def test_a_verifier_that_does_not_answer_leaves_a_report(run, desk):
-    run.begin()
-    desk.later()
-    desk.service.client.post = lambda *_, **__: (_ for _ in ()).throw(CheckFailure("away"))
+def test_a_verifier_that_does_not_answer_costs_nothing_of_what_was_played(run):
+    def away(*_, **__):
+        raise CheckFailure("away")
+
+    run.desk.later()
+    run.desk.service.client.post = away
     with pytest.raises(CheckFailure, match="away"):
         run.go_on()
     assert sound(run) == []
@@ -140,9 +158,9 @@ def test_a_program_needs_one_date_whoever_challenged_it(tmp_path, desk):
         draft_plan(msgspec.structs.replace(request, dated=True))
 
 
-def test_what_asks_a_model_or_lies_behind_an_address_needs_dates(tmp_path, desk):
-    for agent in ("language-model:model=stub", "http://127.0.0.1:9/act"):
-        request = placements.small_request(tmp_path, agent)
-        assert draft_plan(request).plan.placement.dates == 1
-        asked = msgspec.structs.replace(request, challenger=desk.service.public())
-        assert draft_plan(asked).plan.placement.dates == 3
+@pytest.mark.parametrize("agent", ["language-model:model=stub", "http://127.0.0.1:9/act"])
+def test_what_asks_a_model_or_lies_behind_an_address_needs_dates(tmp_path, desk, agent):
+    request = placements.small_request(tmp_path, agent)
+    assert draft_plan(request).plan.placement.dates == 1
+    asked = msgspec.structs.replace(request, challenger=desk.service.public())
+    assert draft_plan(asked).plan.placement.dates == 3
