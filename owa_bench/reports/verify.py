@@ -77,7 +77,7 @@ def _checks(
         yield check_stopping(
             bundle, bytes.fromhex(bundle.plan.public_key) if public is None else public
         )
-        yield check_dates(bundle)
+        yield check_dates(bundle, registry)
     yield from _report_checks(bundle, checks, public, verifier, registry)
 
 

@@ -1,6 +1,7 @@
 """Attacks on the dates of a placement: false clocks and days, nonces and looks of others."""
 
 import shutil
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from owa_bench.records import dated
 from owa_bench.records.dated import LookDate, date_path
 from owa_bench.records.layout import DATE_TYPE, LOOK_TYPE
 from owa_bench.records.placement import look_path, signed_looks
+from owa_bench.records.registry import Registry
 from owa_bench.reports.check.integrity_checks import check_attempts
 from owa_bench.reports.check.placement import check_dates, check_stopping, placement_facts
 from owa_bench.reports.read import bundle
@@ -206,6 +208,19 @@ def test_what_was_played_under_its_nonce_has_its_seeds(run):
     """The control."""
     escrow.reveal(run.options.home, run.layout)
     assert check_attempts(bundle.read(run.layout.root)).faults["seed"] == []
+
+
+def test_a_verifier_of_ones_own_gives_no_level(run):
+    """Nobody's registry names it; a registry of the submitter's own is not the reader's."""
+    assert placement_facts(bundle.read(run.layout.root)).verifier == ""
+    run.named()
+    held_now = bundle.read(run.layout.root)
+    assert placement_facts(held_now).verifier == "a lab"
+    assert check_dates(held_now, held_now.registry).ok
+    reader = Registry(name="reader")
+    assert "the reader's registry does not name" in check_dates(held_now, reader).detail
+    own = msgspec.structs.replace(held_now.plan, public_key=held_now.plan.challenger)
+    assert placement_facts(replace(held_now, plan=own)).verifier == ""
 
 
 # --- which looks ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from owa_bench.records.events import Action, ModelCall
 from owa_bench.records.layout import LOOK_TYPE
 from owa_bench.records.placement import RULE, Look, SignedLook, rule_digest, signed_looks
 from owa_bench.records.plan import MAX_FAILURES
+from owa_bench.records.registry import Registry
 from owa_bench.records.trace import evidence_root
 from owa_bench.records.witness import challenge_of, seed_nonce
 from owa_bench.reports.check.assurance import submission
@@ -114,11 +115,12 @@ def check_stopping(bundle: Bundle, public: bytes | None = None) -> CheckResult:
     return check_result("stopping", faults, "looks, batches and stop follow from the traces")
 
 
-def check_dates(bundle: Bundle) -> CheckResult:
+def check_dates(bundle: Bundle, registry: Registry | None = None) -> CheckResult:
     """Return whether the dates of a placement hold, and each batch has the date that it needs.
 
     Args:
         bundle: The run directory, a placement.
+        registry: The reader's; None: the reader has none, and the run's own is taken.
     """
     terms, challenger = bundle.plan.placement, bundle.plan.challenger[:16]
     if terms is None or (terms.dates == 1 and not bundle.layout.dates.exists()):
@@ -127,6 +129,9 @@ def check_dates(bundle: Bundle) -> CheckResult:
         faults = list(date_faults(bundle.layout, bundle.plan, bundle.plan_digest))
         if terms.dates > 1:
             faults += _undated(bundle)
+        counted = placement_facts(bundle).verifier
+        if counted and registry and not registry.verifier_of(bundle.plan.challenger):
+            faults.append(f"the reader's registry does not name their verifier, key {challenger}")
     except OwaError as error:
         faults = [str(error)]
     return check_result("dates", faults, f"key {challenger} bears out when batches were played")
