@@ -219,7 +219,10 @@ def draft_plan(
         )
     if battery is not None and battery.placement is not None:
         if request.dated and not request.challenger:
-            raise UsageError("A placement by dates needs a verifier who bears them out: its key.")
+            raise UsageError(
+                "A placement by dates needs a verifier who bears them out: `--verifier URL`, or "
+                "their key (`--challenger`)."
+            )
         dated = request.dated or (bool(request.challenger) and any(a.is_served for a in agents))
         plan = plan_pool(battery.placement, battery.suite, agents, terms, rules, dated=dated)
     elif request.trials is not None:
