@@ -9,11 +9,12 @@ import pytest
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.dated import dates_of
 from owa_bench.records.placement import DateMean
+from owa_bench.records.plan import arm_terms
 from owa_bench.reports import verify
 from owa_bench.runs import replay
 from owa_bench.runs.plan import dates, escrow
 from owa_bench.runs.plan.plan import read_plan
-from owa_bench.runs.plan.request import draft_plan
+from owa_bench.runs.plan.request import Request, draft_plan
 from owa_bench.runs.store import files
 from owa_bench.runs.store.date_log import DateLog, dates_beside
 from owa_bench.scoring.placement import rule as rules
@@ -164,3 +165,16 @@ def test_what_asks_a_model_or_lies_behind_an_address_needs_dates(tmp_path, desk,
     assert draft_plan(request).plan.placement.dates == 1
     asked = msgspec.structs.replace(request, challenger=desk.service.public())
     assert draft_plan(asked).plan.placement.dates == 3
+
+
+def test_dates_are_no_terms_of_ones_own():
+    """A plan of the shipped pool by dates asks no less than that of a program."""
+    request = Request(agents=("agentic",), battery="place", sandbox="none", challenger="a" * 64)
+    plans = [
+        draft_plan(msgspec.structs.replace(request, dated=dated)).plan for dated in (False, True)
+    ]
+    assert [plan.placement.dates for plan in plans] == [1, 3]
+    assert len({arm_terms(plan, plan.arms[0]) for plan in plans}) == 1
+    eased = msgspec.structs.replace(plans[1].placement, depth=1)
+    other = msgspec.structs.replace(plans[1], placement=eased)
+    assert arm_terms(other, other.arms[0]) != arm_terms(plans[1], plans[1].arms[0])
