@@ -121,11 +121,11 @@ def pool_of(plans: int, dates: int = 1) -> PlantedPool:
         else:
             asked = Request(agents=("agentic",), battery="place", sandbox="none")
             draft = draft_plan(asked, in_process=True)
-            rule = PlacementRule(draft.plan, protocol.load(draft.protocol), bounds=False)
-        terms = replace(rule.plan.placement, dates=dates)
-        plan = replace(rule.plan, placement=terms)
-        _POOLS[plans, dates] = PlantedPool(PlacementRule(plan, rule.protocol, plans, bounds=False))
-    return _POOLS[plans, dates]
+            rule = PlacementRule(draft.plan, protocol.load(draft.protocol), bounds=False).upto(1)
+        _POOLS[plans] = PlantedPool(
+            PlacementRule(rule.plan, rule.protocol, plans, bounds=False).upto(1)
+        )
+    return _POOLS[plans]
 
 
 def placed(row: Row, chunk: int) -> list[Outcome]:
@@ -455,7 +455,7 @@ def page(rounds: int, jobs: int) -> str:
         f"Made by `python benchmarks/placement.py{asked}`: {rounds} planted agents a row of "
         f"uneven cells at a boundary, {max(rounds // 5, 1)} a row by success, "
         f"{max(rounds // 10, 1)} elsewhere, on the pool of battery `place` "
-        f"({len(rule.plan.entries)} episodes of {len(rule.worlds)} families), placed by the "
+        f"({len(rule.pool_plan.entries)} episodes of {len(rule.worlds)} families), placed by the "
         f"rule that reports use. Behind ±: the simulation's standard error. "
         f"ABOVE: said falsely in more than {ALLOWED:g}.",
     )

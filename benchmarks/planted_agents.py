@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.records.observables import Array, Floats, Integers
+from owa_bench.records.tool_kinds import TOOL_KINDS
 from owa_bench.reports.read.bundle import read
 from owa_bench.scoring.observe.observables import observe
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.placement.rule import GENERALITY, PlacementRule
 from owa_bench.scoring.placement.worlds import LOST, READS, WorldValue
 from owa_bench.seeding import stream
@@ -26,7 +28,6 @@ GATES = tuple(READS)
 SHAPES = ("alike", "uneven", "first cells")
 CLEAR = 0.85  # chance of full marks where a gate is to pass clearly
 COVERED = 0.95  # the same of a family that is clearly covered
-KINDS = 8  # kinds of tools that a planted agent uses: more than any gate asks for
 # Spread of families in log odds, and what a tier and a whole unit of magnitude take.
 FAMILY_SD, TIER, MAGNITUDE = 1.0, 0.6, 1.2
 EARLY = 3  # first batches, of which "first cells" are made
@@ -63,7 +64,7 @@ class PlantedPool:
 
     def __init__(self, rule: PlacementRule) -> None:
         """Args: the rule for the plan."""
-        entries = rule.plan.entries
+        entries = rule.pool_plan.entries
         self.rule = rule
         self.families = list(rule.worlds)
         self.every = frozenset(range(len(entries)))
@@ -240,9 +241,9 @@ class Seen:
         value = self.low[gate][index]
         return WorldValue(value, value, self.pool.slopes[gate][index])
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return a number of kinds of tools that is enough."""
-        return KINDS
+    def kinds(self, indices: Collection[int]) -> Mapping[str, KindUse]:
+        """Return more kinds of tools in use than any gate asks for."""
+        return dict.fromkeys(TOOL_KINDS, KindUse(len(indices), len(indices)))
 
 
 @dataclass(frozen=True)

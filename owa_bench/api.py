@@ -125,6 +125,7 @@ def place(
     agent: Any,
     *,
     out: str | Path,
+    level: int = 1,
     usd: float | None = None,
     hours: float | None = None,
     episodes: int | None = None,
@@ -136,6 +137,7 @@ def place(
     Args:
         agent: As for `run`.
         out: The run directory to make, or to go on with.
+        level: Stop when this level is decided.
         usd: Stop before a batch that would take the agent's own cost above this.
         hours: Stop before a batch that would take longer.
         episodes: Stop before a batch beyond so many.
@@ -150,7 +152,7 @@ def place(
     _check_terms(terms)
     shaped = {name: terms.pop(name) for name in _REQUEST & set(terms)}
     request = Request(agents=(spec_of(agent),), battery=BATTERY, name=Path(out).name, **shaped)
-    limits = PlacementLimits(usd, hours, episodes)
+    limits = PlacementLimits(level, usd, hours, episodes)
     with run_progress(Outcomes()) as progress:
         options = _options(progress=progress, **terms)
         desk = None if verifier is None else VerifierService(verifier)

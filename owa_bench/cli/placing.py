@@ -20,27 +20,22 @@ from rich.text import Text
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals, plain, progress, table
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.errors import (
-    EntriesMissingError,
-    FailureLimitError,
-    FieldError,
-    NeverActedError,
-    UsageError,
-)
+from owa_bench.errors import EntriesMissingError, FailureLimitError, NeverActedError, UsageError
 from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.placement import LEVELS
+from owa_bench.records.placement import GateLine
+from owa_bench.records.plan import Budget
+from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
-from owa_bench.runs.plan.dates import VerifierService
-from owa_bench.runs.plan.tokens import TokenUse, token_use
+from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
-    from owa_bench.placement.forecast import Forecast
+    from owa_bench.placement.forecast import Forecast, StageForecast
     from owa_bench.placement.place import PlacementNews
 
 WHAT = Panel("Who is placed, and how far")
@@ -49,10 +44,12 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("usd", "hours", "episodes", "verifier", "workers", "concurrency", "key", "no_preflight"),
+    *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    "failure_share",
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
+_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
@@ -75,12 +72,13 @@ def place(
         None, help="The agent, as for `owa-bench run --agent`; none with --resume."
     ),
     out: Path = WHAT(..., "Run directory to make, or to resume."),
-    level: int = WHAT(1, "The level to decide."),
+    level: int = WHAT(1, "Stop when this level is decided: 1, or 2 with stages after it."),
     usd: float | None = WHAT(
         None, "Stop before a batch that would take the agent's own cost above this, in USD."
     ),
     hours: float | None = WHAT(None, "Stop before a batch that would take longer, in hours."),
     episodes: int | None = WHAT(None, "Stop before a batch beyond so many episodes."),
+    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
     challenger: str = TERMS(
         "",
@@ -122,6 +120,9 @@ def place(
         workers="Worker processes.",
         concurrency="Episodes at once, for slow agents.",
         key="Name of the signing key.",
+        failure_share="Stop when more than this share of an agent's attempts failed "
+        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
+        "whose provider fails three times in a row.",
     ),
     no_preflight: bool = HOW(False, "Do not first ask once what an agent behind an address needs."),
     resume: bool = HOW(False, "Go on with the placement in --out, with a new budget."),
@@ -134,7 +135,8 @@ def place(
     The pool of tasks and the rule are signed first. Then the agent plays batch by batch; after each
     one a signed look says of every gate PASS, BELOW or UNDECIDED. It stops at the first gate that
     is BELOW, when all gates PASS, or at a budget; --resume goes on. An agent that is clearly above
-    or below AAI-1 takes some 100 to 400 episodes.
+    or below AAI-1 takes some 100 to 400 episodes. --level 2 goes on from AAI-1 by stages of a fixed
+    size, each judged once; it may be said from the start or with --resume.
 
       owa-bench place agentic --out runs/agentic
 
@@ -156,17 +158,12 @@ def place(
         preflight=None if no_preflight else _print_answer,
         **how,
     )
-    if level not in LEVELS:
-        known = ", ".join(map(str, LEVELS))
-        raise FieldError("--level", level, f"must be one of {known}: no rule decides another yet")
-    limits = PlacementLimits(usd, hours, episodes)
+    limits = PlacementLimits(level, usd, hours, episodes)
     limits.check()
     given = options.given_names(context)
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there: leave it out."
-        options.refuse_together(
-            given, ("nonce", "challenger", "dated", "sandbox", "price_card"), why
-        )
+        options.refuse_together(given, _SHAPING, why)
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
     if verifier and (challenger or plan_only or nonce):
@@ -177,13 +174,14 @@ def place(
         agents=(agent,) if agent else (),
         battery=BATTERY,
         name=out.name,
+        budget=Budget(act_s=act_seconds),
         verifier_nonce=nonce,
         challenger=challenger,
         dated=dated,
         **terms,
     )
     if dry_run:
-        _print_forecast(request, run_options, json=json)
+        _print_forecast(request, run_options, level, json=json)
         return
     if plan_only:
         batch.play(request, out, run_options, plan_only=True)
@@ -301,7 +299,7 @@ def _event(news: "PlacementNews") -> dict[str, Any]:
 
 def _line(news: "PlacementNews") -> str:
     gates = "; ".join(
-        f"{line.gate} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
+        f"{_name(line)} {_number(line.mean)} [{line.low:.2f}, {line.high:.2f}] {line.status}"
         for line in news.state.gates
     )
     size = len(news.state.batch.indices)
@@ -322,10 +320,10 @@ def _gates_table(news: "PlacementNews") -> Table:
         shown.add_column(name, no_wrap=True, min_width=width)
     colours = {"PASS": "green", "BELOW": "red"}
     for line in state.gates:
-        evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}"
+        evidence = f"{math.exp(min(line.log_pass, 9.2)):.3g}/{line.bar:g}" if line.bar else ""
         follows = "next" if line.gate in state.batch.reads and not news.stop else ""
         shown.add_row(
-            line.gate,
+            _name(line),
             str(line.worlds),
             _number(line.mean),
             f"[{line.low:.2f}, {line.high:.2f}]",
@@ -337,6 +335,10 @@ def _gates_table(news: "PlacementNews") -> Table:
     return shown
 
 
+def _name(line: GateLine) -> str:
+    return line.gate if line.level == 1 else f"{line.gate}/{line.level}"
+
+
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
@@ -345,19 +347,21 @@ def _number(value: float | None) -> str:
 
 
 def _print_forecast(
-    request: requests.Request, run_options: requests.RunOptions, *, json: bool
+    request: requests.Request, run_options: requests.RunOptions, level: int, *, json: bool
 ) -> None:
     """Print what a placement would take, by the share of tasks in which the agent succeeds."""
-    from owa_bench.placement.forecast import forecasts  # brings SciPy
+    from owa_bench.placement.forecast import forecasts, stage_forecasts  # bring SciPy
 
     draft = requests.draft_plan(request, run_options.folder)
-    found = forecasts(draft.plan, protocol.load(draft.protocol))
-    uses = token_use(draft.plan.entries, price_card.load(draft.price_card))
+    rules, prices = protocol.load(draft.protocol), price_card.load(draft.price_card)
+    found = forecasts(draft.plan, rules)
+    stages = stage_forecasts(draft.plan, rules) if level > 1 else ()
+    uses = token_use(draft.plan.entries, prices)
     if json:
         agents = [
             {**one._asdict(), **dict(zip(_PRICES, _usd(one, uses), strict=True))} for one in found
         ]
-        as_json(agents)
+        as_json({"agents": agents, "stages": [_stage_event(one, prices) for one in stages]})
         return
     rows = [
         (
@@ -386,6 +390,49 @@ def _print_forecast(
         "By simulation of agents whose success is the same at every magnitude, and the suites' "
         "cards; docs/tables/placement.md has more. The simulated supervisor is paid by nobody and "
         "is not in it."
+    )
+    if stages:
+        _print_stages(stages, prices)
+
+
+def _stage_event(one: "StageForecast", prices: PriceCard) -> dict[str, Any]:
+    usd = dict(zip(_PRICES, _stage_usd(one, prices), strict=True))
+    return {"stage": one.stage.name, "episodes": len(one.entries), "powers": one.powers, **usd}
+
+
+def _stage_usd(one: "StageForecast", prices: PriceCard) -> tuple[float | None, float | None]:
+    """Return USD of a stage's episodes of a chat agent with the provider's cache and without."""
+    uses = token_use(one.entries, prices)
+    sums = (total(use.cached_micro_usd for use in uses), total(u.plain_micro_usd for u in uses))
+    cached, plain_ = (None if usd is None else usd / _MICRO for usd in sums)
+    return cached, plain_
+
+
+def _print_stages(stages: "Sequence[StageForecast]", prices: PriceCard) -> None:
+    """Print what AAI-2 takes after AAI-1, stage by stage."""
+    from owa_bench.placement.forecast import MARGINS
+
+    rows = []
+    products = [1.0] * len(MARGINS)
+    for one in stages:
+        money = ["" if usd is None else f"{usd:,.2f}" for usd in _stage_usd(one, prices)]
+        head = [one.stage.name, len(one.entries), *money]
+        for gate, powers in one.powers.items() or [("", ("",) * len(MARGINS))]:
+            shown = [f"{p:.2f}" if isinstance(p, float) else "" for p in powers]
+            rows.append((*head, gate, *shown))
+            head = [""] * len(head)
+            known = zip(products, powers, strict=True)
+            products = [whole * (p if isinstance(p, float) else 1.0) for whole, p in known]
+    episodes = sum(len(one.entries) for one in stages)
+    rows.append(("all", episodes, "", "", "", *(f"{whole:.2f}" for whole in products)))
+    columns = ("stage", "episodes", *_PRICES, "gate", *(f"+{margin:g}" for margin in MARGINS))
+    title = "AAI-2 after that, by stages: chance to pass at so much above a requirement"
+    table(title, columns, rows)
+    OUT.print(
+        "Of kappa: at a gain of so much. Of maintenance: for an agent that keeps everything and "
+        "whose episodes are not alike from lane to lane; where they are it is greater "
+        "(docs/tables/maintenance_power.md). A gate without a number has no formula. All: the "
+        "product of the numbers."
     )
 
 

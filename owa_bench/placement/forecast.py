@@ -1,15 +1,24 @@
 """Forecasts of placements: the rule played against agents whose success is known."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from owa_bench.records.plan import Plan
+from msgspec.structs import replace
+
+from owa_bench.records.placement import GateLine, Stage, stage_gate
+from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.protocol import Protocol
+from owa_bench.records.tool_kinds import TOOL_KINDS
+from owa_bench.runs.plan.sample_sizes import sample_sizes
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.placement.rule import PlacementRule
-from owa_bench.scoring.placement.worlds import WorldValue
+from owa_bench.scoring.placement.stages import KAPPA, LEVEL
+from owa_bench.scoring.placement.worlds import WorldValue, part_of
+from owa_bench.scoring.validation.power import gain_power, gate_powers
 from owa_bench.seeding import stream
 
+MARGINS = (0.05, 0.1, 0.2)  # of an agent's figures above what the gates of AAI-2 require
 TRUTHS = (0.25, 0.45, 0.6, 0.75, 0.9)
 AGENTS = 20  # a truth
 _FAILED = 0.3  # [D] what A, P and quality read of an episode that failed
@@ -45,8 +54,57 @@ def forecasts(plan: Plan, protocol: Protocol) -> tuple[Forecast, ...]:
         plan: The plan of a placement.
         protocol: Published numbers.
     """
-    rule = PlacementRule(plan, protocol, bounds=False)
+    rule = PlacementRule(plan, protocol, bounds=False).upto(1)
     return tuple(_forecast(rule, success) for success in TRUTHS)
+
+
+class StageForecast(NamedTuple):
+    """What a stage of AAI-2 takes, and what it decides.
+
+    Attributes:
+        stage: The stage.
+        entries: The agent's own entries in it.
+        powers: Chance to pass by gate, one a margin, which is the gain itself for kappa; None where
+            no formula gives it.
+    """
+
+    stage: Stage
+    entries: tuple[PlanEntry, ...]
+    powers: dict[str, tuple[float | None, ...]]
+
+
+def stage_forecasts(plan: Plan, protocol: Protocol) -> tuple[StageForecast, ...]:
+    """Return the sizes of a plan's stages, and the power of their gates.
+
+    Args:
+        plan: The plan of a placement.
+        protocol: Published numbers.
+    """
+    stages = () if plan.placement is None else plan.placement.stages
+    return tuple(_stage_forecast(stage, stages, plan, protocol) for stage in stages)
+
+
+def _stage_forecast(
+    stage: Stage, stages: Sequence[Stage], plan: Plan, protocol: Protocol
+) -> StageForecast:
+    names = (stage.name, *stage.reads)
+    read = [plan.entries[i] for one in stages if one.name in names for i in one.indices]
+    own = tuple(plan.entries[i] for i in stage.indices if plan.entries[i].arm == plan.arms[0].name)
+    powers: dict[str, tuple[float | None, ...]] = {}
+    if own:
+        sizes = sample_sizes(part_of(plan, read), protocol.projects.suite)
+        by_margin = [gate_powers(_at_margin(protocol, margin), sizes) for margin in MARGINS]
+        for rule, *found in zip(protocol.gates, *by_margin, strict=True):
+            if rule.level == LEVEL and stage_gate(rule) in stage.gates:
+                powers[stage_gate(rule)] = tuple(one.power for one in found)
+        if KAPPA in powers and sizes.family_day > 1:
+            counted = (gain_power(gain, sizes.family_day, protocol.improvement) for gain in MARGINS)
+            powers[KAPPA] = tuple(counted)
+    return StageForecast(stage, own, powers)
+
+
+def _at_margin(protocol: Protocol, margin: float) -> Protocol:
+    return replace(protocol, statistics=replace(protocol.statistics, power_margin=margin))
 
 
 def _forecast(rule: PlacementRule, success: float) -> Forecast:
@@ -101,6 +159,10 @@ class _Luck:
         earned = 1.0 if self._won[index] else failed
         return WorldValue(earned, earned)
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return as many kinds of tools as any gate asks for."""
-        return len(indices)
+    def kinds(self, indices: Collection[int]) -> dict[str, KindUse]:
+        """Return more kinds of tools in use than any gate asks for."""
+        return dict.fromkeys(TOOL_KINDS, KindUse(len(indices), len(indices)))
+
+    def stage(self, stage: Stage) -> tuple[GateLine, ...]:
+        """Return nothing: forecasts end at AAI-1."""
+        return ()

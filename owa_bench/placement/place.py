@@ -34,18 +34,20 @@ _MICRO = 10**6
 class PlacementNews(NamedTuple):
     """A look that was just made, for whoever watches.
 
-    `stop` says why the placement stops here, "" where it goes on; `usd` is what it cost so far.
+    `stop` says why the placement stops here, "" where it goes on; `usd` is what it cost so far;
+    `reached`: the level that was asked for, though the rule goes on above it.
     """
 
     state: LookState
     stop: str
     episodes: int
     usd: float
+    reached: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Whether the rule would go on."""
-        return self.state.decision in (GO_ON, WAIT)
+        """Whether the rule would go on with what was asked for."""
+        return self.state.decision == GO_ON and not self.reached
 
 
 def place(
@@ -216,6 +218,7 @@ def _look(
             decision=state.decision,
             batch=state.batch.indices,
             reads=state.batch.reads,
+            stage=state.batch.stage,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             public_key=bundle.plan.public_key,
         )
@@ -229,4 +232,6 @@ def _look(
             return news._replace(stop=words)
     elif state.decision not in (GO_ON, WAIT):
         return news._replace(stop=state.decision)
+    if state.passed(limits.level):
+        return news._replace(stop=f"AAI-{limits.level}", reached=True)
     return news._replace(stop="" if is_open else _limit(limits, news, hours))

@@ -1,6 +1,5 @@
 """Judgement of a run: one pure function of plan, traces and published numbers."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -14,35 +13,28 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import gate
-from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.estimate import drift_response
-from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
+from owa_bench.scoring.estimate.estimates import ArmEstimates
 from owa_bench.scoring.estimate.gate_statistics import family_qualities
 from owa_bench.scoring.estimate.statistic_key import StatisticKey
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
 from owa_bench.scoring.novelty import trials
-from owa_bench.scoring.observe.attempt_sets import read_sets
-from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, campaign_sets, read_campaign
+from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, read_campaign
 from owa_bench.scoring.observe.observables import observe
-from owa_bench.scoring.observe.references import reference_episodes
-from owa_bench.scoring.observe.sample import Sample, grouped_of, sample_of
-from owa_bench.scoring.placement.rule import PlacementRule
-from owa_bench.scoring.placement.verdict import PlacementFacts, placement_verdict
+from owa_bench.scoring.observe.sample import Sample, grouped_of
+from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement, played_placement
+from owa_bench.scoring.placement.verdict import placement_verdict
 from owa_bench.scoring.validation.admissibility import check, check_controls, unchecked_anchors
 from owa_bench.scoring.verdict import descriptive
 from owa_bench.scoring.verdict.crosswalk import crosswalk_table
-from owa_bench.scoring.verdict.findings import (
-    ArmEpisodes,
-    JudgingContext,
-    gather_findings,
-    report_warnings,
-)
+from owa_bench.scoring.verdict.findings import ArmEpisodes, JudgingContext, report_warnings
 from owa_bench.scoring.verdict.native import NativeResults, with_native
 from owa_bench.scoring.verdict.norms import human_table, with_norms
 from owa_bench.scoring.verdict.project_report import project_curves, project_tables
+from owa_bench.scoring.verdict.reading import read_arm, with_dynamics
 from owa_bench.scoring.verdict.robotics_report import robotics_tables
 from owa_bench.scoring.verdict.scores import drift_curves, frontier_score
 from owa_bench.scoring.verdict.sensitivity import anchor_table, price_table
@@ -95,12 +87,10 @@ def judge(
     Raises: ScoringError: A trace has a number out of its range.
     """
     counted = None if unattended else norms
-    protocol = _with_dynamics(with_norms(protocol, counted), plan)
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
     campaigns: list[CampaignEvidence] = []
     episodes = observe(_annotated(traces, notes, exposures, campaigns), prices)
-    native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
     roots = Judgement(
         evidence_root=evidence_root,
         replay_root=replay_root,
@@ -112,9 +102,13 @@ def judge(
         limits=LIMITS,
     )
     if plan.placement is not None:
-        rule, arm = PlacementRule(plan, protocol, placement.number, key=placement.key), plan.arms[0]
-        verdict = placement_verdict(rule, arm, episodes, placement, own_terms)
+        played = played_placement(
+            plan, protocol, prices, episodes, campaigns, lost, placement, roots.plan_digest
+        )
+        verdict = placement_verdict(played, own_terms, assurance)
         return msgspec.structs.replace(roots, verdicts=(verdict,))
+    native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
+    protocol = with_dynamics(with_norms(protocol, counted), plan)
     context = JudgingContext(
         plan=plan,
         protocol=protocol,
@@ -144,17 +138,30 @@ def judge(
     )
 
 
-def _with_dynamics(protocol: Protocol, plan: Plan) -> Protocol:
-    """Return the protocol with AAI_dyn over the axes that the plan names, if any.
+def observe_placement(
+    plan: Plan,
+    traces: Iterable[Trace],
+    protocol: Protocol,
+    prices: PriceCard,
+    facts: PlacementFacts,
+    *,
+    plan_digest: str,
+    lost: Mapping[int, float],
+) -> PlayedPlacement:
+    """Return what was played of a placement.
 
-    An axis outside the index has no weight there, named or not.
+    Args:
+        plan: The run's plan.
+        traces: Counted attempts.
+        protocol: Published numbers.
+        prices: Price card.
+        facts: What the placement rests on beside its traces.
+        plan_digest: Digest of the plan's file.
+        lost: Micro-USD that agents used in attempts that do not count, by plan index.
     """
-    if not plan.dynamics:
-        return protocol
-    left_out = tuple(s for s in protocol.index.weights if s not in plan.dynamics)
-    without = (*protocol.index.dynamic_without, *left_out)
-    index = msgspec.structs.replace(protocol.index, dynamic_without=tuple(dict.fromkeys(without)))
-    return msgspec.structs.replace(protocol, index=index)
+    campaigns: list[CampaignEvidence] = []
+    episodes = observe(_annotated(traces, [], {}, campaigns), prices)
+    return played_placement(plan, protocol, prices, episodes, campaigns, lost, facts, plan_digest)
 
 
 def _annotated(
@@ -178,23 +185,7 @@ def _judged(
 ) -> _Judged:
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
-    sample = sample_of(plan, table, context.protocol, context.prices, arm.shared_root)
-    given = campaign_sets(campaigns, sample.families)
-    practised = read_sets(plan, arm, episodes.every_arm, sample.families)
-    declared, beside = (
-        revision_evidence(sets, sample.weights, context.protocol)
-        for sets in (given or practised, practised)
-    )
-    sample = dataclasses.replace(
-        sample,
-        revision=declared,
-        practised=beside,
-        references=reference_episodes(plan, episodes.every_arm, context.protocol),
-    )
-    estimates = None
-    if len(sample.table):
-        estimates = estimate(sample, context.axes)
-    findings, dynamics = gather_findings(context, sample, estimates, episodes)
+    sample, estimates, findings, dynamics = read_arm(context, episodes, campaigns)
     gates = _gates(sample, findings, dynamics)
     placement = _placement(context, arm, gates, findings)
     planned = sum(entry.arm == arm.name for entry in plan.entries)

@@ -14,10 +14,10 @@ from owa_bench.reports.check.placement import check_stopping, placement_facts
 from owa_bench.reports.read import bundle
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files, keys
-from owa_bench.scoring.observe.observables import observe
-from owa_bench.scoring.placement.dates import BatchDate
+from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.played import PlacementFacts
 from owa_bench.scoring.placement.rule import PlacementRule
-from owa_bench.scoring.placement.verdict import PlacementFacts, placement_verdict
+from owa_bench.scoring.placement.verdict import placement_verdict
 from tests.attacks import tampering
 from tests.builders import placements
 from tests.builders.placements import Played, small_rule
@@ -124,8 +124,9 @@ def test_another_family_for_kappa(run):
 def test_an_episode_that_no_look_announced(run):
     """Played beside the batches, to be counted if it goes well."""
     options = placements.options(run.root.parent / "home")
-    whole = bundle.read(run.root).plan.entries
-    batch.resume(run.root, options, chosen={whole[-1].index})
+    named = {index for one in signed_looks(run) for index in one.look.batch}
+    other = next(e.index for e in bundle.read(run.root).plan.entries if e.index not in named)
+    batch.resume(run.root, options, chosen={other})
     assert "no look announced it" in fault(run)
 
 
@@ -167,12 +168,26 @@ def test_excused_faults_would_buy_a_level(tmp_path):
     assert rule.replay(Played(1.0))[-1].decision == "AAI-1"
 
 
+def judged(layout, hosting=None, **facts):
+    """Return what was played, with other facts and another hosting of the agent."""
+    held = bundle.read(layout.root)
+    plan = held.plan
+    if hosting is not None:
+        arm = msgspec.structs.replace(plan.arms[0], hosting=hosting)
+        plan = msgspec.structs.replace(plan, arms=(arm, *plan.arms[1:]))
+    return observe_placement(
+        plan,
+        held.traces(),
+        held.protocol,
+        held.prices,
+        placement_facts(held)._replace(**facts),
+        plan_digest=held.plan_digest,
+        lost={},
+    )
+
+
 def verdict(run, **facts):
-    held = bundle.read(run.root)
-    found = placement_facts(held)._replace(**facts)
-    rule = PlacementRule(held.plan, held.protocol, found.number, key=found.key)
-    table = observe(held.traces(), held.prices)
-    return placement_verdict(rule, held.plan.arms[0], table, found, "")
+    return placement_verdict(judged(run, **facts), "", 3)
 
 
 def passed(monkeypatch):
@@ -192,13 +207,8 @@ def passed(monkeypatch):
 def test_a_control_policy_has_no_level(run, monkeypatch):
     """It knows the world: `place oracle` would pass every gate."""
     passed(monkeypatch)
-    held = bundle.read(run.root)
-    found = placement_facts(held)
-    rule = PlacementRule(held.plan, held.protocol, found.number, key=found.key)
-    table = observe(held.traces(), held.prices)
-    oracle = msgspec.structs.replace(held.plan.arms[0], hosting=HARNESS)
-    for arm, level in ((held.plan.arms[0], 1), (oracle, None)):
-        assert placement_verdict(rule, arm, table, found, "").level == level
+    assert verdict(run).level == 1
+    assert verdict(run, hosting=HARNESS).level is None
 
 
 def test_more_than_two_percent_lost_is_no_level(run, monkeypatch):
@@ -228,6 +238,48 @@ def test_a_served_model_on_one_date_has_no_level(run, monkeypatch):
     assert other.level is None
     assert "as served on 2026-11-27 to 2026-11-29, not placed (its plan asks" in other.level_text
     assert verdict(run, served=False).level == 1
+
+
+# --- stages of AAI-2 ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """A placement that went on to AAI-2 and through two of its stages."""
+    folder = tmp_path_factory.mktemp("staged")
+    out, _, _ = placements.small_placement(folder, text=placements.STAGES, level=2)
+    return RunLayout(out)
+
+
+def stage_of(layout, name):
+    stages = bundle.read(layout.root).plan.placement.stages
+    return next(stage for stage in stages if stage.name == name)
+
+
+def test_failures_of_a_stage_laid_to_faults_are_no_evidence(staged):
+    """Left out, they would be the figures of an agent that never fails."""
+    stage = stage_of(staged, "shares")
+    kept = judged(staged).judge(stage)
+    assert {line.status for line in kept} <= {"PASS", "UNDECIDED"}
+    failed = frozenset({stage.first})
+    assert {line.status for line in judged(staged, lost=failed).judge(stage)} == {"NO EVIDENCE"}
+
+
+def test_a_stage_that_passed_is_judged_anew_at_the_price_of_several_plans(staged):
+    stage = stage_of(staged, "shares")
+    one, two = (judged(staged, number=plans).judge(stage) for plans in (1, 20))
+    for first, last in zip(one, two, strict=True):
+        assert last.low < first.low or first.low == last.low == first.mean
+
+
+def test_a_stage_played_before_its_look_is_seen(staged, tmp_path):
+    """Whoever knows a stage beforehand may not play it and announce it afterwards."""
+    layout = RunLayout(Path(shutil.copytree(staged.root.parent, tmp_path / "copy")) / "run")
+    last = [*signed_looks(layout)][-2]
+    assert last.look.stage == "shares"
+    look_path(layout, last.look.number + 1).unlink()
+    look_path(layout, last.look.number).unlink()
+    assert "no look announced" in check_stopping(bundle.read(layout.root)).detail
 
 
 def test_facts_of_a_placement_without_a_verifier():

@@ -64,7 +64,7 @@ def test_the_verifier_dates_a_look_by_file(owa, small, place, monkeypatch):
 def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
     monkeypatch.setattr("owa_bench.placement.forecast.AGENTS", 3)
     said = owa("place agentic --dry-run --out x --json")
-    weak, *_, strong = json.loads(said.out)
+    weak, *_, strong = json.loads(said.out)["agents"]
     assert weak["below"] == 1.0
     assert strong["passed"] > 0
     assert 0 < strong["USD"] < strong["USD without cache"]

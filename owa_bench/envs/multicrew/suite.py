@@ -58,10 +58,10 @@ class CrewSuite(ToolSuite):
         roles=ROLES,
         held_out=(*generate.HELD_OUT, *generate.REAL),
         work={
-            1: interfaces.EpisodeWork(23, 2904, 6482, 5233, 2651, 2, 9064, 11, 2510),
-            2: interfaces.EpisodeWork(38, 3601, 6482, 12774, 4562, 3, 15096, 20, 4423),
-            3: interfaces.EpisodeWork(69, 4096, 6482, 24668, 8143, 4, 21499, 35, 7699),
-            4: interfaces.EpisodeWork(108, 4096, 6482, 49769, 12992, 6, 28733, 56, 12586),
+            1: interfaces.EpisodeWork(21, 2901, 6482, 5193, 2602, 2, 9169, 11, 2527),
+            2: interfaces.EpisodeWork(41, 3600, 6482, 12908, 4749, 3, 14235, 20, 4475),
+            3: interfaces.EpisodeWork(71, 4689, 6482, 26622, 8150, 4, 21424, 35, 7590),
+            4: interfaces.EpisodeWork(113, 6193, 6482, 60268, 13346, 6, 31486, 56, 12731),
         },
     )
     oracle = CrewOracle()

@@ -61,7 +61,8 @@ class ForgeActions:
         self._files = WorktreeFiles(self._repository.worktree)
         self._workshop = Workshop(self._folder / "workshop", self._repository)
         self._examiner = Examiner(self._workshop, timeline.instance.seed)
-        self._tracker = sqlite3.connect(":memory:")
+        # A worker plays in one thread and closes in another, never at once.
+        self._tracker = sqlite3.connect(":memory:", check_same_thread=False)
         self._tracker.execute(_TABLE)
         self._harness: dict[str, str] = {}
         self.state = ForgeState(world=world)

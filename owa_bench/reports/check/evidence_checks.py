@@ -1,5 +1,6 @@
 """Checks of the raw evidence of a run: plan, shards, blobs, seeds and checkpoints."""
 
+import math
 from collections.abc import Iterator, Set
 
 import msgspec
@@ -155,9 +156,13 @@ def _cost(bundle: Bundle, faults: list[str]) -> CheckResult:
 def _days(bundle: Bundle, leaves: tuple[Leaf, ...], key: bytes) -> Iterator[CheckResult]:
     """Yield whether every day was signed as the shards have it; nothing without days.
 
-    A day's root is over the attempts it lists, and it lists all that count up to it.
+    A day's root is over the attempts it lists, and it lists all that count up to it. A placement
+    has the days whose every episode it announced.
     """
+    due = {entry.index for entry in bundle.due}
     days = {e.index: e.day for e in bundle.plan.entries if e.day is not None}
+    first_open = min((day for index, day in days.items() if index not in due), default=math.inf)
+    days = {index: day for index, day in days.items() if day < first_open}
     if not days or bundle.missing:
         return
     faults = []

@@ -17,10 +17,9 @@ from owa_bench.reports.check.assurance import submission
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result, skipped_check
 from owa_bench.reports.read.attempts import RecordedAttempt
 from owa_bench.reports.read.bundle import Bundle
-from owa_bench.scoring.observe.observables import observe
-from owa_bench.scoring.placement.dates import BatchDate
-from owa_bench.scoring.placement.rule import OPEN, LookState, PlacementRule
-from owa_bench.scoring.placement.verdict import PlacementFacts, looks_of
+from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.played import PlacementFacts
+from owa_bench.scoring.placement.rule import OPEN, LookState
 
 # Where an agent runs that the harness does not hold: it can change from day to day.
 _SERVED = frozenset({"remote", "local address", "client"})
@@ -92,9 +91,15 @@ def _is_served(bundle: Bundle, attempts: tuple[RecordedAttempt, ...]) -> bool:
 
 def replayed_looks(bundle: Bundle) -> tuple[LookState, ...]:
     """Return the looks that the rule makes of a placement's traces."""
-    facts = placement_facts(bundle)
-    rule = PlacementRule(bundle.plan, bundle.protocol, facts.number, key=facts.key)
-    return looks_of(rule, observe(bundle.traces(), bundle.prices), facts)
+    return observe_placement(
+        bundle.plan,
+        bundle.traces(),
+        bundle.protocol,
+        bundle.prices,
+        placement_facts(bundle),
+        plan_digest=bundle.plan_digest,
+        lost=bundle.lost_costs(bundle.prices),
+    ).looks
 
 
 # --- the check `stopping` -------------------------------------------------------------
@@ -192,6 +197,7 @@ def _look_faults(
         "decision": state.decision,
         "batch": state.batch.indices,
         "reads": state.batch.reads,
+        "stage": state.batch.stage,
     }
     for field, value in due.items():
         if getattr(look, field) != value:

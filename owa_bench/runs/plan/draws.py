@@ -75,13 +75,35 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kappa_family: str
 
 
+class StageDraws(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `[[stage]]` of a battery with a `[placement]`: what is played whole after the pool.
+
+    Attributes:
+        name: Of the stage.
+        gates: Gates of AAI-2 that are judged from it: axes by their letters, and "kappa",
+            "maintenance", "cognitive".
+        suite: Its draws; of a campaign those of each day's checkpoint.
+        spread: Whether each world is played at one magnitude without help, as in the pool, and not
+            at every one.
+        references: Whether the protocol's references of its suites play it too (axis S).
+        campaign: The terms of a campaign.
+    """
+
+    name: str
+    gates: tuple[str, ...]
+    suite: tuple[Draw, ...]
+    spread: bool = False
+    references: bool = False
+    campaign: CampaignTerms | None = None
+
+
 class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A battery file: the protocol it is judged by and what is drawn from each suite.
 
     `gives_level` false marks one whose report tells no level. `underpowered` marks one that is too
     small to place an agent: the least number of instances a family is waived, and its level line
     says so. With `campaign` its draws are the checkpoint of every day of a campaign,
-    with `placement` a pool.
+    with `placement` a pool; then `stage` is what comes after it.
     """
 
     name: str
@@ -92,6 +114,7 @@ class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     suite: tuple[Draw, ...]
     campaign: CampaignTerms | None = None
     placement: Pool | None = None
+    stage: tuple[StageDraws, ...] = ()
 
 
 def usual_magnitudes(suite: str) -> tuple[float, ...]:
@@ -349,6 +372,12 @@ def parse_battery(data: bytes) -> Battery:
         raise BatteryError("suite", (), "must draw from at least one suite")
     for number, draw in enumerate(battery.suite):
         check(draw, BatteryError, f"suite.{number}")
+    for stage in battery.stage:
+        for number, draw in enumerate(stage.suite):
+            check(draw, BatteryError, f"stage.{stage.name}.suite.{number}")
+    if battery.stage and battery.placement is None:
+        rule = "needs a [placement] to come after"
+        raise BatteryError("stage", battery.stage[0].name, rule)
     once = [draw.name for draw in battery.suite if draw.once]
     if once and battery.campaign is None:
         raise BatteryError("suite.once", True, "needs a [campaign] to stand beside")

@@ -247,13 +247,18 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
     for name in sorted({entry.suite for entry in entries}):
         suite: Suite = discovery.get("suites", name)
         for agent in agents:
-            rule = _misfit(agent, suite)
+            rule = misfit(agent, suite)
             if rule:
                 raise PlanError("agent", agent.spec, rule)
 
 
-def _misfit(agent: AgentHandle, suite: Suite) -> str:
-    """Return the rule that an agent breaks by playing a suite, "" if none."""
+def misfit(agent: AgentHandle, suite: Suite) -> str:
+    """Return the rule that an agent breaks by playing a suite, "" if none.
+
+    Args:
+        agent: The agent.
+        suite: The suite.
+    """
     name, origin = suite.card.name, agent.origin
     if agent.suites and name not in agent.suites:
         return f"must play `{name}`, and it plays {', '.join(agent.suites)}"

@@ -19,7 +19,7 @@ from owa_bench.scoring.statistics.distributions import t_quantile
 
 REVISION = ("before", "after", "control_before", "control_after", "ablated")
 PLACEBO = "placebo"
-_EMPTY = sha256(b"")  # digest of an empty folder
+EMPTY_FOLDER = sha256(b"")  # digest of an empty folder
 
 
 class RevisionStages(NamedTuple):
@@ -297,7 +297,7 @@ def morning_digest(practice: Observables, day: int) -> str:
     Returns: The digest after the last practice before that day.
     """
     before = practice.memory[practice.day < day]
-    return str(before[-1]) if len(before) else _EMPTY
+    return str(before[-1]) if len(before) else EMPTY_FOLDER
 
 
 def _earlier(own: Observables, families: tuple[str, ...], since: int) -> Floats:

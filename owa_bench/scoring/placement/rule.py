@@ -16,19 +16,29 @@ import numpy as np
 
 from owa_bench.canonical import sha256
 from owa_bench.records.observables import Floats
-from owa_bench.records.placement import BAR, DECIMALS, HEDGE, DateMean, GateLine
+from owa_bench.records.placement import (
+    ASSURANCE,
+    BAR,
+    DECIMALS,
+    HEDGE,
+    POOL_GATES,
+    GateLine,
+    Stage,
+    stage_gate,
+)
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
-from owa_bench.scoring.placement.dates import WAIT, date_mean, is_below, passes
+from owa_bench.scoring.placement.kinds import KindCount
 from owa_bench.scoring.placement.worlds import (
     MILD,
     READS,
     PlacementEvidence,
     PoolWorld,
     batch_bets,
+    part_of,
     pool,
 )
 from owa_bench.scoring.statistics import betting
@@ -40,14 +50,22 @@ TOOLS: Final = "tools"
 GO_ON: Final = "go on"
 CAP: Final = "cap"
 OPEN: Final = "open"
+TOO_FEW: Final = "too few kinds of tools"
+
+
+GateKey = tuple[int, str]  # level and gate
 
 
 class Batch(NamedTuple):
-    """Worlds that are announced together, the gates that read them, and entries of the plan."""
+    """What is announced together: worlds of the pool or a stage, the gates that read it, entries.
+
+    `stage` is "" for worlds of the pool.
+    """
 
     worlds: tuple[PoolWorld, ...] = ()
     reads: tuple[str, ...] = ()
     indices: tuple[int, ...] = ()
+    stage: str = ""
 
 
 NOTHING = Batch()
@@ -62,6 +80,15 @@ class LookState(NamedTuple):
     decision: str
     batch: Batch
     open: tuple[int, ...] = ()
+
+    def passed(self, level: int) -> bool:
+        """Return whether all gates of a level pass, and what is next is for a higher one.
+
+        Args:
+            level: The level.
+        """
+        own = [line.status == "PASS" for line in self.gates if line.level == level]
+        return bool(own) and all(own) and any(line.level > level for line in self.gates)
 
 
 @dataclass(frozen=True)
@@ -82,25 +109,47 @@ class PlacementRule:
     plans: int = 1
     bounds: bool = True
     key: str = ""
-    _gates: Mapping[str, GateRule] = field(init=False, repr=False)
+    _gates: Mapping[GateKey, GateRule] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rules = {
-            TOOLS if rule.gate == TOOLS else rule.of: rule
+            (rule.level, stage_gate(rule)): rule
             for rule in self.protocol.gates
-            if rule.level == self.level
+            if rule.level <= self.level and stage_gate(rule) != ASSURANCE
         }
         object.__setattr__(self, "_gates", rules)
 
     @property
     def level(self) -> int:
-        """The level that is decided."""
+        """The highest level that is decided."""
         return 0 if self.plan.placement is None else self.plan.placement.level
 
     @property
-    def dates(self) -> int:
-        """The dates that the level needs: 1, or that of an agent that can change."""
-        return 1 if self.plan.placement is None else self.plan.placement.dates
+    def stages(self) -> tuple[Stage, ...]:
+        """What is played after the pool."""
+        return () if self.plan.placement is None else self.plan.placement.stages
+
+    def upto(self, level: int) -> "PlacementRule":
+        """Return the rule that stops at a level.
+
+        Args:
+            level: At most the plan's own.
+        """
+        terms = self.plan.placement
+        if terms is None:
+            return self
+        terms = msgspec.structs.replace(terms, level=min(level, terms.level))
+        plan = msgspec.structs.replace(self.plan, placement=terms)
+        other = dataclasses.replace(self, plan=plan)
+        vars(other).update(worlds=self.worlds, weights=self.weights)
+        return other
+
+    @cached_property
+    def pool_plan(self) -> Plan:
+        """The plan of the pool alone."""
+        end = self.stages[0].first if self.stages else len(self.plan.entries)
+        entries = self.plan.entries[:end]
+        return part_of(self.plan, entries)
 
     @property
     def bar(self) -> float:
@@ -109,38 +158,57 @@ class PlacementRule:
 
     @property
     def bar_below(self) -> float:
-        """The e-value that a BELOW needs: .05 over all gates of the level."""
-        return BAR * len(self._gates)
+        """The e-value that a BELOW of AAI-1 needs: .05 over all its gates."""
+        return self.bar_below_of(1)
+
+    def bar_below_of(self, level: int) -> float:
+        """Return the e-value that a BELOW needs: .05 over all gates of a level.
+
+        Args:
+            level: The level.
+        """
+        return BAR * sum(of == level for of, _ in self._gates)
 
     @cached_property
     def worlds(self) -> Mapping[str, tuple[PoolWorld, ...]]:
         """The pool, by family."""
-        return pool(self.plan, self.protocol.drift.mild)
+        return pool(self.pool_plan, self.protocol.drift.mild)
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
         """The weight of each family in each gate."""
-        names, weights = plan_families(self.plan)
+        names, weights = plan_families(self.pool_plan)
         every = dict(zip(names, weights.tolist(), strict=True))
         tools = {
             family: weight
             for family, weight in every.items()
             if all(MILD in world.episodes for world in self.worlds[family])
         }
-        return {gate: tools if READS[gate] == MILD else every for gate in self._gates}
+        gates = dict.fromkeys(gate for _, gate in self._gates if gate in POOL_GATES)
+        return {gate: tools if READS[gate] == MILD else every for gate in gates}
 
-    def required(self, gate: str) -> float:
-        """Return what a gate requires."""
-        return self._gates[gate].required or 0.0
+    def required(self, gate: str, level: int = 1) -> float:
+        """Return what a gate of a level requires.
 
-    def required_words(self, gate: str) -> str:
-        """Return what a gate requires in words."""
-        rule = self._gates[gate]
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
+        return self._gates[level, gate].required or 0.0
+
+    def required_words(self, gate: str, level: int = 1) -> str:
+        """Return what a gate of the pool requires in words.
+
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
+        rule = self._gates[level, gate]
         if gate == TOOLS:
             mild = self.protocol.drift.mild
             return f"{rule.count} kinds of tool, success >= {rule.required:g} at drift {mild:g}"
         if gate == GENERALITY:
-            return f"G >= {rule.required:.2f}: {self._families_needed} families covered"
+            return f"G >= {rule.required:.2f}: {self._families_needed(level)} families covered"
         return f"{gate} >= {rule.required:.2f}"
 
     @cached_property
@@ -175,10 +243,15 @@ class PlacementRule:
         """
         tally = _Tally(self)
         looks = [self._look(tally, evidence)]
-        while looks[-1].batch.worlds:
-            batch = looks[-1].batch
+        while (batch := looks[-1].batch).indices:
             absent = tuple(i for i in batch.indices if i not in evidence.answers)
             if absent and not evidence.starts & set(batch.indices):
+                break
+            if absent and batch.stage:  # a stage is judged when it is whole
+                number, last = len(looks), looks[-1]
+                looks.append(
+                    last._replace(number=number, batch=NOTHING, decision=OPEN, open=absent)
+                )
                 break
             tally.add(batch, evidence)
             look = self._look(tally, evidence, looks)
@@ -194,40 +267,87 @@ class PlacementRule:
 
         Kinds of tools are counted over all batches; there are never less of them.
         """
-        before = {line.gate: line for line in looks[-1].gates} if looks else {}
-        for gate in self._gates:
-            if not looks or gate in looks[-1].batch.reads:
-                line = self._line(gate, tally, evidence)
-                means = tuple(tally.dates[gate]) if self.dates > 1 else ()
-                before[gate] = msgspec.structs.replace(line, dates=means)
-            elif gate == TOOLS:
-                note = self._kinds_words(self._kinds(tally, evidence))
-                before[gate] = msgspec.structs.replace(before[gate], note=note)
-        lines = tuple(before[gate] for gate in self._gates)
-        states = {line.gate: line.status for line in lines}
-        batch = self._next(states, tally)
-        decision = GO_ON
-        if any(is_below(line, self.dates) for line in lines):
-            decision, batch = f"below AAI-{self.level}", NOTHING
-        elif all(passes(line, self.dates) for line in lines):
-            decision, batch = f"AAI-{self.level}", NOTHING
-        elif not batch.worlds:
-            decision = CAP
-        elif looks and self.dates > 1:
-            decision = WAIT
+        before = {line.key: line for line in looks[-1].gates} if looks else {}
+        last = looks[-1].batch if looks else NOTHING
+        for key in self.pool_keys(1):
+            before[key] = self._line_after(key, before.get(key), last, tally, evidence)
+        if self.level > 1 and _all(before, 1, "PASS"):
+            for key in self.pool_keys(2):
+                before[key] = self._line_after(key, before.get(key), last, tally, evidence)
+        for stage in self.stages:
+            if stage.name == last.stage:
+                before |= {line.key: line for line in evidence.stage(stage)}
+        decision, batch = self._decide(before, tally, evidence)
+        lines = tuple(before[key] for key in self._gates if key in before)
         return LookState(len(looks), dict(tally.counts), lines, decision, batch)
 
-    def _next(self, states: Mapping[str, str], tally: "_Tally") -> Batch:
-        """Return the next batch: one world of each family that an open gate reads.
+    def pool_keys(self, level: int) -> tuple[GateKey, ...]:
+        """Return the gates of a level that bet on the pool.
 
-        Where dates count, all gates read each date.
+        Args:
+            level: The level.
         """
-        each = self.dates > 1
-        reads = tuple(gate for gate, status in states.items() if each or status == "UNDECIDED")
+        return tuple(key for key in self._gates if key[0] == level and key[1] in POOL_GATES)
+
+    def _line_after(
+        self,
+        key: GateKey,
+        line: GateLine | None,
+        last: Batch,
+        tally: "_Tally",
+        evidence: PlacementEvidence,
+    ) -> GateLine:
+        """Return a gate's line after a batch: as it was where it did not read it."""
+        if line is None or key[1] in last.reads:
+            return self._line(key, tally, evidence)
+        if key[1] == TOOLS:
+            note = self._kinds(tally, evidence).words
+            return msgspec.structs.replace(line, note=note)
+        return line
+
+    def _decide(
+        self, lines: Mapping[GateKey, GateLine], tally: "_Tally", evidence: PlacementEvidence
+    ) -> tuple[str, Batch]:
+        """Return what the lines decide, and the next batch.
+
+        AAI-1 first; then the gates of AAI-2 that bet on the pool, then stage by stage. A stage is
+        judged once: what it leaves undecided no further episode can change.
+        """
+        for level in range(1, self.level + 1):
+            own = {gate: line.status for (of, gate), line in lines.items() if of == level}
+            if "BELOW" in own.values():
+                return f"below AAI-{level}", NOTHING
+            if any(own[gate] != "PASS" for gate in own if gate not in POOL_GATES):
+                return CAP, NOTHING
+            if not _all(lines, level, "PASS"):
+                given_up = [
+                    line.gate for line in lines.values() if self._gives_up(line, tally, evidence)
+                ]
+                hoped = {gate: status for gate, status in own.items() if gate not in given_up}
+                batch = self._next(level, hoped, tally)
+                if batch.worlds:
+                    return GO_ON, batch
+                return (TOO_FEW if self._next(level, own, tally).worlds else CAP), NOTHING
+            stage = self._next_stage(level, tally)
+            if stage is not None:
+                return (GO_ON, stage) if stage.indices else (CAP, NOTHING)
+        return f"AAI-{self.level}", NOTHING
+
+    def _next_stage(self, level: int, tally: "_Tally") -> Batch | None:
+        """Return the next stage of a level, None where all were played."""
+        for stage in self.stages if level > 1 else ():
+            if stage.name not in tally.stages:
+                return Batch((), stage.gates, tuple(stage.indices), stage.name)
+        return None
+
+    def _next(self, level: int, states: Mapping[str, str], tally: "_Tally") -> Batch:
+        """Return the next batch: one world of each family that an open gate reads."""
+        reads = tuple(gate for gate, status in states.items() if status == "UNDECIDED")
         families = {family for gate in reads for family in self.weights[gate]}
         if reads == (GENERALITY,):
             candidates = tally.families.candidates()
-            families = candidates if len(candidates) >= self._families_needed else families
+            enough = len(candidates) >= self._families_needed(level)
+            families = candidates if enough else families
         places = {f: tally.counts.get(f, 0) for f in self.worlds if f in families}
         if not reads or any(place >= len(self.worlds[f]) for f, place in places.items()):
             return NOTHING
@@ -238,22 +358,29 @@ class PlacementRule:
 
     # --- gates ------------------------------------------------------------------------
 
-    def null(self, gate: str) -> float:
-        """Return the mean that a PASS of a gate refutes."""
-        return self.required(gate) - self.protocol.statistics.gate_slack
+    def null(self, gate: str, level: int = 1) -> float:
+        """Return the mean that a PASS of a gate refutes.
 
-    def _line(self, gate: str, tally: "_Tally", evidence: PlacementEvidence) -> GateLine:
+        Args:
+            gate: The gate.
+            level: Its level.
+        """
+        return self.required(gate, level) - self.protocol.statistics.gate_slack
+
+    def _line(self, key: GateKey, tally: "_Tally", evidence: PlacementEvidence) -> GateLine:
+        level, gate = key
         if gate == GENERALITY:
-            return self._generality(tally)
-        own = tally.gates[gate]
-        required, note = self.required(gate), ""
+            return self._generality(level, tally)
+        own = tally.gates[key]
+        required, note = self.required(gate, level), ""
         mean = betting.weighted_mean(own.bets)
         above, below = float(betting.mixture(own.above)), float(betting.mixture(own.below))
-        status = self._status(above, below, enough=mean is not None and self._at(mean, required))
+        reached = mean is not None and self._at(mean, required)
+        status = self._status(level, above, below, enough=reached)
         if gate == TOOLS:
             kinds = self._kinds(tally, evidence)
-            note = self._kinds_words(kinds)
-            if status == "PASS" and kinds < self._gates[gate].count:
+            note = kinds.words
+            if status == "PASS" and not kinds.enough:
                 status = "UNDECIDED"
         low, high = 0.0, 1.0
         if self.bounds:
@@ -271,19 +398,28 @@ class PlacementRule:
             bar=self.bar,
             status=status,
             note=note,
+            level=level,
         )
 
-    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> int:
-        return evidence.kinds(tally.played, self.protocol.tools.distinct_instances)
+    def _kinds(self, tally: "_Tally", evidence: PlacementEvidence) -> KindCount:
+        least = self.protocol.tools.distinct_instances
+        return KindCount(evidence.kinds(tally.played), self._gates[1, TOOLS].count or 0, least)
 
-    def _kinds_words(self, kinds: int) -> str:
-        return f"{kinds} of {self._gates[TOOLS].count} kinds of tools"
+    def _gives_up(self, line: GateLine, tally: "_Tally", evidence: PlacementEvidence) -> bool:
+        """Return whether a gate is open, and neither PASS nor BELOW is to be expected of it.
+
+        That is the gate of tools where too few kinds can come into use, while success is what is
+        asked for. Where success is less it is played on, for a BELOW.
+        """
+        if line.gate != TOOLS or line.status != "UNDECIDED" or line.mean is None:
+            return False
+        return self._at(line.mean, line.required) and self._kinds(tally, evidence).hopeless
 
     def _at(self, mean: float, required: float) -> bool:
         return reaches(mean, required, self.protocol.statistics.gate_decimals)
 
-    def _status(self, above: float, below: float, *, enough: bool) -> GateStatus:
-        if round(below, DECIMALS) >= round(math.log(self.bar_below), DECIMALS):
+    def _status(self, level: int, above: float, below: float, *, enough: bool) -> GateStatus:
+        if round(below, DECIMALS) >= round(math.log(self.bar_below_of(level)), DECIMALS):
             return "BELOW"
         if enough and round(above, DECIMALS) >= round(math.log(self.bar), DECIMALS):
             return "PASS"
@@ -291,13 +427,12 @@ class PlacementRule:
 
     # --- generality: families covered -------------------------------------------------
 
-    @property
-    def _families_needed(self) -> int:
-        return math.ceil(round(self.required(GENERALITY) * len(self.worlds), DECIMALS))
+    def _families_needed(self, level: int) -> int:
+        return math.ceil(round(self.required(GENERALITY, level) * len(self.worlds), DECIMALS))
 
-    def _generality(self, tally: "_Tally") -> GateLine:
+    def _generality(self, level: int, tally: "_Tally") -> GateLine:
         """Return the line of G: how many families have a mean of at least their threshold."""
-        own, needed = tally.families, self._families_needed
+        own, needed = tally.families, self._families_needed(level)
         total = len(own.limits)
         up, down = _hedged(own.above), _hedged(own.below)
         means = np.divide(own.low, own.seen, out=np.zeros(total), where=own.seen > 0)
@@ -313,14 +448,15 @@ class PlacementRule:
             gate=GENERALITY,
             worlds=int(own.seen.sum()),
             mean=round(covered / total, DECIMALS),
-            required=self.required(GENERALITY),
+            required=self.required(GENERALITY, level),
             low=round(low / total, DECIMALS),
             high=round(high / total, DECIMALS),
             log_pass=round(log_pass, DECIMALS),
             log_below=round(log_below, DECIMALS),
             bar=self.bar,
-            status=self._status(log_pass, log_below, enough=covered >= needed),
+            status=self._status(level, log_pass, log_below, enough=covered >= needed),
             note=f"{covered} of {needed} families",
+            level=level,
         )
 
 
@@ -390,24 +526,36 @@ class _Tally:
         self._rule = rule
         self.counts: dict[str, int] = {}
         self.played: set[int] = set()
-        self.gates = {gate: _Gate() for gate in rule.weights}
-        self.dates: dict[str, list[DateMean]] = {gate: [] for gate in rule.weights}
+        self.stages: set[str] = set()
+        keys = [key for level in range(1, rule.level + 1) for key in rule.pool_keys(level)]
+        self.gates = {key: _Gate() for key in keys if key[1] != GENERALITY}
         limits = np.array([rule.protocol.generality.of(family) for family in rule.worlds])
         self.families = _Families(list(rule.worlds), limits, rule.protocol.statistics.gate_slack)
 
     def add(self, batch: Batch, evidence: PlacementEvidence) -> None:
-        """Add a batch that was played."""
+        """Add a batch that was played. What it says of a gate counts at every level."""
+        if batch.stage:
+            self.stages.add(batch.stage)
+            return
         self.played.update(batch.indices)
         for world in batch.worlds:
             self.counts[world.family] = self.counts.get(world.family, 0) + 1
-        for gate in batch.reads:
-            if gate == GENERALITY:
-                bets, required = self.families.add(batch.worlds, evidence), 0.0
-            else:
-                rule, required = self._rule, self._rule.required(gate)
-                bets = batch_bets(gate, batch.worlds, evidence, rule.weights[gate])
-                self.gates[gate].add(bets, rule.null(gate), required)
-            self.dates[gate].append(date_mean(bets, required))
+        rule = self._rule
+        if GENERALITY in batch.reads:
+            self.families.add(batch.worlds, evidence)
+        bets = {
+            gate: batch_bets(gate, batch.worlds, evidence, rule.weights[gate])
+            for gate in batch.reads
+            if gate != GENERALITY
+        }
+        for (level, gate), own in self.gates.items():
+            if gate in bets:
+                own.add(bets[gate], rule.null(gate, level), rule.required(gate, level))
+
+
+def _all(lines: Mapping[GateKey, GateLine], level: int, status: str) -> bool:
+    """Return whether all lines of a level say the same; True where it has none."""
+    return all(line.status == status for line in lines.values() if line.level == level)
 
 
 def _hedged(logs: Floats) -> Floats:

@@ -1,17 +1,25 @@
 """The verdict of a placement: gates, level words, looks and a picture of the bounds."""
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from statistics import stdev
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
-import numpy as np
 
+from owa_bench.discovery import get
 from owa_bench.records.observables import Observables
-from owa_bench.records.placement import APART_H, BAR, DATES, LOST_MOST, GateLine
-from owa_bench.records.plan import Arm, arm_role
+from owa_bench.records.placement import (
+    ASSURANCE,
+    BAR,
+    DATES,
+    KIND_TRIES,
+    LOST_MOST,
+    GateLine,
+    stage_gate,
+)
+from owa_bench.records.plan import arm_role
 from owa_bench.records.score import (
     AgentVerdict,
     CellTable,
@@ -21,10 +29,17 @@ from owa_bench.records.score import (
     Interval,
 )
 from owa_bench.scoring.axis import AXIS_NAMES
-from owa_bench.scoring.gate import CONTROL_POLICY, NOT_PLACED, LevelPlacement, no_level
-from owa_bench.scoring.placement.dates import WAIT, BatchDate, dates_words, is_below, passes
-from owa_bench.scoring.placement.rule import CAP, GO_ON, LookState, PlacementRule
-from owa_bench.scoring.placement.worlds import TraceEvidence
+from owa_bench.scoring.gate import (
+    CONTROL_POLICY,
+    NOT_PLACED,
+    Findings,
+    LevelPlacement,
+    no_level,
+    norms_mark,
+)
+from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement
+from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN, TOO_FEW, LookState, PlacementRule
+from owa_bench.scoring.placement.stages import LEVEL
 from owa_bench.scoring.verdict import descriptive
 
 _NO_AXES = (
@@ -33,6 +48,7 @@ _NO_AXES = (
 )
 BOUNDS_PANEL = "bounds of the gates over episodes"
 METHOD = "95 percent at all looks at once, by bets on worlds"
+STAGE_METHOD = "one-sided bounds of the one test over the tasks of a stage"
 _LOOKS = (
     "look",
     "episodes",
@@ -47,99 +63,73 @@ _LOOKS = (
 )
 
 
-_DATES = ("date", "from", "until", "gate", "worlds", "least", "most")
-
-
-class PlacementFacts(NamedTuple):
-    """What a placement rests on beside its counted traces.
-
-    Attributes:
-        key: Draws the order of the pool's worlds.
-        lost: Entries with an attempt that failed after the env had taken an act of the agent's.
-        starts: Entries with any attempt.
-        number: Which of its submitter's challenged plans this is.
-        plans: How many of theirs a verifier has challenged by now, at least `number`.
-        dates: When each batch was played, by the plan's challenger.
-        verifier: Their name in the registry of the report, "" for a key that it does not name.
-        date: What the machine's own clock says of the first look.
-        served: Whether the agent is a model behind an address, which can change from day to day.
-    """
-
-    key: str = ""
-    lost: frozenset[int] = frozenset()
-    starts: frozenset[int] = frozenset()
-    number: int = 1
-    plans: int = 1
-    dates: tuple[BatchDate, ...] = ()
-    verifier: str = ""
-    date: str = ""
-    served: bool = False
-
-
-def looks_of(
-    rule: PlacementRule, table: Observables, facts: PlacementFacts
-) -> tuple[LookState, ...]:
-    """Return every look that a placement's traces allow.
-
-    Args:
-        rule: The rule for its plan.
-        table: Its counted episodes.
-        facts: What else it rests on.
-    """
-    terms = rule.plan.placement
-    depth = 1 if terms is None else terms.depth
-    counted = table.take(~np.isin(table.index, sorted(facts.lost)))
-    return rule.replay(TraceEvidence(counted, facts.lost, facts.starts, depth))
-
-
 def placement_verdict(
-    rule: PlacementRule, arm: Arm, table: Observables, facts: PlacementFacts, own_terms: str
+    played: PlayedPlacement, own_terms: str, assurance: int | None
 ) -> AgentVerdict:
     """Return the verdict on the agent of a placement.
 
     Args:
-        rule: The rule for its plan.
-        arm: Its arm.
-        table: Its counted episodes.
-        facts: What else it rests on.
+        played: What was played, and what the rule makes of it.
         own_terms: What of the terms is the submitter's own: then no level is given.
+        assurance: Rung of the assurance ladder.
     """
-    looks = looks_of(rule, table, facts)
-    last = looks[-1]
-    lines = tuple(_at_price(line, facts.plans) for line in last.gates)
-    gates = _gate_results(rule, lines, table)
-    level = _level(rule, lines, looks, facts)
+    rule, looks, facts = played.rule, played.looks, played.facts
+    arm, table, plan = played.plan.arms[0], played.episodes, played.plan
+    lines = tuple(_at_price(line, played) for line in looks[-1].gates)
+    rung = _assurance_line(rule, assurance)
+    level = _level(played, lines, rung)
     if arm_role(arm) == "reference":
         level = no_level(CONTROL_POLICY)
     elif own_terms:
         text = f"{NOT_PLACED} (own terms: {own_terms}); by them {level.text}"
         level = level._replace(level=None, text=text)
-    reason = _NO_AXES
+    own = [entry.index for entry in plan.entries if entry.arm == arm.name]
     return AgentVerdict(
         arm=arm.name,
         agent=arm.agent,
         level=level.level,
         level_text=level.text,
-        provisional=False,
+        provisional=level.provisional,
         axes=(),
         indices=(),
         kappas=(),
         closures=(),
-        gates=gates,
-        frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=reason),
-        tables=(_looks_table(looks), *_dates_table(looks, facts)),
+        gates=(
+            *_gate_results(rule, lines, table),
+            *((rung,) if rung and lines[-1].level > 1 else ()),
+        ),
+        frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=_NO_AXES),
+        tables=(_looks_table(looks),),
         curves=_bound_curves(looks),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
-        episodes=sum(entry.arm == arm.name for entry in rule.plan.entries),
+        episodes=len(own),
         counted=len(table),
-        infrastructure=len(facts.starts) - len(table),
+        infrastructure=len(facts.starts.intersection(own)) - len(table),
         warnings=tuple(_warnings(rule, looks, facts)),
     )
 
 
-def _at_price(line: GateLine, plans: int) -> GateLine:
-    """Return a gate at the bar of all plans that its submitter had challenged by now."""
+def _assurance_line(rule: PlacementRule, assurance: int | None) -> GateResult | None:
+    """Return the line of the gate on the assurance ladder, None where no level asks for it."""
+    for one in rule.protocol.gates:
+        if one.gate == ASSURANCE and one.level <= rule.level:
+            empty = Findings({}, {}, (), {}, assurance, (), rule.protocol)
+            line: GateResult = get("gates", ASSURANCE).judge(one, empty)
+            return line
+    return None
+
+
+def _at_price(line: GateLine, played: PlayedPlacement) -> GateLine:
+    """Return a gate as all plans that its submitter had challenged by now ask for."""
+    plans = played.facts.plans
+    if line.stage:
+        if plans == played.facts.number:
+            return line
+        judge = dataclasses.replace(played.judge, plans=plans, _known={})
+        stages = (stage for stage in played.rule.stages if stage.name == line.stage)
+        found = (one for stage in stages for one in judge(stage) if one.key == line.key)
+        return next(found, line)
     bar = max(line.bar, BAR * plans)
     short = line.status == "PASS" and line.log_pass < math.log(bar)
     status = "UNDECIDED" if short else line.status
@@ -147,69 +137,68 @@ def _at_price(line: GateLine, plans: int) -> GateLine:
 
 
 def _level(
-    rule: PlacementRule,
-    lines: Sequence[GateLine],
-    looks: Sequence[LookState],
-    facts: PlacementFacts,
+    played: PlayedPlacement, lines: Sequence[GateLine], rung: GateResult | None
 ) -> LevelPlacement:
-    """Return the level and its words; of an agent that can change, as its dates bear it out."""
-    level = _by_gates(rule, lines, facts)
-    if level.level is None or not (facts.served or rule.dates > 1):
-        return level
-    why = _dates_short(rule, lines, looks, facts)
-    if not why:
-        return level
-    days = dict.fromkeys(date.words for date in facts.dates if any(date))
-    when = " to ".join(dict.fromkeys((*days,)[:: max(len(days) - 1, 1)]))
-    when = when or f"{facts.date or 'a date'} (nobody's witness)"
-    name, _, rest = level.text.partition(", ")
-    reason = "; ".join(filter(None, (why, rest)))
-    return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED} ({reason})", False, ())
-
-
-def _dates_short(
-    rule: PlacementRule,
-    lines: Sequence[GateLine],
-    looks: Sequence[LookState],
-    facts: PlacementFacts,
-) -> str:
-    """Return what an agent's dates are short of, "" where they bear a level out."""
-    if rule.dates < DATES:
-        return f"its plan asks for one date, a served model needs {DATES}"
-    if any(line.status == "BELOW" for line in lines):
-        short = [line for line in lines if line.status == "BELOW"]
-        short = [] if any(is_below(line, rule.dates) for line in short) else short
-    else:
-        short = [line for line in lines if not passes(line, rule.dates)]
-    if short:
-        return "; ".join(f"{line.gate} {dates_words(line, rule.dates)}" for line in short)
-    batches = sum(bool(look.batch.worlds) for look in looks[:-1])
-    held = sum(bool(date.begin and date.end) for date in facts.dates)
-    if held < batches:
-        return f"a verifier bears out {held} of {batches} dates"
-    return "" if facts.verifier else "no registry names the verifier of its dates"
-
-
-def _by_gates(
-    rule: PlacementRule, lines: Sequence[GateLine], facts: PlacementFacts
-) -> LevelPlacement:
-    """Return the level and its words by the evidence alone."""
-    below = [_words(line) for line in lines if line.status == "BELOW"]
+    """Return the level and its words."""
+    rule, facts = played.rule, played.facts
+    first = [line for line in lines if line.level == 1]
+    below = [_words(line) for line in first if line.status == "BELOW"]
     if below:
-        floor = all(_is_floor(line, rule) for line in lines if line.gate in "GP")
-        mild = any(line.gate == "tools" and line.status == "BELOW" for line in lines)
-        words = "fixed automation" if floor and mild else f"below AAI-{rule.level}"
+        floor = all(_is_floor(line, rule) for line in first if line.gate in "GP")
+        mild = any(line.gate == "tools" and line.status == "BELOW" for line in first)
+        words = "fixed automation" if floor and mild else "below AAI-1"
         return LevelPlacement(0, f"AAI-0, {words} ({'; '.join(below)})", False, ())
-    open_ = [_words(line) for line in lines if line.status != "PASS"]
+    open_ = [_words(line) for line in first if line.status != "PASS"]
     if open_:
-        text = f"undecided between AAI-{rule.level - 1} and AAI-{rule.level} ({'; '.join(open_)})"
+        text = f"undecided between AAI-0 and AAI-1 ({'; '.join(open_)})"
         return LevelPlacement(None, text, False, ())
-    name = f"AAI-{rule.level}"
-    share = len(facts.lost) / max(len(facts.starts), 1)
+    level = (
+        _second(played, lines, rung) if rule.level > 1 else LevelPlacement(1, "AAI-1", False, ())
+    )
+    own = {e.index for e in rule.plan.entries if e.arm == rule.plan.arms[0].name}
+    share = len(facts.lost & own) / max(len(facts.starts & own), 1)
     if share > LOST_MOST:
         why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
-        return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {name}", False, ())
-    return LevelPlacement(rule.level, name, False, ())
+        return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {level.text}", False, ())
+    if facts.served and len(facts.dates) < DATES:
+        when = facts.dates[0] if facts.dates else f"{facts.date or 'a date'} (nobody's witness)"
+        text = f"{level.text} as served on {when}, {NOT_PLACED}"
+        return LevelPlacement(None, text, False, ())
+    return level
+
+
+def _second(
+    played: PlayedPlacement, lines: Sequence[GateLine], rung: GateResult | None
+) -> LevelPlacement:
+    """Return AAI-2, or AAI-1 with what is said of AAI-2."""
+    rule, looks = played.rule, played.looks
+    second = [line for line in lines if line.level == LEVEL]
+    below = [_words(line) for line in second if line.status == "BELOW"]
+    if below:
+        return LevelPlacement(1, f"AAI-1, below AAI-2 ({'; '.join(below)})", False, ())
+    open_ = [_words(line) for line in second if line.status != "PASS"]
+    waits = [stage.name for stage in rule.stages if stage.name not in _stages_of(looks)]
+    if waits:
+        open_.append(f"not played: {', '.join(waits)}")
+    if rung is not None and rung.status != "PASS":
+        open_.append(f"assurance {rung.measured or 'nothing'} against {rung.required}")
+    if not open_:
+        mark = norms_mark(LEVEL, rule.protocol)
+        return LevelPlacement(LEVEL, f"AAI-2{f' ({mark} norms)' if mark else ''}", bool(mark), ())
+    if all(line.worlds == 0 or not line.stage for line in second) and not _has_second(looks):
+        return LevelPlacement(1, "AAI-1", False, ())
+    text = f"AAI-1, undecided between AAI-1 and AAI-2 ({'; '.join(open_)})"
+    return LevelPlacement(1, text, False, ())
+
+
+def _stages_of(looks: Sequence[LookState]) -> set[str]:
+    """Return the stages that were played whole."""
+    return {look.batch.stage for look, after in pairwise(looks) if after.decision != OPEN}
+
+
+def _has_second(looks: Sequence[LookState]) -> bool:
+    """Return whether anything was played for AAI-2."""
+    return any(line.level == LEVEL for look in looks[:-1] for line in look.gates)
 
 
 def _is_floor(line: GateLine, rule: PlacementRule) -> bool:
@@ -217,6 +206,8 @@ def _is_floor(line: GateLine, rule: PlacementRule) -> bool:
 
 
 def _words(line: GateLine) -> str:
+    if line.stage:
+        return f"{line.gate} {line.note}"
     mean = "nothing" if line.mean is None else f"{line.mean:.2f}"
     note = f", {line.note}" if line.note and line.gate == "tools" else ""
     return f"{line.gate} {mean} [{line.low:.2f}, {line.high:.2f}] against {line.required:.2f}{note}"
@@ -228,31 +219,59 @@ def _gate_results(
     """Return the lines of the gates of the level."""
     names = table.attempt.tolist()
     evidence = (f"{names[0]} to {names[-1]}, {len(names)} attempts",) if names else ()
-    slack = rule.protocol.statistics.gate_slack
-    results = []
-    for line in lines:
-        shown = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
-        if line.gate == "G" and shown:
-            shown = "at least that many families shown"
-        short = ""
-        if rule.dates > 1 and line.status != "UNDECIDED":
-            short = dates_words(line, rule.dates)
-        decides = passes(line, rule.dates) or is_below(line, rule.dates)
-        results.append(
-            GateResult(
-                level=rule.level,
-                gate="T" if line.gate == "tools" else line.gate,
-                required=rule.required_words(line.gate),
-                measured="nothing"
-                if line.mean is None
-                else f"{line.mean:.3f}, {line.worlds} worlds",
-                interval=Interval(low=line.low, high=line.high, method=METHOD),
-                status=line.status if decides else "UNDECIDED",
-                evidence=evidence,
-                reason="; ".join(filter(None, (shown, short, line.note))),
-            )
+    results = [_gate_result(rule, line, evidence) for line in lines]
+    known = {line.key for line in lines}
+    highest = max((line.level for line in lines), default=0)  # AAI-2 comes after AAI-1
+    unplayed = (one for one in rule.protocol.gates if one.level <= highest)
+    results += [
+        GateResult(
+            level=one.level,
+            gate=stage_gate(one),
+            required="" if one.required is None else f">= {one.required:g}",
+            measured="nothing",
+            interval=None,
+            status="NO EVIDENCE",
+            evidence=(),
+            reason="not played",
         )
-    return tuple(results)
+        for one in unplayed
+        if (one.level, stage_gate(one)) not in known and one.gate != ASSURANCE
+    ]
+    return tuple(sorted(results, key=lambda one: one.level))
+
+
+def _gate_result(rule: PlacementRule, line: GateLine, evidence: tuple[str, ...]) -> GateResult:
+    """Return the line of a gate in a report."""
+    if line.stage:
+        bounds = Interval(low=line.low, high=line.high, method=STAGE_METHOD)
+        return GateResult(
+            level=line.level,
+            gate=line.gate,
+            required=f">= {line.required:g}" if line.required else line.gate,
+            measured="nothing" if line.mean is None else f"{line.mean:.3f}, {line.worlds} episodes",
+            interval=bounds if line.mean is not None else None,
+            status=line.status,
+            evidence=evidence,
+            reason=f"stage {line.stage}: {line.note}",
+        )
+    slack = rule.protocol.statistics.gate_slack
+    passes = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
+    if line.gate == "G" and passes:
+        passes = "at least that many families shown"
+    return GateResult(
+        level=line.level,
+        gate="T" if line.gate == "tools" else line.gate,
+        required=rule.required_words(line.gate, line.level),
+        measured="nothing" if line.mean is None else f"{line.mean:.3f}, {line.worlds} worlds",
+        interval=Interval(low=line.low, high=line.high, method=METHOD),
+        status=line.status,
+        evidence=evidence,
+        reason="; ".join(filter(None, (passes, line.note))),
+    )
+
+
+def _label(line: GateLine) -> str:
+    return line.gate if line.level == 1 else f"{line.gate} AAI-{line.level}"
 
 
 def _episodes(looks: Sequence[LookState]) -> list[int]:
@@ -267,7 +286,7 @@ def _looks_table(looks: Sequence[LookState]) -> CellTable:
         (
             look.number,
             episodes,
-            line.gate,
+            _label(line),
             line.worlds,
             line.mean,
             line.low,
@@ -318,22 +337,30 @@ def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
     """Return each gate's mean and bounds over episodes."""
     episodes = tuple(float(n) for n in _episodes(looks))
     curves = []
-    for place, first in enumerate(looks[-1].gates):
-        lines = [look.gates[place] for look in looks]
-        required = first.required
+    for last in looks[-1].gates:
+        if last.stage:
+            continue
+        found = [
+            (x, line)
+            for x, look in zip(episodes, looks, strict=True)
+            for line in look.gates
+            if line.key == last.key
+        ]
+        lines = [line for _, line in found]
+        beside = "" if last.level == 1 else f", AAI-{last.level}"
         curves.append(
             Curve(
-                name=f"{first.gate} {AXIS_NAMES.get(first.gate, '')}".strip(),
+                name=f"{last.gate} {AXIS_NAMES.get(last.gate, '')}".strip() + beside,
                 x_label="episodes played",
-                y_label=f"{first.gate}, required {required:.2f}",
-                x=episodes,
+                y_label=f"{last.gate}, required {last.required:.2f}",
+                x=tuple(x for x, _ in found),
                 y=tuple(line.mean for line in lines),
                 low=tuple(line.low for line in lines),
                 high=tuple(line.high for line in lines),
                 used=tuple(line.worlds for line in lines),
                 note=METHOD,
                 panel=BOUNDS_PANEL,
-                beside=(required,) * len(lines),
+                beside=(last.required,) * len(lines),
                 beside_label="required",
             )
         )
@@ -349,13 +376,18 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
         )
     elif last.decision == GO_ON:
         said.append(
-            f"the rule would go on with {len(last.batch.indices)} episodes for "
-            f"{', '.join(last.batch.reads)}: `owa-bench place --resume`"
+            f"the rule would go on with {len(last.batch.indices)} episodes"
+            f"{_purpose(last)}: `owa-bench place --resume`"
         )
     elif last.decision == WAIT:
         said.append("it goes on at another date: `owa-bench place --resume`")
     elif last.decision == CAP:
-        said.append("the pool is used up: this is all that its plan can decide")
+        said.append("this is all that its plan can decide: nothing more of it would change it")
+    elif last.decision == TOO_FEW:
+        said.append(
+            "success with tools is what is asked for, and too few kinds of tools can come into "
+            f"use: one that was not in use after {KIND_TRIES} worlds that need it is given up"
+        )
     if facts.lost:
         said.append(
             f"{len(facts.lost)} episodes were lost after they had begun: each counts 0 for a PASS "
@@ -377,3 +409,11 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             "(`owa-bench place --verifier URL`)"
         )
     return said
+
+
+def _purpose(look: LookState) -> str:
+    """Return what the next batch is for, in words."""
+    if look.batch.stage:
+        gates = ", ".join(look.batch.reads)
+        return f" of the stage `{look.batch.stage}`" + (f" for {gates} of AAI-2" if gates else "")
+    return f" for {', '.join(look.batch.reads)}"

@@ -1,15 +1,18 @@
 """The worlds of a placement's pool, and what each gate reads of them as bets."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from owa_bench.records.observables import Floats, Observables
+from owa_bench.records.placement import GateLine, Stage
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.scoring.axes.autonomy import autonomy
+from owa_bench.scoring.placement.kinds import KindUse
 from owa_bench.scoring.statistics.betting import Bets
 
 EpisodeKind = str
@@ -41,6 +44,22 @@ class WorldValue(NamedTuple):
 
 
 LOST = WorldValue(0.0, 1.0)
+
+
+def part_of(plan: Plan, entries: Sequence[PlanEntry]) -> Plan:
+    """Return a plan of some of its entries, with the suites and families that they hold.
+
+    Args:
+        plan: The plan of a placement.
+        entries: Some of its entries.
+    """
+    held = {(entry.suite, entry.family) for entry in entries}
+    suites = (
+        replace(s, families=tuple(family for family in s.families if (s.name, family) in held))
+        for s in plan.suites
+    )
+    kept = tuple(suite for suite in suites if suite.families)
+    return replace(plan, entries=tuple(entries), suites=kept)
 
 
 def pool(plan: Plan, mild: float) -> Mapping[str, tuple[PoolWorld, ...]]:
@@ -92,12 +111,18 @@ class PlacementEvidence(Protocol):
         Returns: Its world's value; LOST where the episode was lost or never came.
         """
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return how many kinds of tools were used with success on enough worlds.
+    def kinds(self, indices: Collection[int]) -> Mapping[str, KindUse]:
+        """Return what was seen of each kind of tool that played worlds need.
 
         Args:
             indices: Entries that count.
-            least: Worlds from which on a kind counts.
+        """
+
+    def stage(self, stage: Stage) -> tuple[GateLine, ...]:
+        """Return the gates of AAI-2 that a stage was played for.
+
+        Args:
+            stage: A stage that was played whole.
         """
 
 
@@ -110,12 +135,22 @@ class TraceEvidence:
         lost: Indices of entries that were lost after the env had taken an act of the agent's.
         starts: Indices of entries with any attempt.
         depth: D of the plan's terms, nodes.
+        judge: Judges a stage.
     """
 
     table: Observables
     lost: frozenset[int]
     starts: frozenset[int]
     depth: int
+    judge: Callable[[Stage], tuple[GateLine, ...]]
+
+    def stage(self, stage: Stage) -> tuple[GateLine, ...]:
+        """Return the gates of AAI-2 that a stage was played for.
+
+        Args:
+            stage: A stage that was played whole.
+        """
+        return self.judge(stage)
 
     @cached_property
     def answers(self) -> frozenset[int]:
@@ -159,17 +194,22 @@ class TraceEvidence:
         """
         return self.values[gate].get(index, LOST)
 
-    def kinds(self, indices: Collection[int], least: int) -> int:
-        """Return how many kinds of tools were used with success on enough worlds.
+    def kinds(self, indices: Collection[int]) -> Mapping[str, KindUse]:
+        """Return what was seen of each kind of tool that played worlds need.
 
         Args:
             indices: Entries that count.
-            least: Worlds from which on a kind counts.
         """
         table = self.table
         rows = np.isin(table.index, sorted(indices)) & table.needs_tools & (table.delta > 0)
         rows &= table.interventions == 0
-        return sum(len(np.unique(table.pair[rows & used])) >= least for used in table.used.T)
+        found = {}
+        for kind, used, needed in zip(table.categories, table.used.T, table.offered.T, strict=True):
+            worlds, wins = (len(np.unique(table.pair[rows & flags])) for flags in (needed, used))
+            if worlds:
+                suites = sorted(set(table.suite[rows & needed].tolist()))
+                found[kind] = KindUse(worlds, wins, ", ".join(suites))
+        return found
 
 
 def batch_bets(

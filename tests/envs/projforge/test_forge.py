@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -94,6 +95,13 @@ def test_pip_installs_from_the_index_and_git_clones_the_history(project, tmp_pat
     ]
     subprocess.run(line, check=True, capture_output=True)
     assert (tmp_path / "clone" / SERVICE).read_text() == service_of(forge)
+
+
+def test_a_project_is_closed_in_another_thread_than_played_it(project):
+    """As a worker closes its envs; the tracker's database refused it."""
+    forge = project(days=1)
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(forge.env.close).result()
 
 
 def service_of(forge):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from owa_bench.records.placement import BAR
-from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN
+from owa_bench.scoring.placement.rule import CAP, GO_ON, NOTHING, OPEN, TOO_FEW
 from owa_bench.scoring.placement.worlds import LOST, MILD, PLAIN, PRICED
 from tests.builders.placements import Played, small_rule
 
@@ -120,9 +120,41 @@ def test_pass_asks_for_the_mean_and_not_only_for_evidence_at_the_slack(rule):
 
 
 def test_too_few_kinds_of_tools_pass_no_gate_of_tools(rule):
-    last = rule.replay(Played(1.0, kinds=0))[-1]
-    assert line(last, "tools").status == "UNDECIDED"
-    assert line(last, "tools").note == "0 of 1 kinds of tools"
+    looks = rule.replay(Played(1.0, kinds={"browser": 0.0}))
+    assert line(looks[0], "tools").note == "0 of 1 kinds of tools"
+    assert line(looks[-1], "tools").status == "UNDECIDED"
+    assert line(looks[-1], "tools").log_pass >= math.log(BAR)
+    assert rule.replay(Played(1.0, kinds={"browser": 0.5}))[-1].decision == "AAI-1"
+
+
+def test_it_stops_where_too_few_kinds_of_tools_are_to_be_expected(rule, monkeypatch):
+    """Success alone passes no gate: nobody pays for a pool that can only show more of it."""
+    lacking = Played(1.0, kinds={"browser": 0.0})
+    looks = rule.replay(lacking)
+    last, played = looks[-1], sum(len(look.batch.indices) for look in looks)
+    assert (last.decision, last.batch) == (TOO_FEW, NOTHING)
+    words = f"0 of 1 kinds of tools: none; browser in 0 of {played} worlds of a suite"
+    assert line(last, "tools").note == words
+    monkeypatch.setattr("owa_bench.scoring.placement.kinds.KIND_TRIES", 10_000)
+    whole = rule.replay(lacking)[-1]
+    assert whole.decision == CAP
+    assert sum(whole.counts.values()) > 2 * sum(last.counts.values())
+
+
+def test_tools_are_played_on_for_a_below_whatever_the_kinds(rule):
+    less = {"A": 1.0, "P": 1.0, "G": 1.0, "tools": 0.59}
+    assert rule.replay(Played(less, kinds={"browser": 0.0}))[-1].decision == CAP
+    enough = {**less, "tools": 0.61}
+    assert rule.replay(Played(enough, kinds={"browser": 0.0}))[-1].decision == TOO_FEW
+    none = {**less, "tools": 0.0}
+    assert rule.replay(Played(none, kinds={"browser": 0.0}))[-1].decision == "below AAI-1"
+
+
+def test_a_gate_that_is_given_up_leaves_the_others_to_be_played(rule):
+    middle = {"A": 0.5, "P": 1.0, "G": 1.0, "tools": 1.0}
+    looks = rule.replay(Played(middle, kinds={"browser": 0.0}))
+    assert looks[-1].decision == CAP  # of A, which is at what it asks for
+    assert looks[-2].batch.reads == ("A",)
 
 
 def test_generality_bets_on_a_family_only_after_it_looked_covered(rule):
