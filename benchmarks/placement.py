@@ -122,10 +122,12 @@ def pool_of(plans: int, dates: int = 1) -> PlantedPool:
             asked = Request(agents=("agentic",), battery="place", sandbox="none")
             draft = draft_plan(asked, in_process=True)
             rule = PlacementRule(draft.plan, protocol.load(draft.protocol), bounds=False).upto(1)
-        _POOLS[plans] = PlantedPool(
-            PlacementRule(rule.plan, rule.protocol, plans, bounds=False).upto(1)
+        terms = replace(rule.plan.placement, dates=dates)
+        plan = replace(rule.plan, placement=terms)
+        _POOLS[plans, dates] = PlantedPool(
+            PlacementRule(plan, rule.protocol, plans, bounds=False).upto(1)
         )
-    return _POOLS[plans]
+    return _POOLS[plans, dates]
 
 
 def placed(row: Row, chunk: int) -> list[Outcome]:

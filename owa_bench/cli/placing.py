@@ -30,6 +30,7 @@ from owa_bench.records.plan import Budget
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.dates import VerifierService
 from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
@@ -44,12 +45,22 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *(
+        "level",
+        "usd",
+        "hours",
+        "episodes",
+        "verifier",
+        "workers",
+        "concurrency",
+        "key",
+        "no_preflight",
+    ),
     "failure_share",
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
-_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
+_SHAPING = ("act_seconds", "nonce", "challenger", "dated", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")

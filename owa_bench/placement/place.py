@@ -47,7 +47,7 @@ class PlacementNews(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether the rule would go on with what was asked for."""
-        return self.state.decision == GO_ON and not self.reached
+        return self.state.decision in (GO_ON, WAIT) and not self.reached
 
 
 def place(

@@ -15,6 +15,7 @@ from owa_bench.reports.read import bundle
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files, keys
 from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.dates import BatchDate
 from owa_bench.scoring.placement.played import PlacementFacts
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.scoring.placement.verdict import placement_verdict

@@ -18,6 +18,7 @@ from owa_bench.reports.check.integrity_checks import CheckResult, check_result, 
 from owa_bench.reports.read.attempts import RecordedAttempt
 from owa_bench.reports.read.bundle import Bundle
 from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.dates import BatchDate
 from owa_bench.scoring.placement.played import PlacementFacts
 from owa_bench.scoring.placement.rule import OPEN, LookState
 

@@ -222,7 +222,13 @@ def draft_plan(
         def hosted(name: str) -> AgentHandle:
             return _hosted(load_agent(name), request.sandbox, in_process=in_process)
 
-        plan = plan_pool(battery, battery.placement, agents, terms, rules, hosted)
+        if request.dated and not request.challenger:
+            raise UsageError(
+                "A placement by dates needs a verifier who bears them out: `--verifier URL`, or "
+                "their key (`--challenger`)."
+            )
+        dated = request.dated or (bool(request.challenger) and any(a.is_served for a in agents))
+        plan = plan_pool(battery, battery.placement, agents, terms, rules, hosted, dated=dated)
     elif request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:

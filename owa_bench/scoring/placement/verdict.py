@@ -3,14 +3,16 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import stdev
 
 import msgspec
 
 from owa_bench.discovery import get
 from owa_bench.records.observables import Observables
 from owa_bench.records.placement import (
+    APART_H,
     ASSURANCE,
     BAR,
     DATES,
@@ -37,6 +39,7 @@ from owa_bench.scoring.gate import (
     no_level,
     norms_mark,
 )
+from owa_bench.scoring.placement.dates import WAIT, BatchDate, dates_words, is_below, passes
 from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement
 from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN, TOO_FEW, LookState, PlacementRule
 from owa_bench.scoring.placement.stages import LEVEL
@@ -63,6 +66,9 @@ _LOOKS = (
 )
 
 
+_DATES = ("date", "from", "until", "gate", "worlds", "least", "most")
+
+
 def placement_verdict(
     played: PlayedPlacement, own_terms: str, assurance: int | None
 ) -> AgentVerdict:
@@ -77,7 +83,7 @@ def placement_verdict(
     arm, table, plan = played.plan.arms[0], played.episodes, played.plan
     lines = tuple(_at_price(line, played) for line in looks[-1].gates)
     rung = _assurance_line(rule, assurance)
-    level = _level(played, lines, rung)
+    level = _by_dates(played, lines, _level(played, lines, rung))
     if arm_role(arm) == "reference":
         level = no_level(CONTROL_POLICY)
     elif own_terms:
@@ -99,7 +105,7 @@ def placement_verdict(
             *((rung,) if rung and lines[-1].level > 1 else ()),
         ),
         frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=_NO_AXES),
-        tables=(_looks_table(looks),),
+        tables=(_looks_table(looks), *_dates_table(looks, facts)),
         curves=_bound_curves(looks),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
@@ -160,11 +166,44 @@ def _level(
     if share > LOST_MOST:
         why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
         return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {level.text}", False, ())
-    if facts.served and len(facts.dates) < DATES:
-        when = facts.dates[0] if facts.dates else f"{facts.date or 'a date'} (nobody's witness)"
-        text = f"{level.text} as served on {when}, {NOT_PLACED}"
-        return LevelPlacement(None, text, False, ())
     return level
+
+
+def _by_dates(
+    played: PlayedPlacement, lines: Sequence[GateLine], level: LevelPlacement
+) -> LevelPlacement:
+    """Return a level as the dates of an agent that can change bear it out."""
+    rule, facts = played.rule, played.facts
+    if level.level is None or not (facts.served or rule.dates > 1):
+        return level
+    why = _dates_short(played, lines)
+    if not why:
+        return level
+    days = dict.fromkeys(date.words for date in facts.dates if any(date))
+    when = " to ".join(dict.fromkeys((*days,)[:: max(len(days) - 1, 1)]))
+    when = when or f"{facts.date or 'a date'} (nobody's witness)"
+    name, _, rest = level.text.partition(", ")
+    reason = "; ".join(filter(None, (why, rest)))
+    return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED} ({reason})", False, ())
+
+
+def _dates_short(played: PlayedPlacement, lines: Sequence[GateLine]) -> str:
+    """Return what an agent's dates are short of, "" where they bear a level out."""
+    rule, facts = played.rule, played.facts
+    if rule.dates < DATES:
+        return f"its plan asks for one date, a served model needs {DATES}"
+    short = [line for line in lines if line.status == "BELOW"]
+    if any(is_below(line, rule.dates) for line in short):
+        short = []
+    elif not short:
+        short = [line for line in lines if not passes(line, rule.dates)]
+    if short:
+        return "; ".join(f"{line.gate} {dates_words(line, rule.dates)}" for line in short)
+    batches = sum(bool(look.batch.worlds) for look in played.looks[:-1])
+    held = sum(bool(date.begin and date.end) for date in facts.dates)
+    if held < batches:
+        return f"a verifier bears out {held} of {batches} dates"
+    return "" if facts.verifier else "no registry names the verifier of its dates"
 
 
 def _second(
@@ -255,18 +294,21 @@ def _gate_result(rule: PlacementRule, line: GateLine, evidence: tuple[str, ...])
             reason=f"stage {line.stage}: {line.note}",
         )
     slack = rule.protocol.statistics.gate_slack
-    passes = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
-    if line.gate == "G" and passes:
-        passes = "at least that many families shown"
+    shown = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
+    if line.gate == "G" and shown:
+        shown = "at least that many families shown"
+    short, decides = "", passes(line, rule.dates) or is_below(line, rule.dates)
+    if rule.dates > 1 and line.status != "UNDECIDED":
+        short = dates_words(line, rule.dates)
     return GateResult(
         level=line.level,
         gate="T" if line.gate == "tools" else line.gate,
         required=rule.required_words(line.gate, line.level),
         measured="nothing" if line.mean is None else f"{line.mean:.3f}, {line.worlds} worlds",
         interval=Interval(low=line.low, high=line.high, method=METHOD),
-        status=line.status,
+        status=line.status if decides else "UNDECIDED",
         evidence=evidence,
-        reason="; ".join(filter(None, (passes, line.note))),
+        reason="; ".join(filter(None, (shown, short, line.note))),
     )
 
 
