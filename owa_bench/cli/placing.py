@@ -30,6 +30,7 @@ from owa_bench.records.plan import Budget
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.dates import VerifierService
 from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import keys
@@ -44,12 +45,22 @@ REACH = Panel("What the agent may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
-    *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
+    *(
+        "level",
+        "usd",
+        "hours",
+        "episodes",
+        "verifier",
+        "workers",
+        "concurrency",
+        "key",
+        "no_preflight",
+    ),
     "failure_share",
     *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
     *("allow_host", "pass_env"),
 )
-_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
+_SHAPING = ("act_seconds", "nonce", "challenger", "dated", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
@@ -84,6 +95,15 @@ def place(
         "",
         "Public key of a verifier, whose challenge to the signed plan enters the seeds: "
         "with --plan-only.",
+    ),
+    verifier: str | None = TERMS(
+        None,
+        "A verifier's service, asked for the challenge and, for a served model, for its dates "
+        "(docs/placement.md#dates).",
+        metavar="URL",
+    ),
+    dated: bool = TERMS(
+        False, "The agent asks a model though its name does not say so: its level needs dates."
     ),
     terms: Fields = TERMS.fields(
         requests.Request,
@@ -157,6 +177,8 @@ def place(
         options.refuse_together(given, _SHAPING, why)
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
+    if verifier and (challenger or plan_only or nonce):
+        raise UsageError("--verifier asks that verifier for the challenge by itself.")
     if challenger and not plan_only:
         raise UsageError("--challenger goes with --plan-only: the seeds wait for the challenge.")
     request = requests.Request(
@@ -166,6 +188,7 @@ def place(
         budget=Budget(act_s=act_seconds),
         verifier_nonce=nonce,
         challenger=challenger,
+        dated=dated,
         **terms,
     )
     if dry_run:
@@ -176,7 +199,8 @@ def place(
         OUT.print(f"Signed in {out}; when it is challenged: {_again(out, '')}")
         return
     again = _again(out, options.flags(context, _AGAIN))
-    judgement = _play(request, out, run_options, limits, again, resume=resume, json=json)
+    desk = None if verifier is None else VerifierService(verifier)
+    judgement = _play(request, out, run_options, limits, again, desk, resume=resume, json=json)
     _print_verdict(judgement, out, json=json)
 
 
@@ -194,6 +218,7 @@ def _play(
     run_options: requests.RunOptions,
     limits: PlacementLimits,
     again: str,
+    verifier: VerifierService | None,
     *,
     resume: bool,
     json: bool,
@@ -205,9 +230,11 @@ def _play(
         with ended_by_signals(), _screen(json=json) as screen:
             told = dataclasses.replace(run_options, progress=screen.take)
             if resume:
-                judgement = placing.go_on(out, told, limits, screen.look)
+                judgement = placing.go_on(out, told, limits, screen.look, verifier)
             else:
-                judgement = placing.place(request, out, told, limits, screen.look)
+                judgement = placing.place(
+                    request, out, told, limits, screen.look, verifier=verifier
+                )
         if screen.is_open:
             ERR.print(f"to go on: {again}")
         return judgement
