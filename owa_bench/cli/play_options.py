@@ -19,10 +19,10 @@ REACH: Final = Panel("What agents may reach (docs/model-gateway.md)")
 HOW: Final = Panel("How it is played (no effect on the replay root)")
 
 OUT_TEXT: Final = "Run directory to make, or to resume."
-CARD_TEXT: Final = "Name or TOML file."
+FILE_TEXT: Final = "Name or TOML file."
 _TERMS: Mapping[str, str] = {
-    "protocol": "Name or TOML file.",
-    "price_card": CARD_TEXT,
+    "protocol": FILE_TEXT,
+    "price_card": FILE_TEXT,
     "calendar": "nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
     "sandbox": "Around agents: auto, namespaces, docker, or none (V2 at most).",
 }
@@ -36,7 +36,7 @@ _HOW: Mapping[str, str] = {
     "key": "Name of the signing key.",
     "failure_share": "Stop when more than this share of an agent's attempts failed through the "
     "harness; the protocol's if left out. 1: never stop, nor an arm whose provider fails three "
-    "times in a row.",
+    "times in a row, or that fails three times before its first act.",
 }
 
 ActSeconds: Any = TERMS(Budget().act_s, "Deadline for one act.")

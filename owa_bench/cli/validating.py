@@ -40,7 +40,7 @@ def validate(
     knobs_only: bool = WHAT(False, "No crossed pairs, no other agents; so with --knob and --ends."),
     episodes: int = WHAT(1, "Factor on the battery's instances per family and tier."),
     signs: str = WHAT("validate_signs", "Name or TOML file of the declared signs."),
-    price_card: str = WHAT(plans.PRICES, play_options.CARD_TEXT),
+    price_card: str = WHAT(plans.PRICES, play_options.FILE_TEXT),
     how: Fields = play_options.how("workers", "in_process", "key"),
     resume: bool = play_options.Resume,
     dry_run: bool = play_options.DryRun,

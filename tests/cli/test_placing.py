@@ -74,7 +74,7 @@ def test_a_signed_pool_waits_and_is_then_played(owa, small):
     assert "undecided" in said.out
 
 
-def test_a_slow_agent_gets_its_deadline_and_no_level(owa, small, place):
+def test_a_slow_agent_gets_its_deadline(owa, small, place):
     for words, deadline in (("", 60.0), ("--act-seconds 90 ", 90.0)):
         assert owa(f"place agentic {words}--plan-only --out x{deadline}").code == 0
         plan = json.loads((place / f"x{deadline}" / "plan.json").read_text())
