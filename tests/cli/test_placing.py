@@ -81,6 +81,7 @@ def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
         ("place agentic --dated --out x", "needs a verifier who bears them out"),
         (f"place agentic --verifier {URL} --nonce 12345678 --out x", "asks that verifier"),
         ("place --resume --nonce 12345678 --out x", "--nonce shapes a plan"),
+        ("place --resume --act-seconds 90 --out x", "--act-seconds shapes a plan"),
         ("place --resume --out x", "A run directory must exist"),
         ("place agentic --episodes 2 --out x", "is less than the first batch takes"),
     ],
@@ -97,6 +98,19 @@ def test_a_signed_pool_waits_and_is_then_played(owa, small):
     said = owa("place --resume --episodes 7 --out x")
     assert said.code == 0
     assert "undecided" in said.out
+
+
+def test_a_slow_agent_gets_its_deadline(owa, small, place):
+    for words, deadline in (("", 60.0), ("--act-seconds 90 ", 90.0)):
+        assert owa(f"place agentic {words}--plan-only --out x{deadline}").code == 0
+        plan = json.loads((place / f"x{deadline}" / "plan.json").read_text())
+        assert plan["budget"]["act_s"] == deadline
+
+
+def test_a_share_of_failures_goes_with_the_command_that_goes_on(owa, small):
+    said = owa("place agentic --episodes 7 --failure-share 1 --model-header A=HOME --out x")
+    assert "--failure-share 1.0" in said.err
+    assert "--model-header A=HOME" in said.err
 
 
 def test_the_page_of_a_placement_shows_its_gates(owa, small, place):
