@@ -2,6 +2,7 @@
 
     python benchmarks/placement.py                 writes its page in docs/tables
     python benchmarks/placement.py --rounds 200    a quick look, printed only; --write keeps it
+    python benchmarks/placement.py --part "Days differ"    the parts whose headings begin so
     python benchmarks/placement.py --run RUN ..    how alike episodes of one world are in runs
 
 The rule is that of reports (`PlacementRule.replay`) on the pool of battery `place`; agents are
@@ -13,24 +14,28 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from planted_agents import EARLY, GATES, SHAPES, Agent, PlantedPool, alike_in, clear, skilled
 
 from owa_bench.records import protocol
 from owa_bench.records.observables import Floats
 from owa_bench.records.placement import BAR, DATES, LOST_MOST
 from owa_bench.runs.plan.request import Request, draft_plan
+from owa_bench.scoring.placement.dates import is_below, passes
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.seeding import stream
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "placement.md"
 CHUNK = 125
 ROUNDS = 10_000  # agents of a row of uneven cells at a boundary
+DAYS = "Days differ"
 ALLOWED, OFTEN = 0.05, 0.95
 ICC = 0.3  # [D] of a served model; `--run` prints a run's, and no gate reads a world twice
 # [D] An episode of the whole battery `full` by a chat model with prompt caching and the default
@@ -39,14 +44,9 @@ USD = 0.34
 SUCCESS = (0.25, 0.35, 0.45, 0.55, 0.60, 0.65, 0.75, 0.85)
 # Aims: (success at most or at least, what is said, episodes, USD), in OFTEN of agents.
 AIMS = ((0.35, "below", 200, 100.0), (0.75, "AAI-1", 350, 150.0))
-THREE = (1, 2)  # batches with which a new date begins: the least that makes three dates
-THIRDS = (7, 14)
-PLANS_OF_DATES = (
-    ("one date", ()),
-    ("three dates: a batch, a batch, the rest", THREE),
-    ("three dates: seven batches each", THIRDS),
-    ("a date a batch", tuple(range(1, 20))),
-)
+SHOCKS = (0.0, 0.03, 0.06, 0.10)  # spread of what a date adds to all chances
+SERVED = (0.25, 0.45, 0.65, 0.75, 0.85)  # success of served models
+EACH = tuple(range(1, 20))  # batches with which a new date begins: every one
 SPLIT = (2, 5)  # plans of one submitter
 WITHIN = (0.56, 0.57, 0.58, 0.59)  # success between what a PASS shows and what is required
 BLAMED = 0.3  # share of failures that an attacker lays to faults
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     """Agents of one kind, placed.
 
     `gate` is the one that is looked at; `agents` how many; `plans` the plans challenged for one
-    submitter.
+    submitter; `dates` those that the level needs.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Row(NamedTuple):
     agent: Agent
     agents: int
     plans: int = 1
+    dates: int = 1
 
 
 class Outcome(NamedTuple):
@@ -104,41 +105,47 @@ class Found(NamedTuple):
         """Return the episodes of each placement."""
         return np.array([one.episodes for one in self.outcomes], float)
 
+    def batches(self) -> Floats:
+        """Return the batches of each placement."""
+        return np.array([one.batches for one in self.outcomes], float)
 
-_POOLS: dict[int, PlantedPool] = {}
+
+_POOLS: dict[tuple[int, int], PlantedPool] = {}
 
 
-def pool_of(plans: int) -> PlantedPool:
-    """Return the pool of battery `place`, under the bar of so many plans."""
-    if plans not in _POOLS:
+def pool_of(plans: int, dates: int = 1) -> PlantedPool:
+    """Return the pool of battery `place`, under the bar of so many plans, for so many dates."""
+    if (plans, dates) not in _POOLS:
         if _POOLS:
             rule = next(iter(_POOLS.values())).rule
         else:
             asked = Request(agents=("agentic",), battery="place", sandbox="none")
             draft = draft_plan(asked, in_process=True)
             rule = PlacementRule(draft.plan, protocol.load(draft.protocol), bounds=False).upto(1)
-        _POOLS[plans] = PlantedPool(
-            PlacementRule(rule.plan, rule.protocol, plans, bounds=False).upto(1)
+        terms = replace(rule.plan.placement, dates=dates)
+        plan = replace(rule.plan, placement=terms)
+        _POOLS[plans, dates] = PlantedPool(
+            PlacementRule(plan, rule.protocol, plans, bounds=False).upto(1)
         )
-    return _POOLS[plans]
+    return _POOLS[plans, dates]
 
 
 def placed(row: Row, chunk: int) -> list[Outcome]:
     """Return how the placements of a chunk of a row's agents end."""
-    pool = pool_of(row.plans)
+    pool = pool_of(row.plans, row.dates)
     rng = stream(chunk, "placement", row.name)
     count = min(CHUNK, row.agents - chunk * CHUNK)
     ends = []
     for number, evidence in enumerate(row.agent.seen(pool, rng, count)):
         looks = pool.rule.with_key(f"{row.name} {chunk} {number}").replay(evidence)
         played = [index for look in looks[:-1] for index in look.batch.indices]
-        status = {line.gate: line.status for line in looks[-1].gates}
+        lines = looks[-1].gates
         decision = looks[-1].decision
         ends.append(
             Outcome(
                 said="below" if decision.startswith("below") else decision,
-                passed=frozenset(g for g in GATES if status[g] == "PASS"),
-                below=frozenset(g for g in GATES if status[g] == "BELOW"),
+                passed=frozenset(one.gate for one in lines if passes(one, row.dates)),
+                below=frozenset(one.gate for one in lines if is_below(one, row.dates)),
                 episodes=len(played),
                 lost=sum(evidence.lost[index] for index in played),
                 batches=len(looks) - 1,
@@ -185,12 +192,6 @@ class Part(NamedTuple):
             yield f"| {' | '.join(cells)} |"
 
 
-def dated(row: Row, one: Outcome) -> bool:
-    """Return whether a level is given to a served model: enough dates, too."""
-    dates = 1 + sum(batch < one.batches for batch in row.agent.dates)
-    return one.level and dates >= DATES
-
-
 def aim(found: Found) -> str:
     """Return how often a row reached its aim, nothing where it has none."""
     success = float(found.row.name.split()[-1])
@@ -224,10 +225,11 @@ COLUMNS: dict[str, Callable[[Found], str]] = {
     "is below": lambda f: estimate(f.said("below")),
     "undecided": lambda f: estimate(f.said("cap")),
     "level": lambda f: estimate(np.array([one.level for one in f.outcomes], float)),
-    "dated": lambda f: estimate(np.array([dated(f.row, one) for one in f.outcomes], float)),
     "lost": lambda f: f"{sum(one.lost for one in f.outcomes) / f.episodes().sum():.4f}",
     "median": lambda f: f"{np.median(f.episodes()):.0f}",
     "most": lambda f: f"{np.quantile(f.episodes(), OFTEN):.0f}",
+    "median dates": lambda f: f"{np.median(f.batches()):.0f}",
+    "most dates": lambda f: f"{np.quantile(f.batches(), OFTEN):.0f}",
     "usd": lambda f: f"{USD * np.median(f.episodes()):.0f}",
     "most usd": lambda f: f"{USD * np.quantile(f.episodes(), OFTEN):.0f}",
     "aim": aim,
@@ -303,20 +305,8 @@ def parts(rounds: int) -> Iterator[Part]:
         {"tools": "name", "PASS": "passed", "BELOW": "below"},
         tuple(tools(f"truth {v:g}", v, "uneven") for v in WITHIN),
     )
-    yield Part(
-        "Days differ",
-        "Each date moves the chances of all episodes alike (sd); gate tools at the boundary. "
-        "Level given: all gates passed and three dates were seen, as a served model needs. A PASS "
-        "on one date is of the agent as served on that date.",
-        {"tools": "name", "said falsely": "falsely", " ": "above", "level given": "dated"},
-        tuple(
-            tools(f"{answer}, sd {sd:g}, {words}", value, shock=sd, dates=dates)
-            for answer, value in (("PASS", edge), ("BELOW", required))
-            for sd in (0.03, 0.06, 0.10)
-            for words, dates in PLANS_OF_DATES
-            if answer == "PASS" or dates != THIRDS
-        ),
-    )
+    yield days_differ(tenth)
+    yield days_by_success(tenth)
     strong = skilled(pool, 0.75)
     blames = f"success {edge:g}, {BLAMED:g} of failures laid to a fault"
     yield Part(
@@ -354,6 +344,69 @@ def parts(rounds: int) -> Iterator[Part]:
             for k in (3, 5, 10)
             for words in ("naive", "worlds")
         ),
+    )
+
+
+def days_differ(agents: int) -> Part:
+    """Return the table of what is said falsely of a served model whose dates differ.
+
+    Args:
+        agents: Agents a row.
+    """
+    pool = pool_of(1)
+
+    def row(gate: str, answer: str, shock: float, *, dated: bool) -> Row:
+        slack = pool.rule.protocol.statistics.gate_slack if answer == "PASS" else 0.0
+        truth = clear(pool, gate, pool.rule.required(gate) - slack, "alike", passes=slack > 0)
+        agent = Agent(truth, shock=shock, dates=EACH if dated else ())
+        words = "a date a batch" if dated else "one date, the rule of programs"
+        name = f"{gate} {answer}, sd {shock:g}, {words}"
+        return Row(name, gate, agent, agents, dates=DATES if dated else 1)
+
+    return Part(
+        DAYS,
+        "Each date moves the chances of all episodes alike (sd); the gate lies at its boundary, "
+        "cells are alike. A served model plays one batch a date, and its level needs "
+        f"{DATES} dates and {DATES} more for each date against it. Control: all on one date by the "
+        "rule of programs, which is what a line `as served on DATE` says.",
+        {"gate, answer": "name", "said falsely": "falsely", " ": "above"},
+        tuple(
+            row(gate, answer, shock, dated=dated)
+            for gate in GATES
+            for answer in ("PASS", "BELOW")
+            for shock in (SHOCKS if gate in ("G", "tools") else SHOCKS[-1:])
+            for dated in ((True, False) if gate == "tools" else (True,))
+        ),
+    )
+
+
+def days_by_success(agents: int) -> Part:
+    """Return the table of what a placement says of a served model whose dates differ.
+
+    Args:
+        agents: Agents a row.
+    """
+    pool, shock = pool_of(1), SHOCKS[2]
+
+    def row(success: float) -> Row:
+        agent = Agent(skilled(pool, success), icc=ICC, shock=shock, dates=EACH)
+        return Row(f"served, success {success:.2f}", "tools", agent, agents, dates=DATES)
+
+    return Part(
+        f"{DAYS}, by success",
+        f"As above, sd {shock:g}; agents as in *What a placement says, by success*.",
+        {
+            "agents": "name",
+            "AAI-1": "AAI-1",
+            "below AAI-1": "is below",
+            "undecided": "undecided",
+            "dates, median": "median dates",
+            f"dates, {OFTEN:g}": "most dates",
+            "episodes, median": "median",
+            f"episodes, {OFTEN:g}": "most",
+            "USD, median": "usd",
+        },
+        tuple(map(row, SERVED)),
     )
 
 
@@ -412,10 +465,29 @@ def page(rounds: int, jobs: int) -> str:
     return "\n".join([*head, *body, *split_table(found, plans), ""])
 
 
+def part_anew(heading: str, rounds: int, jobs: int) -> str:
+    """Return the page on record with the parts anew whose headings begin so.
+
+    Args:
+        heading: Its beginning.
+        rounds: As of the page on record.
+        jobs: Processes.
+    """
+    text = TABLE.read_text(encoding="utf-8")
+    chosen = [part for part in parts(rounds) if part.heading.startswith(heading)]
+    found = play([*chain.from_iterable(part.rows for part in chosen)], jobs)
+    first, *others = text.split("\n## ")
+    place = next(k for k, other in enumerate(others) if other.startswith(heading))
+    kept = [other for other in others if not other.startswith(heading)]
+    made = ["\n".join(part.lines(found))[len("\n## ") :] + "\n" for part in chosen]
+    return "\n## ".join((first, *kept[:place], *made, *kept[place:]))
+
+
 def main() -> None:
     """Simulate, print, and write the page when it is the full one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="agents a row of uneven cells at a boundary")
+    parser.add_argument("--part", default="", help="make only parts anew whose headings begin so")
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--run", type=Path, action="append", default=[], help="print its ICC")
@@ -424,7 +496,9 @@ def main() -> None:
         print(*map(alike_in, given.run), sep="\n")
         return
     began = time.monotonic()
-    text = page(given.rounds or ROUNDS, given.jobs)
+    rounds = given.rounds or ROUNDS
+    make = partial(part_anew, given.part) if given.part else page
+    text = make(rounds, given.jobs)
     print(text)
     print(f"{(time.monotonic() - began) / 60:.1f} minutes, {given.jobs} processes")
     if given.write or given.rounds is None:

@@ -1,11 +1,12 @@
 """Placements of the reference agents: challenged, played, revealed, reported, recomputed.
 
     python benchmarks/placements.py               plays what lacks, writes the table
+    python benchmarks/placements.py --real-model  the same with a chat model that is served here
     python benchmarks/placements.py --print-only  reads the reports that are there
 
 Each agent is placed by `owa-bench place`, on a plan that a verifier (another key, another
 folder) challenged. `EXPECTED` was committed before the table: what does not come out so is
-printed and stays. Writes docs/tables/placements.md.
+printed and stays. A placement that was stopped goes on. Writes docs/tables/placements.md.
 """
 
 import argparse
@@ -16,9 +17,13 @@ import signal
 import subprocess
 import sys
 import time
+from http import HTTPStatus
 from pathlib import Path
 
 from benchmarks import real_model
+from owa_bench.records.events import ModelCall
+from owa_bench.records.price_card import episode_cost
+from owa_bench.reports.read import bundle
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "tables" / "placements.md"
@@ -38,6 +43,11 @@ EXPECTED = {
 # size answers in words where a call is due, or makes the first call of its list over and over:
 # it solves nothing, so A and the success under mild drift are BELOW after the first batch.
 REAL, REAL_EXPECTED, REAL_HOURS = "smollm2", "AAI-0", 3
+REAL_HEAD = "\n## A real language model\n"
+REAL_COLUMNS = (
+    *("requests", "unanswered", "tokens read", "tokens written", "USD"),
+    *("minutes of the server", "seconds a request"),
+)
 COLUMNS = ("agent", "expected", "level", "looks", "episodes", "CPU minutes", "assurance", "checks")
 
 
@@ -108,7 +118,7 @@ def place_real_model(state):
         place(REAL, state, spec, REAL_HOURS, "--model-url", address)
 
 
-def row(agent, state):
+def row(agent, expected, state):
     """Return an agent's line of the table, and its gates."""
     out = state / agent
     report = json.loads((out / "report.json").read_text())
@@ -125,7 +135,7 @@ def row(agent, state):
     looks = len([*(out / "looks").glob("*.json")])
     line = (
         agent,
-        EXPECTED[agent],
+        expected,
         verdict["level_text"],
         str(looks),
         str(verdict["counted"]),
@@ -155,8 +165,8 @@ def table(columns, rows):
 def page(state):
     """Return the page of all placements."""
     lines, gates = [], []
-    for agent in EXPECTED:
-        line, own = row(agent, state)
+    for agent, expected in EXPECTED.items():
+        line, own = row(agent, expected, state)
         lines.append(line)
         gates += own
     wrong = [line[0] for line in lines if not line[2].startswith(line[1])]
@@ -171,6 +181,34 @@ def page(state):
     )
 
 
+def real_section(state):
+    """Return the section on the model of benchmarks/real_model.py."""
+    line, gates = row(REAL, REAL_EXPECTED, state)
+    by_gates = line[2].rpartition("by them ")[2]  # its deadline is no battery's: no level
+    came = "It came out" if by_gates.startswith(REAL_EXPECTED) else "It did not come out"
+    run = bundle.read(state / REAL)
+    attempts = [*run.attempts()]
+    calls = [e for a in attempts for e in a.events if isinstance(e, ModelCall) and not e.cached]
+    good = [call for call in calls if call.status == HTTPStatus.OK]
+    read, written = ([getattr(c, name) for c in good] for name in ("tokens_in", "tokens_out"))
+    usd = sum(episode_cost(run.prices, a.events)["agent"] or 0 for a in attempts) / 1e6
+    seconds = sum(call.latency_s for call in calls)
+    spent = (
+        *(str(len(calls)), str(len(calls) - len(good)), f"{sum(read):,}", f"{sum(written):,}"),
+        *(f"{usd:.2f}", f"{seconds / 60:.0f}", f"{seconds / len(calls):.1f}"),
+    )
+    return (
+        f"{REAL_HEAD}\nMade by `python benchmarks/placements.py --real-model`: "
+        "SmolLM2-135M-Instruct (4 bits) by llama.cpp on one thread (`benchmarks/real_model.py`), "
+        f"with `{real_model.OPTIONS}` and `--act-seconds {real_model.ACT_SECONDS}`, which is own "
+        "terms; one episode at a time, at low priority beside other work on two cores. "
+        f"{came} as expected ({REAL_EXPECTED}). An episode that ended before its first act counts "
+        "as failed. USD by the run's price card; nobody paid them.\n\n"
+        f"{table(COLUMNS, [line])}\n\n{table(REAL_COLUMNS, [spent])}\n\n"
+        f"{table(('agent', 'required', 'measured', 'bounds', 'answer'), gates)}\n"
+    )
+
+
 def main():
     """Place what is not placed yet, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -179,18 +217,22 @@ def main():
     parser.add_argument("--print-only", action="store_true")
     parser.add_argument("--real-model", action="store_true", help="place that one")
     given = parser.parse_args()
+    state = given.state.resolve()
+    own, mark, real = TABLE.read_text().partition(REAL_HEAD)
     if given.real_model:
-        place_real_model(given.state.resolve())
-        return
-    if not given.print_only:
-        for agent in EXPECTED:
-            print(agent, flush=True)
-            place(agent, given.state.resolve(), (agent,), HOURS, "--workers", given.workers)
-    text = page(given.state.resolve())
-    if given.print_only:
-        print(text)
+        if not given.print_only:
+            place_real_model(state)
+        mark, real = "", real_section(state)
     else:
-        TABLE.write_text(text)
+        if not given.print_only:
+            for agent in EXPECTED:
+                print(agent, flush=True)
+                place(agent, state, (agent,), HOURS, "--workers", given.workers)
+        own = page(state)
+    if given.print_only:
+        print(real if given.real_model else own)
+    else:
+        TABLE.write_text(own + mark + real)
 
 
 if __name__ == "__main__":

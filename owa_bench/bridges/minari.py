@@ -19,6 +19,7 @@ import numpy as np
 from owa_bench import discovery
 from owa_bench.bridges.episode_arrays import MacroReader, Steps, native_steps
 from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.records.dated import seed_names
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan, PlanEntry
@@ -116,7 +117,8 @@ def _form(layout: RunLayout, plan: Plan, suite: str, stack: ExitStack) -> _Form:
     """Return how a suite's episodes are read; `stack` closes what that opens."""
     card = discovery.get("suites", suite).card
     if card.macros:
-        reader = MacroReader(plan, suite, revealed_root(layout, plan))
+        names = seed_names(layout, plan, files.plan_digest(layout))
+        reader = MacroReader(plan, suite, revealed_root(layout, plan), names)
         view = stack.enter_context(reader).view
         return _Form(reader.read, view.observation_space, view.action_space, timed=False)
     import gymnasium

@@ -1,6 +1,7 @@
 """A verifier's service: challenges signed plans, and counts those of each submitter.
 
     POST /challenge          body plan.dsse.json; answer the witness that a run keeps
+    POST /date               body looks/NNNN.dsse.json; answer the date that a placement keeps
     GET  /                   the verifier's public key
     GET  /submitters/KEY     name on the verifier's list, and plans challenged so far
 
@@ -12,6 +13,7 @@ asks for many and reports the best is seen.
 import asyncio
 import math
 from collections.abc import Callable
+from datetime import datetime
 from http import HTTPStatus
 
 import msgspec
@@ -27,8 +29,10 @@ from owa_bench.errors import CheckFailure, NoRoomError
 from owa_bench.records.layout import PLAN_TYPE
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.witness import Witness
+from owa_bench.runs.plan.dates import date_look
 from owa_bench.runs.plan.witness import challenge_nonce, sign_nonce
 from owa_bench.runs.store.challenge_log import ChallengeLog
+from owa_bench.runs.store.date_log import DateLog, dates_beside, now
 
 LONGEST_PLAN = 64 << 20  # bytes of a signed plan
 _BODIES, _BODY_S = 4, 60.0  # bodies that are read at once, and for how long
@@ -41,11 +45,15 @@ class Verifier:
     Args:
         key: Signs the challenges.
         log: Of the plans, with the verifier's list of submitters.
+        clock: The time at which it dates looks, for tests.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, log: ChallengeLog) -> None:
+    def __init__(
+        self, key: Ed25519PrivateKey, log: ChallengeLog, clock: Callable[[], datetime] = now
+    ) -> None:
         self._key = key
         self._log = log
+        self._dates = DateLog(dates_beside(log.path), clock)
         self.public = public_bytes(key.public_key()).hex()
 
     def challenge(self, envelope: bytes) -> Witness:
@@ -76,6 +84,10 @@ class Verifier:
         nonce = challenge_nonce(self._key, digest)
         return sign_nonce(self._key, digest, nonce, line.time, line.name, line.number)
 
+    def date(self, envelope: bytes) -> bytes:
+        """Return the signed date of a look (`runs.plan.dates.date_look`)."""
+        return date_look(envelope, self._key, self._log, self._dates)
+
     def submitter(self, key: str) -> dict[str, str | int]:
         """Return what is known of a key: its submitter's name and count of plans."""
         name = self._log.submitters.name_of(key)
@@ -97,6 +109,19 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
+def _refusal(error: NoRoomError | CheckFailure) -> Response:
+    """Return what is answered to a request that the verifier refuses."""
+    status, headers = HTTPStatus.BAD_REQUEST, {}
+    if isinstance(error, NoRoomError):
+        status = HTTPStatus.INSUFFICIENT_STORAGE
+        if error.wait_s:
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            headers = {"retry-after": str(math.ceil(error.wait_s))}
+    elif isinstance(error, _TooLong):
+        status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return PlainTextResponse(f"{error}\n", status, headers)
+
+
 def application(verifier: Verifier) -> Starlette:
     """Return the service of a verifier as an ASGI application."""
 
@@ -105,25 +130,22 @@ def application(verifier: Verifier) -> Starlette:
 
     reading = asyncio.Semaphore(_BODIES)
 
-    async def challenge(request: Request) -> Response:
+    async def answer(request: Request, make: Callable[[bytes], bytes]) -> Response:
         try:
             async with reading, asyncio.timeout(_BODY_S):
                 body = await _body(request)
-            made = await asyncio.to_thread(verifier.challenge, body)
+            made = await asyncio.to_thread(make, body)
         except TimeoutError:
             return PlainTextResponse("Too slow.\n", HTTPStatus.REQUEST_TIMEOUT)
-        except NoRoomError as error:
-            status, headers = HTTPStatus.INSUFFICIENT_STORAGE, {}
-            if error.wait_s:
-                status = HTTPStatus.TOO_MANY_REQUESTS
-                headers = {"retry-after": str(math.ceil(error.wait_s))}
-            return PlainTextResponse(f"{error}\n", status, headers)
-        except CheckFailure as error:
-            status = HTTPStatus.BAD_REQUEST
-            if isinstance(error, _TooLong):
-                status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-            return PlainTextResponse(f"{error}\n", status)
-        return Response(msgspec.json.encode(made), media_type="application/json")
+        except (NoRoomError, CheckFailure) as error:
+            return _refusal(error)
+        return Response(made, media_type="application/json")
+
+    async def challenge(request: Request) -> Response:
+        return await answer(request, lambda body: msgspec.json.encode(verifier.challenge(body)))
+
+    async def date(request: Request) -> Response:
+        return await answer(request, verifier.date)
 
     async def submitter(request: Request) -> Response:
         return JSONResponse(verifier.submitter(request.path_params["key"]))
@@ -132,6 +154,7 @@ def application(verifier: Verifier) -> Starlette:
         routes=[
             Route("/", home),
             Route("/challenge", challenge, methods=["POST"]),
+            Route("/date", date, methods=["POST"]),
             Route("/submitters/{key}", submitter),
         ]
     )

@@ -9,10 +9,12 @@ from owa_bench.cli.console import OUT, as_json, check_line, note, progress
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.placement import APART_H
 from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.store import directory, keys
 from owa_bench.runs.store.challenge_log import log_of
+from owa_bench.runs.store.date_log import DateLog, dates_beside
 
 if TYPE_CHECKING:
     from owa_bench.runs.replay import RunReplay
@@ -148,6 +150,7 @@ def witness_plan(
 def challenge_plan(
     run_dir: Path = RunDir,
     url: str | None = option(None, "The verifier's service.", metavar="URL"),
+    date: bool = option(False, "Date the last look of a placement (docs/placement.md#dates)."),
     key: str = KeyName,
     json: bool = AsJson,
 ) -> None:
@@ -166,14 +169,19 @@ def challenge_plan(
     The verifier, without a service, on a machine of theirs:
 
       owa-bench challenge RUN --key verifier
+
+    With --date it dates the last look of a placement: once when its batches were played, and a day
+    later to open the next date. `owa-bench place --verifier URL` asks by itself.
     """
     from owa_bench.runs.plan import witness  # brings an HTTP client
 
-    layout = RunLayout(run_dir)
+    layout, home = RunLayout(run_dir), keys.data_folder()
+    if date:
+        _date_look(layout, url, key, json=json)
+        return
     if url is not None:
         made = witness.ask_challenge(layout, url)
     else:
-        home = keys.data_folder()
         made = witness.challenge(layout, keys.load(home, key), log_of(home, key))
     if json:
         as_json(made)
@@ -186,6 +194,24 @@ def challenge_plan(
             "the key that signed the plan is not on the verifier's list of submitters: "
             "no row on a leaderboard (`owa-bench verifier register`)"
         )
+
+
+def _date_look(layout: RunLayout, url: str | None, key: str, *, json: bool) -> None:
+    """Date the last look of a placement, or ask a verifier to, and say when it is open."""
+    from owa_bench.runs.plan import dates  # brings an HTTP client
+
+    if url is not None:
+        told = dates.ask_date(layout, url)
+    else:
+        home = keys.data_folder()
+        log = log_of(home, key)
+        signer, kept = keys.load(home, key), DateLog(dates_beside(log.path))
+        told = dates.date_last_look(layout, signer, log, kept)
+    if json:
+        as_json(told)
+        return
+    opened = f"opened {told.opened}" if told.opened else f"to be opened {APART_H} hours later"
+    OUT.print(f"Look {told.look} closed {told.closed}, {opened}.")
 
 
 def replay(

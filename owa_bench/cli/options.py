@@ -41,6 +41,12 @@ class RecordOptions(NamedTuple):
     panel: "Panel"
     helps: dict[str, str]
 
+    @property
+    def repeated(self) -> tuple[str, ...]:
+        """The fields that are tuples of texts."""
+        types = get_type_hints(self.record)
+        return tuple(name for name in self.helps if types[name] == tuple[str, ...])
+
 
 class Panel:
     """A panel of a command's help; None: the one of all options without a panel."""
@@ -63,7 +69,8 @@ class Panel:
     def fields(self, record: Callable[..., Any], **helps: str) -> Any:
         """Return one option for each named field of a record.
 
-        The command's parameter gets a dict of their values, for the record's call.
+        The command's parameter gets a dict of their values, for the record's call. A field that
+        is a tuple of texts is an option that may be given several times.
 
         Args:
             record: a dataclass, Struct or NamedTuple.
@@ -99,6 +106,7 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         for name, made in records.items():
             values[name] = {field: values.pop(field) for field in made.helps}
+            values[name] |= {field: tuple(values[name][field] or ()) for field in made.repeated}
         command(**values)
 
     parameters = [_named(each) for each in parameters]
@@ -111,12 +119,13 @@ def _of_fields(made: RecordOptions) -> list[inspect.Parameter]:
     """Return a parameter for each field, with the record's own type and default."""
     known = inspect.signature(made.record).parameters
     types = get_type_hints(made.record)
+    repeated = made.repeated
     return [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=made.panel(known[name].default, text),
-            annotation=types[name],
+            default=made.panel(None if name in repeated else known[name].default, text),
+            annotation=list[str] | None if name in repeated else types[name],
         )
         for name, text in made.helps.items()
     ]

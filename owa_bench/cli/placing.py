@@ -17,11 +17,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from owa_bench.cli import options
+from owa_bench.cli import options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals, plain, progress, table
 from owa_bench.cli.options import Fields, Panel
+from owa_bench.cli.play_options import HOW, TERMS
 from owa_bench.errors import EntriesMissingError, FailureLimitError, NeverActedError, UsageError
-from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.placement.limits import BATTERY, PlacementLimits
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import RunLayout
@@ -30,26 +30,18 @@ from owa_bench.records.plan import Budget
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.score import Judgement
 from owa_bench.runs.plan import request as requests
+from owa_bench.runs.plan.dates import VerifierService
 from owa_bench.runs.plan.tokens import TokenUse, token_use, total
 from owa_bench.runs.play import batch
-from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
     from owa_bench.placement.forecast import Forecast, StageForecast
     from owa_bench.placement.place import PlacementNews
 
 WHAT = Panel("Who is placed, and how far")
-TERMS = Panel("Under which terms")
-REACH = Panel("What the agent may reach (docs/model-gateway.md)")
-HOW = Panel("How it is played (no effect on the replay root)")
 # Options that a resume needs again: they are no part of the plan.
-_AGAIN = (
-    *("level", "usd", "hours", "episodes", "workers", "concurrency", "key", "no_preflight"),
-    "failure_share",
-    *("model_url", "model_api", "model_key_env", "model_cache", "model_header"),
-    *("allow_host", "pass_env"),
-)
-_SHAPING = ("act_seconds", "nonce", "challenger", "sandbox", "price_card")
+_AGAIN = ("level", "usd", "hours", "episodes", "verifier", *play_options.AGAIN)
+_SHAPING = ("act_seconds", "nonce", "challenger", "dated", "sandbox", "price_card")
 _MICRO = 10**6
 _PRICES = ("USD", "USD without cache")
 _EPISODE = ("suite", "tier", "tokens read", "from cache", "written", "steps")
@@ -71,51 +63,29 @@ def place(
     agent: str | None = typer.Argument(
         None, help="The agent, as for `owa-bench run --agent`; none with --resume."
     ),
-    out: Path = WHAT(..., "Run directory to make, or to resume."),
+    out: Path = WHAT(..., play_options.OUT_TEXT),
     level: int = WHAT(1, "Stop when this level is decided: 1, or 2 with stages after it."),
     usd: float | None = WHAT(
         None, "Stop before a batch that would take the agent's own cost above this, in USD."
     ),
     hours: float | None = WHAT(None, "Stop before a batch that would take longer, in hours."),
     episodes: int | None = WHAT(None, "Stop before a batch beyond so many episodes."),
-    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
-    nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
-    challenger: str = TERMS(
-        "",
-        "Public key of a verifier, whose challenge to the signed plan enters the seeds: "
-        "with --plan-only.",
+    terms: Fields = play_options.terms("price_card", "sandbox"),
+    act_seconds: float = play_options.ActSeconds,
+    nonce: str | None = play_options.Nonce,
+    challenger: str = play_options.Challenger,
+    verifier: str | None = TERMS(
+        None,
+        "A verifier's service, asked for the challenge and, for a served model, for its dates "
+        "(docs/placement.md#dates).",
+        metavar="URL",
     ),
-    terms: Fields = TERMS.fields(
-        requests.Request,
-        sandbox="Around the agent: auto, namespaces, docker, or none (V2 at most).",
-        price_card="Name or TOML file.",
+    dated: bool = TERMS(
+        False, "The agent asks a model though its name does not say so: its level needs dates."
     ),
-    model: Fields = REACH.fields(
-        GatewayOptions,
-        model_url="Address of the model's provider, such as http://127.0.0.1:8000/v1; "
-        "$OPENAI_BASE_URL if left out.",
-        model_api="What it speaks: chat, or by translation responses, anthropic, gemini "
-        "(extra providers).",
-        model_key_env="Variable that holds the API key, which no agent sees.",
-        model_cache="Folder of replies by request: each is paid for once.",
-    ),
-    model_header: list[str] | None = REACH(
-        None, "HEADER=VARIABLE: a header of each request, with the value of that variable."
-    ),
-    allow_host: list[str] | None = REACH(
-        None, "HOST:PORT that the agent may connect to; its cost is unknown then."
-    ),
-    pass_env: list[str] | None = REACH(None, "Variable that the agent gets; no other."),
-    how: Fields = HOW.fields(
-        requests.RunOptions,
-        workers="Worker processes.",
-        concurrency="Episodes at once, for slow agents.",
-        key="Name of the signing key.",
-        failure_share="Stop when more than this share of an agent's attempts failed "
-        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
-        "whose provider fails three times in a row.",
-    ),
-    no_preflight: bool = HOW(False, "Do not first ask once what an agent behind an address needs."),
+    reach: Fields = play_options.Reach,
+    how: Fields = play_options.how("workers", "concurrency", "key", "failure_share"),
+    no_preflight: bool = play_options.NoPreflight,
     resume: bool = HOW(False, "Go on with the placement in --out, with a new budget."),
     plan_only: bool = HOW(False, "Sign the pool, play nothing yet: for a challenge or a witness."),
     dry_run: bool = HOW(False, "Say what it would take, by the agent's success, and stop."),
@@ -137,18 +107,7 @@ def place(
 
       owa-bench place agentic --dry-run --out runs/none
     """
-    run_options = requests.RunOptions(
-        home=keys.data_folder(),
-        folder=Path.cwd(),
-        gateway=GatewayOptions(
-            **model,
-            model_header=tuple(model_header or ()),
-            allow_host=tuple(allow_host or ()),
-            pass_env=tuple(pass_env or ()),
-        ),
-        preflight=None if no_preflight else _print_answer,
-        **how,
-    )
+    run_options = play_options.run_options(how, reach, no_preflight=no_preflight)
     limits = PlacementLimits(level, usd, hours, episodes)
     limits.check()
     given = options.given_names(context)
@@ -157,6 +116,8 @@ def place(
         options.refuse_together(given, _SHAPING, why)
     elif agent is None:
         raise UsageError("Say who is placed: owa-bench place AGENT --out RUN.")
+    if verifier and (challenger or plan_only or nonce):
+        raise UsageError("--verifier asks that verifier for the challenge by itself.")
     if challenger and not plan_only:
         raise UsageError("--challenger goes with --plan-only: the seeds wait for the challenge.")
     request = requests.Request(
@@ -166,6 +127,7 @@ def place(
         budget=Budget(act_s=act_seconds),
         verifier_nonce=nonce,
         challenger=challenger,
+        dated=dated,
         **terms,
     )
     if dry_run:
@@ -176,16 +138,13 @@ def place(
         OUT.print(f"Signed in {out}; when it is challenged: {_again(out, '')}")
         return
     again = _again(out, options.flags(context, _AGAIN))
-    judgement = _play(request, out, run_options, limits, again, resume=resume, json=json)
+    desk = None if verifier is None else VerifierService(verifier)
+    judgement = _play(request, out, run_options, limits, again, desk, resume=resume, json=json)
     _print_verdict(judgement, out, json=json)
 
 
 def _again(out: Path, flags: str) -> str:
     return f"owa-bench place --resume --out {shlex.quote(str(out))}{flags}"
-
-
-def _print_answer(line: str) -> None:
-    ERR.print(f"preflight: {line}")
 
 
 def _play(
@@ -194,6 +153,7 @@ def _play(
     run_options: requests.RunOptions,
     limits: PlacementLimits,
     again: str,
+    verifier: VerifierService | None,
     *,
     resume: bool,
     json: bool,
@@ -205,9 +165,11 @@ def _play(
         with ended_by_signals(), _screen(json=json) as screen:
             told = dataclasses.replace(run_options, progress=screen.take)
             if resume:
-                judgement = placing.go_on(out, told, limits, screen.look)
+                judgement = placing.go_on(out, told, limits, screen.look, verifier)
             else:
-                judgement = placing.place(request, out, told, limits, screen.look)
+                judgement = placing.place(
+                    request, out, told, limits, screen.look, verifier=verifier
+                )
         if screen.is_open:
             ERR.print(f"to go on: {again}")
         return judgement

@@ -9,9 +9,10 @@ from typing import Any
 
 import typer
 
-from owa_bench.cli import options
+from owa_bench.cli import options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals
 from owa_bench.cli.options import Fields, Panel
+from owa_bench.cli.play_options import HOW, TERMS
 from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
 from owa_bench.errors import (
     EntriesMissingError,
@@ -20,7 +21,6 @@ from owa_bench.errors import (
     NeverActedError,
     UsageError,
 )
-from owa_bench.hosting.gateway.options import GatewayOptions
 from owa_bench.hosting.isolation import HOSTINGS
 from owa_bench.hosting.spec import SEATS
 from owa_bench.records.layout import RunLayout
@@ -31,12 +31,8 @@ from owa_bench.runs.plan.campaign import Campaign
 from owa_bench.runs.plan.draws import Draw, load_battery
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.play import batch
-from owa_bench.runs.store import keys
 
 WHAT = Panel("What is played")
-TERMS = Panel("Under which terms")
-REACH = Panel("What agents may reach (docs/model-gateway.md)")
-HOW = Panel("How it is played (no effect on the replay root)")
 
 _CAMPAIGN = ("practice", "holdout", "adopt_by", "sustain", "maintenance", "placebo")
 # Options that shape what is drawn, and the rest of those that shape a plan.
@@ -52,24 +48,12 @@ _SHAPING = (
     *("sandbox", "worlds_of", "challenger", "model_field"),
 )
 # Options that a resume needs again: they are no part of the plan.
-_AGAIN = (
-    *(
-        "model_url",
-        "model_api",
-        "model_key_env",
-        "model_header",
-        "model_cache",
-        "allow_host",
-        "pass_env",
-    ),
-    *("workers", "executor", "ray_address", "concurrency", "wire", "key"),
-    *("no_preflight", "failure_share"),
-)
+_AGAIN = (*play_options.AGAIN, "executor", "ray_address", "wire")
 
 
 def run(
     context: typer.Context,
-    out: Path = WHAT(..., "Run directory to make, or to resume."),
+    out: Path = WHAT(..., play_options.OUT_TEXT),
     agent: list[str] | None = WHAT(
         None,
         "A name (owa-bench list agents), module:Name, a .py file, a command that "
@@ -123,14 +107,8 @@ def run(
     hints: int = WHAT(
         -1, "Trials with --given-detection: told of it, 0 the level to 3 what changes."
     ),
-    terms: Fields = TERMS.fields(
-        requests.Request,
-        protocol="Name or TOML file.",
-        price_card="Name or TOML file.",
-        calendar="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
-        sandbox="Around agents: auto, namespaces, docker, or none (V2 at most).",
-    ),
-    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
+    terms: Fields = play_options.terms("protocol", "price_card", "calendar", "sandbox"),
+    act_seconds: float = play_options.ActSeconds,
     steps: int | None = TERMS(None, "Most steps an episode."),
     budget: list[str] | None = TERMS(
         None,
@@ -138,12 +116,8 @@ def run(
         "the price card and without the simulated supervisor.",
     ),
     run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
-    nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
-    challenger: str = TERMS(
-        "",
-        "Public key of a verifier, whose challenge to the signed plan enters the "
-        "seeds: with --plan-only.",
-    ),
+    nonce: str | None = play_options.Nonce,
+    challenger: str = play_options.Challenger,
     model_field: list[str] | None = TERMS(
         None,
         "Field of a model request that the gateway passes on though it is not on its "
@@ -153,43 +127,16 @@ def run(
         None, "Play the worlds of this run of yours, to compare with it; not revealed."
     ),
     no_transcripts: bool = TERMS(False, "Keep digests only, not what was read."),
-    model: Fields = REACH.fields(
-        GatewayOptions,
-        model_url="Address of the models' provider, such as http://127.0.0.1:8000/v1; "
-        "$OPENAI_BASE_URL if left out.",
-        model_api="What it speaks: chat, or by translation responses, anthropic, "
-        "gemini (extra providers).",
-        model_key_env="Variable that holds the API key, which no agent sees; the usual "
-        "one of the interface if left out.",
-        model_cache="Folder of replies by request: each is paid for once.",
+    reach: Fields = play_options.Reach,
+    how: Fields = play_options.how(
+        *("workers", "executor", "ray_address", "concurrency"),
+        *("in_process", "wire", "key", "failure_share"),
     ),
-    model_header: list[str] | None = REACH(
-        None,
-        "HEADER=VARIABLE: a header of each request, with the value of that variable, "
-        "such as api-key=AZURE_KEY.",
-    ),
-    allow_host: list[str] | None = REACH(
-        None, "HOST:PORT that agents may connect to; their cost is unknown then."
-    ),
-    pass_env: list[str] | None = REACH(None, "Variable that agents get; no other."),
-    how: Fields = HOW.fields(
-        requests.RunOptions,
-        workers="Worker processes.",
-        executor="local, or ray: workers on the nodes of a cluster.",
-        ray_address="Ray's cluster; else one is started on this machine.",
-        concurrency="Episodes at once, for slow agents.",
-        in_process="Agents share the worker: fast, V2 at most.",
-        wire="HTTP over loopback sockets.",
-        key="Name of the signing key.",
-        failure_share="Stop when more than this share of an agent's attempts failed "
-        "through the harness; the protocol's if left out. 1: never stop, nor an arm "
-        "whose provider fails three times in a row.",
-    ),
-    no_preflight: bool = HOW(False, "Do not first ask once what agents behind an address need."),
-    resume: bool = HOW(False, "Go on with the run in --out."),
+    no_preflight: bool = play_options.NoPreflight,
+    resume: bool = play_options.Resume,
     plan_only: bool = HOW(False, "Sign the plan, play nothing yet."),
-    dry_run: bool = HOW(False, "Say how much it would be, and stop."),
-    json: bool = HOW(False, "Print JSON."),
+    dry_run: bool = play_options.DryRun,
+    json: bool = play_options.Json,
 ) -> None:
     """Play agents on a battery or on suites, recorded as evidence.
 
@@ -205,19 +152,7 @@ def run(
 
       owa-bench run --out runs/first --resume
     """
-    gateway = GatewayOptions(
-        **model,
-        model_header=tuple(model_header or ()),
-        allow_host=tuple(allow_host or ()),
-        pass_env=tuple(pass_env or ()),
-    )
-    run_options = requests.RunOptions(
-        home=keys.data_folder(),
-        folder=Path.cwd(),
-        gateway=gateway,
-        preflight=None if no_preflight else _print_answer,
-        **how,
-    )
+    run_options = play_options.run_options(how, reach, no_preflight=no_preflight)
     given = options.given_names(context)
     calendar = terms["calendar"]
     _refuse_contradictions(given, calendar, battery)
@@ -311,11 +246,6 @@ def _refuse_contradictions(given: frozenset[str], calendar: str, battery: str | 
             "it out, or give the whole command again with --resume."
         )
         options.refuse_together(given, (*_DRAWN, *_SHAPING), why)
-
-
-def _print_answer(line: str) -> None:
-    """Print what answered before the run."""
-    ERR.print(f"preflight: {line}")
 
 
 def _agents(agents: list[str] | None, seats: list[str] | None) -> tuple[str, ...]:

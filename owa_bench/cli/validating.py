@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from owa_bench.cli import options
+from owa_bench.cli import options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, table
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from owa_bench.records.validation_result import Bounded, MatrixCell, Validation
 
 WHAT = Panel("What is played")
-HOW = Panel("How it is played (no effect on the replay root)")
 _SHAPING = (
     *("battery", "suite", "knob", "ends", "knobs_only", "episodes", "price_card"),
     "dry_run",
@@ -33,7 +32,7 @@ _MARKS = {"as declared": "", "not shown": "?", "contrary": "!", "NO EVIDENCE": "
 
 def validate(
     context: typer.Context,
-    out: Path = WHAT(..., "Run directory to make, or to resume."),
+    out: Path = WHAT(..., play_options.OUT_TEXT),
     battery: str = WHAT(plans.BATTERY, "Name or TOML file; gives no level."),
     suite: str | None = WHAT(None, "Suites of the battery, such as toolquest."),
     knob: str | None = WHAT(None, "Knobs, such as depth,asks; all if left out."),
@@ -41,16 +40,11 @@ def validate(
     knobs_only: bool = WHAT(False, "No crossed pairs, no other agents; so with --knob and --ends."),
     episodes: int = WHAT(1, "Factor on the battery's instances per family and tier."),
     signs: str = WHAT("validate_signs", "Name or TOML file of the declared signs."),
-    price_card: str = WHAT(plans.PRICES, "Name or TOML file."),
-    how: Fields = HOW.fields(
-        requests.RunOptions,
-        workers="Worker processes.",
-        in_process="Agents share the worker: fast, V2 at most.",
-        key="Name of the signing key.",
-    ),
-    resume: bool = HOW(False, "Go on with the run in --out."),
-    dry_run: bool = HOW(False, "Say how much it would be, and stop."),
-    json: bool = HOW(False, "Print JSON."),
+    price_card: str = WHAT(plans.PRICES, play_options.FILE_TEXT),
+    how: Fields = play_options.how("workers", "in_process", "key"),
+    resume: bool = play_options.Resume,
+    dry_run: bool = play_options.DryRun,
+    json: bool = play_options.Json,
 ) -> None:
     """Handicap the reference agents knob by knob; print how each axis answers.
 

@@ -112,6 +112,20 @@ class AgentHandle:
         )
 
     @property
+    def asks_model(self) -> bool:
+        """Whether a registered agent asks a model in its first act."""
+        if self.origin.kind != "registry":
+            return False
+        card: AgentCard = discovery.find("agents")[self.origin.target].plugin
+        return card.asks_model
+
+    @property
+    def is_served(self) -> bool:
+        """Whether what plays can be another tomorrow, as far as its spec says."""
+        outside = ("http", "client")
+        return any(one.asks_model or one.origin.kind in outside for one in self.members)
+
+    @property
     def screenshots(self) -> bool:
         """Whether it wants to see the window, by its option of that name."""
         return self.options.get("screenshots") == "true"

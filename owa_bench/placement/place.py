@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import EntriesMissingError, NeverActedError, RunDirectoryError, UsageError
 from owa_bench.placement.limits import PlacementLimits
+from owa_bench.records.dated import APART, dates_of, time_of
 from owa_bench.records.layout import LOOK_TYPE, RunLayout
 from owa_bench.records.placement import Look, look_path, signed_looks
 from owa_bench.records.price_card import episode_cost
@@ -17,9 +20,12 @@ from owa_bench.records.score import Judgement
 from owa_bench.reports import statement
 from owa_bench.reports.check.placement import replayed_looks
 from owa_bench.reports.read import bundle as bundles
+from owa_bench.runs.plan.dates import VerifierService
+from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files, keys
+from owa_bench.scoring.placement.dates import WAIT
 from owa_bench.scoring.placement.rule import GO_ON, OPEN, LookState
 
 _MICRO = 10**6
@@ -41,7 +47,7 @@ class PlacementNews(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether the rule would go on with what was asked for."""
-        return self.state.decision == GO_ON and not self.reached
+        return self.state.decision in (GO_ON, WAIT) and not self.reached
 
 
 def place(
@@ -52,6 +58,7 @@ def place(
     watch: Callable[[PlacementNews], None],
     *,
     resume: bool = False,
+    verifier: VerifierService | None = None,
 ) -> Judgement:
     """Place an agent, and write the signed report of it.
 
@@ -62,6 +69,8 @@ def place(
         limits: Where it stops although the rule goes on.
         watch: Is told of each look.
         resume: Whether a placement that is there goes on.
+        verifier: Challenges the plan, and bears out the dates of an agent that can change; None:
+            nobody is asked.
     Returns: The judgement.
     Raises:
         UsageError: The request cannot be played, or is another than that of a placement there.
@@ -73,12 +82,20 @@ def place(
     limits.check()
     layout = RunLayout(out)
     resume = resume and layout.plan.exists()
+    if verifier is not None:
+        request = msgspec.structs.replace(request, challenger=verifier.public())
+        batch.play(request, out, options, resume=resume, plan_only=True)
+        return go_on(out, options, limits, watch, verifier)
     batch.play(request, out, options, resume=resume, chosen=())
     return go_on(out, replace(options, preflight=None), limits, watch)
 
 
 def go_on(
-    out: Path, options: RunOptions, limits: PlacementLimits, watch: Callable[[PlacementNews], None]
+    out: Path,
+    options: RunOptions,
+    limits: PlacementLimits,
+    watch: Callable[[PlacementNews], None],
+    verifier: VerifierService | None = None,
 ) -> Judgement:
     """Go on with a placement as its plan and its looks say.
 
@@ -87,6 +104,7 @@ def go_on(
         options: How episodes are played.
         limits: Where it stops although the rule goes on.
         watch: Is told of each look.
+        verifier: As of `place`.
     Returns: The judgement.
     Raises: RunDirectoryError: It holds no placement.
     """
@@ -94,15 +112,21 @@ def go_on(
     layout = RunLayout(out)
     if bundles.read(out).plan.placement is None:
         raise RunDirectoryError(f"{out} is a run and no placement: `owa-bench run --resume`.")
+    if verifier is not None:
+        verifier.challenge(layout)
     begun, summary, last = time.monotonic(), None, -1
     while True:
-        news = _look(layout, options, limits, (time.monotonic() - begun) / 3600)
+        news = _look(layout, options, limits, (time.monotonic() - begun) / 3600, verifier)
         watch(news)
         if news.stop and not news.episodes:
             size = len(news.state.batch.indices)
             raise UsageError(f"{news.stop} is less than the first batch takes, {size} episodes.")
         if news.stop:
-            return statement.write(out, keys.load(options.home, options.key))
+            try:
+                _close(layout, verifier)
+            finally:
+                judgement = statement.write(out, keys.load(options.home, options.key))
+            return judgement
         if summary is not None and news.state.number == last:
             raise _unplayed(summary)
         last = news.state.number
@@ -146,8 +170,35 @@ def _cost(bundle: bundles.Bundle) -> float:
     return sum(cost or 0 for cost in costs) / _MICRO
 
 
+def _close(layout: RunLayout, verifier: VerifierService | None) -> None:
+    """Have the last look dated, so that what was played has an end, where dates count."""
+    plan, look = read_plan(layout), sum(1 for _ in signed_looks(layout)) - 1
+    terms, dates = plan.placement, dates_of(layout, plan, files.plan_digest(layout))
+    dated = terms is not None and terms.dates > 1 and look > 0
+    if verifier is not None and dated and look not in dates:
+        verifier.date(layout)
+
+
+def _wait(layout: RunLayout, look: int, verifier: VerifierService | None) -> str:
+    """Return why the batch of a look cannot be played yet, "" where its date has come."""
+    date = dates_of(layout, read_plan(layout), files.plan_digest(layout)).get(look)
+    if verifier is not None and not (date and date.opened):
+        date = verifier.date(layout)
+    if date is None:
+        return (
+            "another date must come, and no verifier has seen this look: --verifier URL, or they "
+            f"run `owa-bench challenge {layout.root} --date --key NAME`"
+        )
+    after = time_of(date.closed) + APART
+    return "" if date.opened else f"another date must come, from {after:%Y-%m-%d %H:%M} UTC on"
+
+
 def _look(
-    layout: RunLayout, options: RunOptions, limits: PlacementLimits, hours: float
+    layout: RunLayout,
+    options: RunOptions,
+    limits: PlacementLimits,
+    hours: float,
+    verifier: VerifierService | None,
 ) -> PlacementNews:
     """Make the look that is due, write it, and say whether to go on."""
     bundle = bundles.read(layout.root)
@@ -176,7 +227,10 @@ def _look(
         path.parent.mkdir(exist_ok=True)
         files.write_whole(path, seal(LOOK_TYPE, canonical_json(look), key))
     news = PlacementNews(state, "", len(bundle.leaves), _cost(bundle))
-    if state.decision != GO_ON:
+    if state.decision == WAIT and not is_open:
+        if words := _wait(layout, state.number, verifier):
+            return news._replace(stop=words)
+    elif state.decision not in (GO_ON, WAIT):
         return news._replace(stop=state.decision)
     if state.passed(limits.level):
         return news._replace(stop=f"AAI-{limits.level}", reached=True)

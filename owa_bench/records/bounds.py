@@ -75,7 +75,7 @@ def _kinds(layout: RunLayout) -> dict[Path, _Kind]:
     others = (layout.lease, layout.reveal, layout.norms, layout.pruned)
     reports = (layout.report, layout.report_envelope, layout.page)
     parts = (layout.shards, layout.blobs, layout.lanes)
-    attested = (layout.witness, layout.receipts, layout.ratings, layout.looks)
+    attested = (layout.witness, layout.receipts, layout.ratings, layout.looks, layout.dates)
     return {
         **dict.fromkeys(terms, _Kind(toml.LARGEST, folder=False)),
         **dict.fromkeys(lists, _Kind(LARGEST_LIST, folder=False)),

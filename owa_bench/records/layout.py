@@ -12,6 +12,7 @@ NORMS_TYPE = "application/vnd.owa-bench.norms+json"
 RATINGS_TYPE = "application/vnd.owa-bench.ratings+json"
 CHECKPOINT_TYPE = "application/vnd.owa-bench.checkpoint+json"
 LOOK_TYPE = "application/vnd.owa-bench.look+json"
+DATE_TYPE = "application/vnd.owa-bench.date+json"
 
 
 class _Entry:
@@ -43,6 +44,7 @@ class RunLayout:
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints
     looks = _Entry("looks")  # signed looks of a placement
+    dates = _Entry("dates")  # when a verifier saw them
     reveal = _Entry("reveal.json")  # master secret and nonce, written after the window
     registry = _Entry("registry.toml")  # whose attestations the report counts, if any
     norms = _Entry("norms.dsse.json")  # the norms that the report reads, if any

@@ -30,7 +30,8 @@ LOST_IN_STAGE = 0.005  # [D] share of lost episodes above which a stage is no ev
 # [D] Worlds that need a kind of tool after which it is given up if it is not in use: an agent that
 # uses it with success in a quarter of them is in use of it by then in 99 of 100 placements.
 KIND_TRIES = 24
-DATES = 3  # dates on which the batches of a served model are to be played
+DATES = 3  # dates that the level of a served model needs, and as many more a date against it
+APART_H = 24  # hours at least between what was played on one date and the beginning of the next
 DECIMALS = 6  # of the logarithms of evidence in a look
 
 
@@ -67,6 +68,7 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
         depth: Deepest plan that the suites ask for (axis P), in nodes.
         kappa_family: The one family on which an improvement is tested.
         stages: What is played after the pool, in order; none where the level is 1.
+        dates: Dates that the level needs, each of one batch; 1 for an agent that does not change.
     """
 
     level: int
@@ -75,6 +77,19 @@ class PlacementTerms(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     kappa_family: str
     stages: tuple[Stage, ...] = ()
+    dates: int = 1
+
+
+class DateMean(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate's worlds of one date earned over what is required.
+
+    `least` counts lost worlds as 0 and `most` as 1. Of G: the worlds that were bet on as of a
+    covered family, over the thresholds of their families.
+    """
+
+    worlds: int
+    least: float
+    most: float
 
 
 class GateLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +97,8 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
 
     `worlds` have a bet in it; `mean` is the weighted mean, `low` and `high` hold at all looks at
     once, each at 95 percent; `log_pass` and `log_below` are natural logarithms of the evidence,
-    `bar` what the former must reach. `status` is PASS, BELOW or UNDECIDED. A gate that is judged
+    `bar` what the former must reach. `status` is PASS, BELOW or UNDECIDED, by the evidence alone.
+    `dates` are its means by date, where the plan asks for several. A gate that is judged
     from a `stage` of fixed size has bounds of that one test, no logarithms, and its measurement in
     `note`; it may be NO EVIDENCE.
     """
@@ -100,6 +116,7 @@ class GateLine(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     level: int = 1
     stage: str = ""
+    dates: tuple[DateMean, ...] = ()
 
     @property
     def key(self) -> tuple[int, str]:
@@ -118,7 +135,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         attempts: How many those are.
         counts: Worlds played by family.
         gates: The gates of the level.
-        decision: "go on", "AAI-N", "below AAI-N", "cap" or "too few kinds of tools".
+        decision: "go on", "wait" for another date, "AAI-N", "below AAI-N", "cap" or "too few kinds
+            of tools".
         batch: Indices of the plan's entries that are played next; none where it stops.
         reads: The gates that read the batch.
         stage: The stage that the batch is; "" for one of the pool.
@@ -153,7 +171,7 @@ def stage_gate(rule: GateRule) -> str:
 def rule_digest() -> str:
     """Return the digest of the constants of this version's rule."""
     constants = [RULE, LEVELS, BAR, FRACTIONS, HEDGE, LOST_MOST, LOST_IN_STAGE, KIND_TRIES, DATES]
-    return sha256(canonical_json([*constants, DECIMALS]))
+    return sha256(canonical_json([*constants, APART_H, DECIMALS]))
 
 
 def look_path(layout: RunLayout, number: int) -> Path:
@@ -174,6 +192,19 @@ class SignedLook(NamedTuple):
     envelope: bytes
 
 
+def signed_look(envelope: bytes) -> SignedLook:
+    """Return a look as its envelope holds it, whoever signed it.
+
+    Raises: CheckFailure: It is no look.
+    """
+    payload = peek(envelope)
+    try:
+        look = msgspec.json.decode(payload, type=Look)
+    except (ValueError, RecursionError) as error:
+        raise CheckFailure(f"It must be a look of a placement: {error}.") from error
+    return SignedLook(look, sha256(payload), envelope)
+
+
 def signed_looks(layout: RunLayout) -> Iterator[SignedLook]:
     """Yield the looks of a run directory in order, whoever signed them.
 
@@ -183,11 +214,10 @@ def signed_looks(layout: RunLayout) -> Iterator[SignedLook]:
     while (path := look_path(layout, number)).exists():
         envelope = path.read_bytes()
         try:
-            payload = peek(envelope)
-            look = msgspec.json.decode(payload, type=Look)
-        except (ValueError, RecursionError) as error:
+            signed = signed_look(envelope)
+        except CheckFailure as error:
             raise CheckFailure(f"{path} is no look: {error}") from error
-        yield SignedLook(look, sha256(payload), envelope)
+        yield signed
         number += 1
 
 

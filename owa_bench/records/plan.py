@@ -290,14 +290,18 @@ def arm_terms(plan: Plan, arm: Arm) -> str:
 
     It is over suites with their weights (not their sources), the entries of the arm, and each field
     of the plan that can make a task easier: budgets, deadlines, prices, calendar and so on. A field
-    that is added to the plan is one of these until `NO_TERMS` names it. Entries of one day and kind
-    may stand in any order: attempt sets are shuffled among the arms.
+    that is added to the plan is one of these until `NO_TERMS` names it; the dates of a placement,
+    which make nothing easier, are left out. Entries of one day and kind may stand in any order:
+    attempt sets are shuffled among the arms.
 
     Args:
         plan: The plan.
         arm: One of its arms.
     Returns: A SHA-256 in hex, equal for all agents that play the same battery.
     """
+    if plan.placement is not None:
+        one = msgspec.structs.replace(plan.placement, dates=1)
+        plan = msgspec.structs.replace(plan, placement=one)
     suites = [
         msgspec.structs.replace(suite, source_digest="", source_rule=0, groups=())
         for suite in plan.suites

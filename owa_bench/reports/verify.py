@@ -23,7 +23,7 @@ from owa_bench.reports.check import assurance
 from owa_bench.reports.check.assurance import Assurance
 from owa_bench.reports.check.evidence_checks import check_evidence
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result, skipped_check
-from owa_bench.reports.check.placement import check_stopping
+from owa_bench.reports.check.placement import check_dates, check_stopping
 from owa_bench.reports.composition import Report, compose
 from owa_bench.reports.page.render_html import render_page
 from owa_bench.reports.read.bundle import Bundle, read
@@ -77,6 +77,7 @@ def _checks(
         yield check_stopping(
             bundle, bytes.fromhex(bundle.plan.public_key) if public is None else public
         )
+        yield check_dates(bundle, registry)
     yield from _report_checks(bundle, checks, public, verifier, registry)
 
 
@@ -101,7 +102,7 @@ def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
         reason = f"the events cannot be judged: {error}"
         return (CheckResult("recompute", False, reason),)
     return (
-        *((check_stopping(bundle),) if bundle.plan.placement else ()),
+        *((check_stopping(bundle), check_dates(bundle)) if bundle.plan.placement else ()),
         _figures(signed, report),
         _assurance_claim(claimed, now),
         _redrawn_page(bundle, signed, report),

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
+from owa_bench.records.dated import NO_NAMES, seed_names
 from owa_bench.records.events import (
     Action,
     AnyEvent,
@@ -145,6 +146,7 @@ def replay_run(
     """
     plan = read_plan(layout)
     root = revealed_root(layout, plan)
+    names = seed_names(layout, plan, plan_digest(layout))
     refuse_unready(plan)
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted_leaves(plan, leaves) if leaf]
@@ -178,7 +180,7 @@ def replay_run(
                 if sampled is not None:
                     sampled.expect(tuple(trace.of(InnerAttempt)))
                 entry = entries[leaf.index]
-                attempts.append(replay_attempt(env, resolver, entry, trace, root))
+                attempts.append(replay_attempt(env, resolver, entry, trace, root, names=names))
                 progress(attempts[-1])
     return RunReplay(
         plan_digest=plan_digest(layout),
@@ -246,6 +248,7 @@ def replay_attempt(
     trace: Trace,
     root: bytes,
     playback: Playback | None = None,
+    names: Mapping[str, str] = NO_NAMES,
 ) -> AttemptReplay:
     """Play one attempt again and compare its lines.
 
@@ -256,12 +259,13 @@ def replay_attempt(
         trace: The attempt's.
         root: The revealed secret of the run (`escrow.revealed_root`).
         playback: Plays the actions; None: `env.step` does.
+        names: Under which seeds of pairs are drawn (`records.dated.seed_names`).
     Returns: What came of it.
     """
     name, recorded = trace.leaf.attempt_id, trace.end
     sink = ReplaySink(redact_key(root))
     try:
-        resolved = resolver(entry, instance_seed(root, entry.pair))
+        resolved = resolver(entry, instance_seed(root, names.get(entry.pair, entry.pair)))
         _play_actions(env, resolver.plan, resolved, trace, sink, playback)
         if recorded.outcome == "infrastructure":
             detail = _false_failure(env, trace, sink.lines)

@@ -15,6 +15,7 @@ from owa_bench.reports.read import bundle
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files, keys
 from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.dates import BatchDate
 from owa_bench.scoring.placement.played import PlacementFacts
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.scoring.placement.verdict import placement_verdict
@@ -232,8 +233,12 @@ def test_a_served_model_on_one_date_has_no_level(run, monkeypatch):
     alone = verdict(run, served=True, date="2026-11-27")
     assert alone.level is None
     assert "AAI-1 as served on 2026-11-27 (nobody's witness)" in alone.level_text
-    dates = ("2026-11-27", "2026-11-28", "2026-11-29")
-    assert verdict(run, served=True, dates=dates).level == 1
+    days = [f"2026-11-{day}T09:00:00+00:00" for day in (27, 28, 29)]
+    dates = tuple(BatchDate(day, day) for day in days)
+    other = verdict(run, served=True, dates=dates, verifier="a lab")
+    assert other.level is None
+    assert "as served on 2026-11-27 to 2026-11-29, not placed (its plan asks" in other.level_text
+    assert verdict(run, served=False).level == 1
 
 
 # --- stages of AAI-2 ------------------------------------------------------------------

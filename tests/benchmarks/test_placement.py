@@ -116,3 +116,29 @@ def test_the_page_holds_every_row():
     text = placement.page(5, 1)
     assert text.count("\n| ") > 60
     assert text.count("tools PASS") == len(SHAPES)
+
+
+def test_a_part_anew_leaves_the_rest_of_the_page(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("# Head\n\nText\n\n## First\n\n1\n\n## Days\n\nold\n\n## Last\n\n3\n")
+    made = [placement.Part(name, "new", {}, ()) for name in ("First", "Days", "Days, more")]
+    monkeypatch.setattr(placement, "TABLE", page)
+    monkeypatch.setattr(placement, "parts", lambda rounds: iter(made))
+    monkeypatch.setattr(placement, "play", lambda rows, jobs: {})
+    text = placement.part_anew("Days", 10, 1)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        *("## First", "## Days", "## Days, more", "## Last")
+    ]
+    assert "old" not in text
+    assert text.startswith("# Head\n\nText\n\n## First\n\n1\n\n## Days\n\nnew\n")
+    assert text.endswith("\n\n## Last\n\n3\n")
+
+
+def test_a_served_model_plays_one_batch_a_date(pool):
+    agent = Agent(skilled(pool, 0.95), shock=0.03, dates=placement.EACH)
+    row = placement.Row("served", TOOLS, agent, 4, dates=placement.DATES)
+    found = placement.Found(row, tuple(placement.placed(row, 0)))
+    assert found.said("AAI-1").all()
+    assert found.batches().tolist() == [3.0] * 4
+    plain = ends(agent, 4)
+    assert (plain.batches() < 3).any()

@@ -6,6 +6,7 @@ import pytest
 
 from owa_bench.cli import placing
 from tests.builders import placements
+from tests.builders.dated import URL, Desk
 
 pytestmark = pytest.mark.part(2)
 
@@ -37,6 +38,29 @@ def test_json_is_an_event_a_look_and_the_verdict(owa, small):
     assert last["verdict"]["arm"] == "agentic"
 
 
+def test_dates_are_asked_for_and_the_wait_is_said(owa, small, place, monkeypatch):
+    desk = Desk(place / "theirs")
+    monkeypatch.setattr(placing, "VerifierService", lambda url: desk.service)
+    said = owa(f"place agentic --dated --verifier {URL} --out x")
+    assert said.code == 0
+    assert "stops: another date must come, from 2026-11-28 09:00 UTC on" in said.err
+    assert f"to go on: owa-bench place --resume --out x --verifier {URL}" in said.err
+    assert "it goes on at another date" in said.out
+
+
+def test_the_verifier_dates_a_look_by_file(owa, small, place, monkeypatch):
+    public = json.loads(owa("keygen verifier --json").out)["public_hex"]
+    owa(f"place agentic --dated --plan-only --challenger {public} --out x")
+    owa("challenge x --key verifier")
+    said = owa("place --resume --out x")
+    assert "no verifier has seen this look" in said.err
+    told = json.loads(owa("challenge x --date --key verifier --json").out)
+    assert (told["look"], told["number"], told["opened"]) == (1, 1, "")
+    again = owa("challenge x --date --key verifier")
+    assert f"Look 1 closed {told['closed']}, to be opened 24 hours later." in again.out
+    assert "another date must come, from" in owa("place --resume --out x").err
+
+
 def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
     monkeypatch.setattr("owa_bench.placement.forecast.AGENTS", 3)
     said = owa("place agentic --dry-run --out x --json")
@@ -54,7 +78,10 @@ def test_a_dry_run_says_what_it_would_take(owa, small, monkeypatch):
         ("place agentic --level 4 --out x", "`--level` must be one of 1"),
         ("place agentic --usd 0 --out x", "`--usd` must be above 0"),
         ("place agentic --challenger 00 --out x", "--challenger goes with --plan-only"),
+        ("place agentic --dated --out x", "needs a verifier who bears them out"),
+        (f"place agentic --verifier {URL} --nonce 12345678 --out x", "asks that verifier"),
         ("place --resume --nonce 12345678 --out x", "--nonce shapes a plan"),
+        ("place --resume --act-seconds 90 --out x", "--act-seconds shapes a plan"),
         ("place --resume --out x", "A run directory must exist"),
         ("place agentic --episodes 2 --out x", "is less than the first batch takes"),
     ],
@@ -71,6 +98,19 @@ def test_a_signed_pool_waits_and_is_then_played(owa, small):
     said = owa("place --resume --episodes 7 --out x")
     assert said.code == 0
     assert "undecided" in said.out
+
+
+def test_a_slow_agent_gets_its_deadline(owa, small, place):
+    for words, deadline in (("", 60.0), ("--act-seconds 90 ", 90.0)):
+        assert owa(f"place agentic {words}--plan-only --out x{deadline}").code == 0
+        plan = json.loads((place / f"x{deadline}" / "plan.json").read_text())
+        assert plan["budget"]["act_s"] == deadline
+
+
+def test_a_share_of_failures_goes_with_the_command_that_goes_on(owa, small):
+    said = owa("place agentic --episodes 7 --failure-share 1 --model-header A=HOME --out x")
+    assert "--failure-share 1.0" in said.err
+    assert "--model-header A=HOME" in said.err
 
 
 def test_the_page_of_a_placement_shows_its_gates(owa, small, place):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
+from owa_bench.records.dated import seed_names
 from owa_bench.records.event_base import VOLATILE_METERS
 from owa_bench.records.plan import MAX_FAILURES, Budget, Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import PLAYED, Leaf
@@ -92,6 +93,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     recorded = {leaf.attempt_id: leaf for leaf in bundle.recorded_leaves}
     entries = {entry.index: entry for entry in bundle.plan.entries}
     root = _seed_root(bundle, faults["seed"])
+    names = seed_names(bundle.layout, bundle.plan, bundle.plan_digest)
     seeds: dict[str, int] = {}
     leaves: list[Leaf] = []
     digests: set[str] = set()
@@ -108,7 +110,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["count"] += _count_faults(attempt, recorded.get(name))
         faults["count"] += _clock_faults(attempt, bundle.plan.budget)
         faults["episode id"] += _identity_faults(attempt, bundle.plan, entries)
-        faults["seed"] += _seed_faults(attempt, seeds, root)
+        faults["seed"] += _seed_faults(attempt, seeds, root, names)
         faults["cost"] += _usage_faults(attempt)
         faults["inner attempts"] += _inner_faults(attempt)
         inner += sum(isinstance(e, events.InnerAttempt) for e in attempt.events)
@@ -306,7 +308,7 @@ def _term_faults(
 
 
 def _seed_faults(
-    attempt: RecordedAttempt, seeds: dict[str, int], root: bytes | None
+    attempt: RecordedAttempt, seeds: dict[str, int], root: bytes | None, names: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield where a pair's seed is not its own: among arms, or by the reveal."""
     start = attempt.events[0] if attempt.events else None
@@ -315,7 +317,8 @@ def _seed_faults(
     seed = start.instance.seed
     if seeds.setdefault(start.pair, seed) != seed:
         yield f"{attempt.attempt_id}: the pair {start.pair} has two seeds"
-    if root is not None and instance_seed(root, start.pair) != seed:
+    name = names.get(start.pair, start.pair)
+    if root is not None and instance_seed(root, name) != seed:
         yield f"{attempt.attempt_id}: not the seed that the master gives {start.pair}"
 
 

@@ -5,17 +5,20 @@ from collections.abc import Collection, Iterator, Sequence
 
 from owa_bench.canonical import unseal
 from owa_bench.errors import CheckFailure, OwaError
+from owa_bench.records.dated import date_faults, dates_of
 from owa_bench.records.events import Action, ModelCall
 from owa_bench.records.layout import LOOK_TYPE
 from owa_bench.records.placement import RULE, Look, SignedLook, rule_digest, signed_looks
 from owa_bench.records.plan import MAX_FAILURES
+from owa_bench.records.registry import Registry
 from owa_bench.records.trace import evidence_root
-from owa_bench.records.witness import seed_nonce
+from owa_bench.records.witness import challenge_of, seed_nonce
 from owa_bench.reports.check.assurance import submission
-from owa_bench.reports.check.integrity_checks import CheckResult, check_result
+from owa_bench.reports.check.integrity_checks import CheckResult, check_result, skipped_check
 from owa_bench.reports.read.attempts import RecordedAttempt
 from owa_bench.reports.read.bundle import Bundle
 from owa_bench.scoring.pipeline import observe_placement
+from owa_bench.scoring.placement.dates import BatchDate
 from owa_bench.scoring.placement.played import PlacementFacts
 from owa_bench.scoring.placement.rule import OPEN, LookState
 
@@ -30,6 +33,9 @@ def placement_facts(bundle: Bundle) -> PlacementFacts:
     who = submission(bundle)
     first = next((signed.look.at for signed in signed_looks(bundle.layout)), "")
     nonce = seed_nonce(bundle.layout, bundle.plan, bundle.plan_digest)
+    verifier = ""
+    if bundle.registry is not None and bundle.plan.challenger != bundle.plan.public_key:
+        verifier = bundle.registry.verifier_of(bundle.plan.challenger)
     return PlacementFacts(
         key=f"{bundle.plan_digest} {nonce or ''}",
         lost=frozenset(
@@ -42,8 +48,24 @@ def placement_facts(bundle: Bundle) -> PlacementFacts:
         number=max(who.number, 1),
         plans=max(who.number, who.plans, 1),
         date=first[:10],
+        dates=_dates(bundle),
+        verifier=verifier,
         served=_is_served(bundle, attempts),
     )
+
+
+def _dates(bundle: Bundle) -> tuple[BatchDate, ...]:
+    """Return when each batch was played, as far as the plan's challenger bears it out.
+
+    The first one was played after the challenge of the plan, which enters all seeds.
+    """
+    challenge = challenge_of(bundle.layout, bundle.plan, bundle.plan_digest)
+    dates = dates_of(bundle.layout, bundle.plan, bundle.plan_digest)
+    looks = sum(1 for _ in signed_looks(bundle.layout))
+    begins = [challenge.claimed if challenge else ""]
+    begins += [dates[look].opened if look in dates else "" for look in range(1, looks)]
+    ends = [dates[look].closed if look in dates else "" for look in range(1, looks)]
+    return tuple(BatchDate(*pair) for pair in zip(begins, ends, strict=False))
 
 
 def _has_acted(attempt: RecordedAttempt) -> bool:
@@ -97,6 +119,38 @@ def check_stopping(bundle: Bundle, public: bytes | None = None) -> CheckResult:
     except OwaError as error:
         faults = [str(error)]
     return check_result("stopping", faults, "looks, batches and stop follow from the traces")
+
+
+def check_dates(bundle: Bundle, registry: Registry | None = None) -> CheckResult:
+    """Return whether the dates of a placement hold, and each batch has the date that it needs.
+
+    Args:
+        bundle: The run directory, a placement.
+        registry: The reader's; None: the reader has none, and the run's own is taken.
+    """
+    terms, challenger = bundle.plan.placement, bundle.plan.challenger[:16]
+    if terms is None or (terms.dates == 1 and not bundle.layout.dates.exists()):
+        return skipped_check("dates", "its plan asks for one date")
+    try:
+        faults = list(date_faults(bundle.layout, bundle.plan, bundle.plan_digest))
+        if terms.dates > 1:
+            faults += _undated(bundle)
+        counted = placement_facts(bundle).verifier
+        if counted and registry and not registry.verifier_of(bundle.plan.challenger):
+            faults.append(f"the reader's registry does not name their verifier, key {challenger}")
+    except OwaError as error:
+        faults = [str(error)]
+    return check_result("dates", faults, f"key {challenger} bears out when batches were played")
+
+
+def _undated(bundle: Bundle) -> Iterator[str]:
+    """Yield the batches that were begun and that no verifier opened."""
+    begun = {leaf.index for leaf in bundle.leaves}
+    dates = dates_of(bundle.layout, bundle.plan, bundle.plan_digest)
+    for look, *_ in signed_looks(bundle.layout):
+        date = dates.get(look.number)
+        if look.number and begun & set(look.batch) and not (date and date.opened):
+            yield f"the batch of look {look.number} was played and no verifier opened that look"
 
 
 def _stopping_faults(bundle: Bundle, key: bytes) -> Iterator[str]:

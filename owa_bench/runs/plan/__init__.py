@@ -1,1 +1,1 @@
-"""Plans of runs: requests, draws, campaigns, budgets, commitments and witnesses."""
+"""Plans of runs: requests, draws, campaigns, budgets, commitments, witnesses and dates."""

@@ -14,6 +14,7 @@ from owa_bench.hosting.spec import AgentHandle
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.placement import (
     ASSURANCE,
+    DATES,
     FIRST_PRACTICE,
     LEVELS,
     POOL_GATES,
@@ -49,6 +50,8 @@ def plan_pool(
     terms: Plan,
     rules: Protocol,
     hosted: Callable[[str], AgentHandle],
+    *,
+    dated: bool = False,
 ) -> Plan:
     """Return the plan whose first entries are the pool of one agent's placement.
 
@@ -59,6 +62,7 @@ def plan_pool(
         terms: The plan without suites, arms and entries.
         rules: The protocol.
         hosted: Returns an agent of this package by name, hosted as the run's are.
+        dated: Whether the level needs several dates.
     Raises: PlanError: Naming field, value and rule.
     """
     _check(battery, pool, agents, rules)
@@ -100,6 +104,7 @@ def plan_pool(
         depth=max(1, *(suite.card.depth_target for suite in suites)),
         kappa_family=pool.kappa_family,
         stages=tuple(stages),
+        dates=DATES if dated else 1,
     )
     return assemble_plan(drawn, agents, tuple(arms), entries, replace(terms, placement=placement))
 

@@ -59,7 +59,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     holds the agents' processes; "auto" is namespaces where the machine allows them, else none.
     `worlds_of` is another run of the same key folder, not revealed, whose master and so whose
     worlds are used: its commitment, too. `model_fields` are fields that the model gateway passes on
-    though none of its list.
+    though none of its list. `dated`: who is placed can be another tomorrow though its spec does not
+    say so, and its level needs several dates.
     """
 
     agents: tuple[str, ...]
@@ -75,6 +76,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     transcripts: bool = True
     verifier_nonce: str | None = None
     challenger: str = ""
+    dated: bool = False
     sandbox: Isolation = "auto"
     worlds_of: Path | None = None
     model_fields: tuple[str, ...] = ()
@@ -220,7 +222,13 @@ def draft_plan(
         def hosted(name: str) -> AgentHandle:
             return _hosted(load_agent(name), request.sandbox, in_process=in_process)
 
-        plan = plan_pool(battery, battery.placement, agents, terms, rules, hosted)
+        if request.dated and not request.challenger:
+            raise UsageError(
+                "A placement by dates needs a verifier who bears them out: `--verifier URL`, or "
+                "their key (`--challenger`)."
+            )
+        dated = request.dated or (bool(request.challenger) and any(a.is_served for a in agents))
+        plan = plan_pool(battery, battery.placement, agents, terms, rules, hosted, dated=dated)
     elif request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:

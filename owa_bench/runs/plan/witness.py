@@ -169,19 +169,9 @@ def ask_challenge(layout: RunLayout, url: str, *, client: httpx.Client | None = 
         FieldError: `url` is no address.
         CheckFailure: The service does not answer, refuses, or signs something else.
     """
-    if not url.startswith(("http://", "https://")):
-        raise FieldError("--url", url, "must be an http:// or https:// address")
-    post = httpx.post if client is None else client.post
-    body = layout.plan_envelope.read_bytes()
+    reply = ask_verifier(url, "challenge", layout.plan_envelope.read_bytes(), client)
     try:
-        reply = post(f"{url.rstrip('/')}/challenge", content=body, timeout=_TIMEOUT_S)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        why = str(error).rstrip(".")
-        raise CheckFailure(f"The verifier {url} does not answer: {why}.") from error
-    if reply.status_code != httpx.codes.OK:
-        raise CheckFailure(f"The verifier {url} refuses: {reply.text.strip()}")
-    try:
-        told = msgspec.json.decode(reply.content, type=Witness)
+        told = msgspec.json.decode(reply, type=Witness)
     except msgspec.DecodeError as error:
         raise CheckFailure(f"The verifier {url} sends no challenge: {error}.") from error
     wrong = fault(told, plan_digest(layout))
@@ -189,6 +179,36 @@ def ask_challenge(layout: RunLayout, url: str, *, client: httpx.Client | None = 
         wrong = wrong or "it is of another key than the plan's challenger"
         raise CheckFailure(f"The challenge of {url} does not hold: {wrong}.")
     return keep(layout, told)
+
+
+def ask_verifier(
+    url: str, path: str, body: bytes | None, client: httpx.Client | None = None
+) -> bytes:
+    """Return what a verifier's service answers.
+
+    Args:
+        url: Address of the service.
+        path: What is asked for.
+        body: What is sent; None: nothing, by GET.
+        client: Sends the request; None for a fresh client.
+    Raises:
+        FieldError: `url` is no address.
+        CheckFailure: The service does not answer, or refuses.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise FieldError("--url", url, "must be an http:// or https:// address")
+    sends, address = client or httpx, f"{url.rstrip('/')}/{path}"
+    try:
+        if body is None:
+            reply = sends.get(address, timeout=_TIMEOUT_S)
+        else:
+            reply = sends.post(address, content=body, timeout=_TIMEOUT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = str(error).rstrip(".")
+        raise CheckFailure(f"The verifier {url} does not answer: {why}.") from error
+    if reply.status_code != httpx.codes.OK:
+        raise CheckFailure(f"The verifier {url} refuses: {reply.text.strip()}")
+    return reply.content
 
 
 def keep(layout: RunLayout, witness: Witness) -> Witness:

@@ -25,6 +25,7 @@ from owa_bench.hosting.isolation import IN_PROCESS, OUTLASTING, require_hosting,
 from owa_bench.hosting.spec import OUTSIDE, load_agent
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
+from owa_bench.records.dated import seed_names
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.placement import announced
 from owa_bench.records.plan import MAX_FAILURES, Plan
@@ -212,7 +213,8 @@ def _play(
     root = escrow.seed_root(layout, plan, secret)
     lease = RunLease(layout)
     leaves = files.rebuild_leaves(layout)
-    items = pending(plan, leaves, root)
+    names = seed_names(layout, plan, files.plan_digest(layout))
+    items = pending(plan, leaves, root, names)
     if chosen is not None:
         items = tuple(item for item in items if item.attempts[0].index in chosen)
     watch = _Watch(layout, plan, leaves, options)

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from owa_bench import discovery
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
 from owa_bench.hosting.agent_process import AgentConnection, AgentLauncher
 from owa_bench.hosting.fork_server import ForkServer
@@ -29,7 +28,7 @@ from owa_bench.hosting.gateway.translation import APIS
 from owa_bench.hosting.protocol import AgentRequest, ResetRequest
 from owa_bench.hosting.spec import AgentHandle
 from owa_bench.hosting.transports import HttpTransport
-from owa_bench.interfaces import AgentCard, Brief
+from owa_bench.interfaces import Brief
 from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
 from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, decoded
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
@@ -99,7 +98,7 @@ def preflight(
     ]
     # A frozen twin or a control of a campaign begins as its agent does.
     members = [*{member.agent.spec: member for member in members}.values()]
-    asking = [member for member in members if _asks_model(member.agent)]
+    asking = [member for member in members if member.agent.asks_model]
     fresh = msgspec.structs.replace(options, model_cache="", allow_host=())
     with ExitStack() as stack:
         gateway = None
@@ -136,14 +135,6 @@ def preflight(
         named = bool(options.model_url) and not APIS[options.model_api].prefix
         if gateway is not None and not asking and named:
             yield _ask_provider(gateway, options)
-
-
-def _asks_model(agent: AgentHandle) -> bool:
-    """Return whether a registered agent asks a model in its first act."""
-    if agent.origin.kind != "registry":
-        return False
-    card: AgentCard = discovery.find("agents")[agent.origin.target].plugin
-    return card.asks_model
 
 
 # --- agents that are started ----------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from owa_bench.records.dated import NO_NAMES
 from owa_bench.records.events import DECODER, EpisodeStart, Event, Intervention, Resource
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import MAX_FAILURES, MAX_PROVIDER_FAILURES, Plan, PlanEntry
@@ -301,17 +302,20 @@ def _lane_segments(entries: Sequence[PlanEntry]) -> list[_Segment]:
     return parts + copies
 
 
-def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, ...]:
+def pending(
+    plan: Plan, leaves: Iterable[Leaf], root: bytes, names: Mapping[str, str] = NO_NAMES
+) -> tuple[WorkItem, ...]:
     """Return what is still to be played, in plan order of the first entry.
 
     Args:
         plan: The plan.
         leaves: The attempts on record.
         root: The master, any verifier's nonce mixed in.
+        names: Under which seeds of pairs are drawn (`records.dated.seed_names`).
     Returns: An item per entry on its own, per copy of a lane's memory, and per part of what a lane
         keeps, that is not complete.
     """
-    record = _Record(leaves)
+    record = _Record(leaves, names)
     states: dict[str, dict[int, str]] = {}
     items: list[WorkItem] = []
     for part in _segments(plan):
@@ -346,7 +350,8 @@ def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, 
 class _Record:
     """What the attempts on record say of each entry."""
 
-    def __init__(self, leaves: Iterable[Leaf]) -> None:
+    def __init__(self, leaves: Iterable[Leaf], names: Mapping[str, str]) -> None:
+        self._names = names
         self.failures = Counter[int]()
         self.complete: dict[int, Leaf] = {}
         self._numbers = Counter[int]()
@@ -361,7 +366,7 @@ class _Record:
         return Attempt(
             index=entry.index,
             number=self._numbers[entry.index],
-            seed=instance_seed(root, entry.pair),
+            seed=instance_seed(root, self._names.get(entry.pair, entry.pair)),
             keeps=entry.keeps_memory,
             failures=self.failures[entry.index],
         )

@@ -120,6 +120,12 @@ class ChallengeLog:
             self._refresh()
             return self._count(self.submitters, key)
 
+    def line(self, plan_digest: str) -> ChallengedPlan | None:
+        """Return the line of a plan that was challenged, None for another."""
+        with self._lock:
+            self._refresh()
+            return self._plans.get(plan_digest)
+
     def note(self, plan: Plan, digest: str) -> ChallengedPlan:
         """Return the line of a plan, written before its challenge is told.
 
@@ -146,7 +152,7 @@ class ChallengeLog:
                 return known
             line = self._with_number(make())
             self._require_room(line)
-            _append(file, msgspec.json.encode(line) + b"\n")
+            append_line(file, msgspec.json.encode(line) + b"\n")
             self._read = file.tell()
             self._add(line)
             self._of_hour[line.submitter] += 1
@@ -261,8 +267,14 @@ def _line(plan: Plan, digest: str) -> ChallengedPlan:
     )
 
 
-def _append(file: IO[bytes], line: bytes) -> None:
-    """Add a line to a file whole, or not at all; it is on the disk then."""
+def append_line(file: IO[bytes], line: bytes) -> None:
+    """Add a line to a file whole, or not at all; it is on the disk then.
+
+    Args:
+        file: The open log.
+        line: With its end.
+    Raises: NoRoomError: The disk takes no more.
+    """
     before = file.seek(0, os.SEEK_END)
     try:
         written = file.write(line)

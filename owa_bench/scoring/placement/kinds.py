@@ -64,8 +64,9 @@ class KindCount(NamedTuple):
         for kind, seen in self.kinds.items():
             if seen.used < self.least:
                 groups.setdefault(seen, []).append(kind)
-        lacking = (
+        lacking = [
             f"{', '.join(names)} in {seen.used} of {seen.needed} worlds of {seen.suites}"
             for seen, names in groups.items()
-        )
-        return f"{said}: {', '.join(self.in_use) or 'none'}; {'; '.join(lacking)}"
+        ]
+        others = "; ".join(lacking) or "no world needs another"
+        return f"{said}: {', '.join(self.in_use) or 'none'}; {others}"

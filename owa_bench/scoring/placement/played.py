@@ -12,6 +12,7 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
+from owa_bench.scoring.placement.dates import BatchDate
 from owa_bench.scoring.placement.rule import LookState, PlacementRule
 from owa_bench.scoring.placement.stages import StageJudge
 from owa_bench.scoring.placement.worlds import TraceEvidence
@@ -26,7 +27,8 @@ class PlacementFacts(NamedTuple):
         starts: Entries with any attempt.
         number: Which of its submitter's challenged plans this is.
         plans: How many of theirs a verifier has challenged by now, at least `number`.
-        dates: Dates of looks that a witness bears out, rising.
+        dates: When each batch was played, by the plan's challenger.
+        verifier: Their name in the registry of the report, "" for a key that it does not name.
         date: What the machine's own clock says of the first look.
         served: Whether the agent is a model behind an address, which can change from day to day.
     """
@@ -36,7 +38,8 @@ class PlacementFacts(NamedTuple):
     starts: frozenset[int] = frozenset()
     number: int = 1
     plans: int = 1
-    dates: tuple[str, ...] = ()
+    dates: tuple[BatchDate, ...] = ()
+    verifier: str = ""
     date: str = ""
     served: bool = False
 

@@ -22,6 +22,7 @@ from owa_bench.records.placement import (
     DECIMALS,
     HEDGE,
     POOL_GATES,
+    DateMean,
     GateLine,
     Stage,
     stage_gate,
@@ -31,6 +32,7 @@ from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateStatus
 from owa_bench.scoring.gate import reaches
 from owa_bench.scoring.observe.sample import plan_families
+from owa_bench.scoring.placement.dates import WAIT, date_mean, is_below, passes
 from owa_bench.scoring.placement.kinds import KindCount
 from owa_bench.scoring.placement.worlds import (
     MILD,
@@ -121,8 +123,15 @@ class PlacementRule:
 
     @property
     def level(self) -> int:
-        """The highest level that is decided."""
+        """The highest level that is decided; by dates no stage is played."""
+        if self.dates > 1:
+            return 1
         return 0 if self.plan.placement is None else self.plan.placement.level
+
+    @property
+    def dates(self) -> int:
+        """The dates that the level needs: 1, or that of an agent that can change."""
+        return 1 if self.plan.placement is None else self.plan.placement.dates
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -299,7 +308,9 @@ class PlacementRule:
     ) -> GateLine:
         """Return a gate's line after a batch: as it was where it did not read it."""
         if line is None or key[1] in last.reads:
-            return self._line(key, tally, evidence)
+            line = self._line(key, tally, evidence)
+            means = tally.dates.get(key[1], ()) if self.dates > 1 else ()
+            return msgspec.structs.replace(line, dates=tuple(means))
         if key[1] == TOOLS:
             note = self._kinds(tally, evidence).words
             return msgspec.structs.replace(line, note=note)
@@ -314,24 +325,32 @@ class PlacementRule:
         judged once: what it leaves undecided no further episode can change.
         """
         for level in range(1, self.level + 1):
-            own = {gate: line.status for (of, gate), line in lines.items() if of == level}
+            own = {gate: self._answer(one) for (of, gate), one in lines.items() if of == level}
             if "BELOW" in own.values():
                 return f"below AAI-{level}", NOTHING
             if any(own[gate] != "PASS" for gate in own if gate not in POOL_GATES):
                 return CAP, NOTHING
-            if not _all(lines, level, "PASS"):
+            if any(answer != "PASS" for answer in own.values()):
                 given_up = [
                     line.gate for line in lines.values() if self._gives_up(line, tally, evidence)
                 ]
                 hoped = {gate: status for gate, status in own.items() if gate not in given_up}
                 batch = self._next(level, hoped, tally)
                 if batch.worlds:
-                    return GO_ON, batch
+                    return (WAIT if self.dates > 1 and tally.counts else GO_ON), batch
                 return (TOO_FEW if self._next(level, own, tally).worlds else CAP), NOTHING
             stage = self._next_stage(level, tally)
             if stage is not None:
                 return (GO_ON, stage) if stage.indices else (CAP, NOTHING)
         return f"AAI-{self.level}", NOTHING
+
+    def _answer(self, line: GateLine) -> GateStatus:
+        """Return what a gate decides: by its evidence, and by its dates where they count."""
+        if self.dates == 1 or line.status == "NO EVIDENCE":
+            return line.status
+        if is_below(line, self.dates):
+            return "BELOW"
+        return "PASS" if passes(line, self.dates) else "UNDECIDED"
 
     def _next_stage(self, level: int, tally: "_Tally") -> Batch | None:
         """Return the next stage of a level, None where all were played."""
@@ -341,8 +360,12 @@ class PlacementRule:
         return None
 
     def _next(self, level: int, states: Mapping[str, str], tally: "_Tally") -> Batch:
-        """Return the next batch: one world of each family that an open gate reads."""
+        """Return the next batch: one world of each family that an open gate reads.
+
+        Where dates count and one is open, all gates read each date.
+        """
         reads = tuple(gate for gate, status in states.items() if status == "UNDECIDED")
+        reads = tuple(states) if reads and self.dates > 1 else reads
         families = {family for gate in reads for family in self.weights[gate]}
         if reads == (GENERALITY,):
             candidates = tally.families.candidates()
@@ -491,8 +514,11 @@ class _Families:
         self.above: Floats = np.zeros((len(names), len(BETS)))
         self.below: Floats = np.zeros((len(names), len(BETS)))
 
-    def add(self, worlds: Sequence[PoolWorld], evidence: PlacementEvidence) -> None:
-        """Add a batch, which has at most one world of a family."""
+    def add(self, worlds: Sequence[PoolWorld], evidence: PlacementEvidence) -> Bets:
+        """Add a batch, which has at most one world of a family.
+
+        Returns: The worlds bet on as of covered families, their values over the thresholds.
+        """
         rows = np.array([self._rows[world.family] for world in worlds])
         values = [evidence.value(GENERALITY, w.episodes[READS[GENERALITY]]) for w in worlds]
         low, high, _ = (np.array(column) for column in zip(*values, strict=True))
@@ -504,6 +530,8 @@ class _Families:
         self.below[down] += betting.wins_below(bets.of(again & ~hopeful), self.limits[down])
         self.seen[rows] += 1
         self.low[rows] += low
+        limits = self.limits[rows]
+        return Bets(low - limits, high - limits, *bets[2:]).of(again & hopeful)
 
     def _hopeful(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Return which families' means so far are at least their threshold less the slack."""
@@ -524,6 +552,7 @@ class _Tally:
         self.stages: set[str] = set()
         keys = [key for level in range(1, rule.level + 1) for key in rule.pool_keys(level)]
         self.gates = {key: _Gate() for key in keys if key[1] != GENERALITY}
+        self.dates: dict[str, list[DateMean]] = {gate: [] for _, gate in keys}
         limits = np.array([rule.protocol.generality.of(family) for family in rule.worlds])
         self.families = _Families(list(rule.worlds), limits, rule.protocol.statistics.gate_slack)
 
@@ -537,12 +566,15 @@ class _Tally:
             self.counts[world.family] = self.counts.get(world.family, 0) + 1
         rule = self._rule
         if GENERALITY in batch.reads:
-            self.families.add(batch.worlds, evidence)
+            covered = self.families.add(batch.worlds, evidence)
+            self.dates[GENERALITY].append(date_mean(covered, 0.0))
         bets = {
             gate: batch_bets(gate, batch.worlds, evidence, rule.weights[gate])
             for gate in batch.reads
             if gate != GENERALITY
         }
+        for gate, own_bets in bets.items():
+            self.dates[gate].append(date_mean(own_bets, rule.required(gate)))
         for (level, gate), own in self.gates.items():
             if gate in bets:
                 own.add(bets[gate], rule.null(gate, level), rule.required(gate, level))

@@ -3,14 +3,16 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import stdev
 
 import msgspec
 
 from owa_bench.discovery import get
 from owa_bench.records.observables import Observables
 from owa_bench.records.placement import (
+    APART_H,
     ASSURANCE,
     BAR,
     DATES,
@@ -37,6 +39,7 @@ from owa_bench.scoring.gate import (
     no_level,
     norms_mark,
 )
+from owa_bench.scoring.placement.dates import WAIT, BatchDate, dates_words, is_below, passes
 from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement
 from owa_bench.scoring.placement.rule import CAP, GO_ON, OPEN, TOO_FEW, LookState, PlacementRule
 from owa_bench.scoring.placement.stages import LEVEL
@@ -63,6 +66,9 @@ _LOOKS = (
 )
 
 
+_DATES = ("date", "from", "until", "gate", "worlds", "least", "most")
+
+
 def placement_verdict(
     played: PlayedPlacement, own_terms: str, assurance: int | None
 ) -> AgentVerdict:
@@ -77,7 +83,7 @@ def placement_verdict(
     arm, table, plan = played.plan.arms[0], played.episodes, played.plan
     lines = tuple(_at_price(line, played) for line in looks[-1].gates)
     rung = _assurance_line(rule, assurance)
-    level = _level(played, lines, rung)
+    level = _by_dates(played, lines, _level(played, lines, rung))
     if arm_role(arm) == "reference":
         level = no_level(CONTROL_POLICY)
     elif own_terms:
@@ -99,7 +105,7 @@ def placement_verdict(
             *((rung,) if rung and lines[-1].level > 1 else ()),
         ),
         frontier=FrontierScore(target=rule.protocol.frontier.success_share, reason=_NO_AXES),
-        tables=(_looks_table(looks),),
+        tables=(_looks_table(looks), *_dates_table(looks, facts)),
         curves=_bound_curves(looks),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
@@ -160,11 +166,44 @@ def _level(
     if share > LOST_MOST:
         why = f"{share:.1%} of its episodes were lost after they began, {LOST_MOST:.0%} may be"
         return LevelPlacement(None, f"{NOT_PLACED} ({why}); by its gates {level.text}", False, ())
-    if facts.served and len(facts.dates) < DATES:
-        when = facts.dates[0] if facts.dates else f"{facts.date or 'a date'} (nobody's witness)"
-        text = f"{level.text} as served on {when}, {NOT_PLACED}"
-        return LevelPlacement(None, text, False, ())
     return level
+
+
+def _by_dates(
+    played: PlayedPlacement, lines: Sequence[GateLine], level: LevelPlacement
+) -> LevelPlacement:
+    """Return a level as the dates of an agent that can change bear it out."""
+    rule, facts = played.rule, played.facts
+    if level.level is None or not (facts.served or rule.dates > 1):
+        return level
+    why = _dates_short(played, lines)
+    if not why:
+        return level
+    days = dict.fromkeys(date.words for date in facts.dates if any(date))
+    when = " to ".join(dict.fromkeys((*days,)[:: max(len(days) - 1, 1)]))
+    when = when or f"{facts.date or 'a date'} (nobody's witness)"
+    name, _, rest = level.text.partition(", ")
+    reason = "; ".join(filter(None, (why, rest)))
+    return LevelPlacement(None, f"{name} as served on {when}, {NOT_PLACED} ({reason})", False, ())
+
+
+def _dates_short(played: PlayedPlacement, lines: Sequence[GateLine]) -> str:
+    """Return what an agent's dates are short of, "" where they bear a level out."""
+    rule, facts = played.rule, played.facts
+    if rule.dates < DATES:
+        return f"its plan asks for one date, a served model needs {DATES}"
+    short = [line for line in lines if line.status == "BELOW"]
+    if any(is_below(line, rule.dates) for line in short):
+        short = []
+    elif not short:
+        short = [line for line in lines if not passes(line, rule.dates)]
+    if short:
+        return "; ".join(f"{line.gate} {dates_words(line, rule.dates)}" for line in short)
+    batches = sum(bool(look.batch.worlds) for look in played.looks[:-1])
+    held = sum(bool(date.begin and date.end) for date in facts.dates)
+    if held < batches:
+        return f"a verifier bears out {held} of {batches} dates"
+    return "" if facts.verifier else "no registry names the verifier of its dates"
 
 
 def _second(
@@ -255,18 +294,21 @@ def _gate_result(rule: PlacementRule, line: GateLine, evidence: tuple[str, ...])
             reason=f"stage {line.stage}: {line.note}",
         )
     slack = rule.protocol.statistics.gate_slack
-    passes = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
-    if line.gate == "G" and passes:
-        passes = "at least that many families shown"
+    shown = f"at least {line.required - slack:.2f} shown" if line.status == "PASS" else ""
+    if line.gate == "G" and shown:
+        shown = "at least that many families shown"
+    short, decides = "", passes(line, rule.dates) or is_below(line, rule.dates)
+    if rule.dates > 1 and line.status != "UNDECIDED":
+        short = dates_words(line, rule.dates)
     return GateResult(
         level=line.level,
         gate="T" if line.gate == "tools" else line.gate,
         required=rule.required_words(line.gate, line.level),
         measured="nothing" if line.mean is None else f"{line.mean:.3f}, {line.worlds} worlds",
         interval=Interval(low=line.low, high=line.high, method=METHOD),
-        status=line.status,
+        status=line.status if decides else "UNDECIDED",
         evidence=evidence,
-        reason="; ".join(filter(None, (passes, line.note))),
+        reason="; ".join(filter(None, (shown, short, line.note))),
     )
 
 
@@ -303,6 +345,34 @@ def _looks_table(looks: Sequence[LookState]) -> CellTable:
         "points after a stop are biased and rank nobody."
     )
     return CellTable("looks", _LOOKS, rows, note)
+
+
+def _dates_table(looks: Sequence[LookState], facts: PlacementFacts) -> Iterator[CellTable]:
+    """Yield a row per date and gate, where the plan asks for several dates."""
+    lines = [line for line in looks[-1].gates if line.dates]
+    if not lines:
+        return
+    count = len(lines[0].dates)
+    days = [*facts.dates, *itertools.repeat(BatchDate("", ""), count)][:count]
+    rows = tuple(
+        (place, day.begin, day.end, line.gate, date.worlds, date.least, date.most)
+        for place, day in enumerate(days, 1)
+        for line in lines
+        for date in line.dates[place - 1 : place]
+    )
+    spreads = "; ".join(
+        f"{line.gate} {stdev(date.least for date in line.dates):.3f}"
+        for line in lines
+        if len(line.dates) > 1
+    )
+    yield CellTable(
+        "dates",
+        _DATES,
+        rows,
+        "Means less what is required, lost worlds as 0 and as 1; of G the worlds bet on as of "
+        "covered families, less their thresholds. From and until by the plan's verifier. "
+        f"Spread between dates: {spreads or 'one date'}.",
+    )
 
 
 def _bound_curves(looks: Sequence[LookState]) -> tuple[Curve, ...]:
@@ -351,6 +421,8 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             f"the rule would go on with {len(last.batch.indices)} episodes"
             f"{_purpose(last)}: `owa-bench place --resume`"
         )
+    elif last.decision == WAIT:
+        said.append("it goes on at another date: `owa-bench place --resume`")
     elif last.decision == CAP:
         said.append("this is all that its plan can decide: nothing more of it would change it")
     elif last.decision == TOO_FEW:
@@ -368,11 +440,15 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             f"plan {facts.number} of {facts.plans} of its submitter: a gate passes at an e-value "
             f"of {BAR * facts.plans:g}"
         )
-    if facts.served:
-        span = f"{facts.dates[0]} to {facts.dates[-1]}" if facts.dates else "none"
+    if rule.dates > 1:
         said.append(
-            f"a served model: {len(facts.dates)} of {DATES} dates are borne out by a witness "
-            f"({span})"
+            f"a level needs {DATES} dates, each {APART_H} hours after the one before, and {DATES} "
+            "more for each date against it"
+        )
+    elif facts.served:
+        said.append(
+            f"a served model: a level needs {DATES} dates that a verifier bears out "
+            "(`owa-bench place --verifier URL`)"
         )
     return said
 

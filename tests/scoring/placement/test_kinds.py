@@ -56,6 +56,8 @@ def test_the_words_name_what_is_in_use_and_where_the_rest_was_needed():
     assert seen(api=SHOWN, browser=SHOWN, files=SHOWN, cloud=lacking).words == (
         "3 of 3 kinds of tools"
     )
+    assert seen(api=SHOWN).words == "1 of 3 kinds of tools: api; no world needs another"
+    assert seen().words == "0 of 3 kinds of tools"
 
 
 def test_worlds_count_that_were_played_under_drift_without_help():
