@@ -108,7 +108,7 @@ def simulate(sample, gain, ratio, rng):
     nothing = np.zeros((len(of), len(ANNOUNCEMENTS)), dtype=bool)
     table = replace(sample.table, q=(luck < skill[of]).astype(float), cost_agent=np.round(costs[0]))
     second = (other < better[of]).astype(float)
-    outcomes = PairedOutcomes(second, second, np.round(ratio * costs[1]), nothing)
+    outcomes = PairedOutcomes(second, second, second, np.round(ratio * costs[1]), nothing)
     found = paired_figures(replace(sample, table=table), outcomes)
     overall = {row.measure: row.interval for row in found if row.group == "all"}
     return [(overall[m].low, overall[m].high) for m in (QUALITY, COST)]

@@ -1,6 +1,6 @@
 """`owa-bench report`, `verify`, `recompute` and `power`: the judging half."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
     from owa_bench.reports.check.integrity_checks import CheckResult
+    from owa_bench.reports.read.delegation import Delegation
+    from owa_bench.reports.read.outcomes import ArmOutcomes
     from owa_bench.scoring.validation.power import Need
 
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
@@ -37,15 +39,21 @@ def report(
     ),
     unsigned: bool = option(False, "A draft (V0) of a run not yet whole."),
     key: str = KeyName,
+    full: bool = option(False, "Print axes, indices and gates too."),
     json: bool = AsJson,
 ) -> None:
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
+
+    Prints of each agent what it does alone and with help, how much of it may be delegated, its
+    level and its cost; --full the rest.
 
     Reads the run directory and nothing else; a second report replaces the first. A level below a
     gate is no error unless --require asks for it. Norms and the registry are copied into the run
     directory, and read from there.
 
       owa-bench report runs/first
+
+      owa-bench report runs/first --full
 
       owa-bench report runs/first --require AAI-1
 
@@ -60,12 +68,15 @@ def report(
         statement.add_norms(run_dir, norms)
     if registry is not None:
         statement.add_registry(run_dir, registry)
-    judgement = statement.write(run_dir, signer)
+    made = statement.write_report(run_dir, signer)
+    judgement = made.judgement
     if json:
         as_json(judgement)
     else:
+        known = {one.arm: one for one in made.outcomes}
         for verdict in judgement.verdicts:
-            _print(verdict)
+            _print(verdict, known.get(verdict.arm), full=full)
+        _print_warnings(judgement.verdicts)
         page = RunLayout(run_dir).page.resolve()
         OUT.print(f"\nReport: {page}")
     if required is not None:
@@ -127,8 +138,9 @@ def compare(
 ) -> None:
     """Compare two agents on the instances that both played.
 
-    Paired differences of quality and success and the ratio of costs, with intervals: over all
-    pairs, by family, tier and drift class. Runs on different terms are refused; `run --worlds-of
+    Says first who succeeds more often, or how many tasks would tell. Then paired differences of
+    quality, success and help and the ratio of their own costs, with intervals: over all pairs, by
+    family, tier and drift class. Runs on different terms are refused; `run --worlds-of
     RUN` plays the worlds of another run.
 
       owa-bench compare runs/first:agentic runs/first:fixed
@@ -141,6 +153,7 @@ def compare(
     if json:
         as_json(found)
         return
+    OUT.print(comparison.verdict_words(found))
     made = comparison.comparison_table(found)
     for measure in dict.fromkeys(row[0] for row in made.rows):
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
@@ -189,14 +202,18 @@ def public_key_of(name: str, text: str | None) -> bytes | None:
     return raw
 
 
-def _print(verdict: score.AgentVerdict) -> None:
-    """Print the verdict on one agent."""
+def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool) -> None:
+    """Print the verdict on one agent: the answer in a few lines, then the rest where asked for."""
     OUT.print(Text.assemble("\n", (verdict.arm, "bold"), f": {verdict.level_text}"))
+    if one is not None and one.answer is not None:
+        for line in _answer_lines(verdict, one, one.answer):
+            OUT.print(f"  {line}")
+        if not full:
+            return
     if not verdict.axes:
         _print_gates(verdict.gates)
         for made in verdict.tables:
             table(made.title, made.columns, map(_cells, made.rows))
-        _print_warnings(verdict)
         return
     table(
         "axes",
@@ -218,13 +235,34 @@ def _print(verdict: score.AgentVerdict) -> None:
     for made in verdict.tables:
         if made.title.startswith("projects of "):
             table(made.title, made.columns, map(_cells, made.rows))
-    _print_warnings(verdict)
 
 
-def _print_warnings(verdict: score.AgentVerdict) -> None:
-    """Print what a reader of the verdict must know."""
-    for warning in verdict.warnings:
-        note(warning, OUT)
+def _answer_lines(
+    verdict: score.AgentVerdict, one: "ArmOutcomes", answer: "Delegation"
+) -> Iterator[str]:
+    """Yield how much can be delegated to an agent, what it costs, and what to play next."""
+    from owa_bench.reports.page.templates import cost_lines
+    from owa_bench.reports.read.delegation import frontier_words, next_command
+
+    if answer.sentence:
+        yield answer.sentence
+    if words := frontier_words(verdict.frontier):
+        yield words
+    yield "; ".join(f"{name}: {words}" for name, words in cost_lines(verdict, one)) + "."
+    if verdict.level is None:
+        yield f"To decide a level: {next_command(verdict)}"
+
+
+def _print_warnings(verdicts: Sequence[score.AgentVerdict]) -> None:
+    """Print what a reader of the verdicts must know, each line once with whom it is about."""
+    about: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        for warning in verdict.warnings:
+            about.setdefault(warning, []).append(verdict.arm)
+    OUT.print()
+    for warning, arms in about.items():
+        whose = "" if len(arms) == len(verdicts) else f"{', '.join(arms)}: "
+        note(f"{whose}{warning}", OUT)
 
 
 def _print_gates(gates: Sequence[score.GateResult]) -> None:

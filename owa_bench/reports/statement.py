@@ -33,13 +33,23 @@ PREDICATE = "urn:owa-bench:report:1"
 def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
     """Judge a run, write its three report files, and return the judgement.
 
+    Args:
+        run_dir: The run directory.
+        key: As of `write_report`.
+    """
+    return write_report(run_dir, key).judgement
+
+
+def write_report(run_dir: Path, key: Ed25519PrivateKey | None) -> Report:
+    """Judge a run, write its three report files, and return the report.
+
     Each file is written completely or not at all, the signed statement last.
 
     Args:
         run_dir: the run directory.
         key: the plan's signing key; None writes an unsigned draft (V0), allowed of a run that is
             not complete.
-    Returns: The judgement.
+    Returns: The report.
     Raises:
         RunDirectoryError: there is no run or, with a key, it is not complete.
         CheckFailure: its evidence does not hold.
@@ -64,7 +74,7 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
     html = render_page(bundle, report)
     report = msgspec.structs.replace(report, page=sha256(html))
     publish(bundle.layout, report, html, key)
-    return report.judgement
+    return report
 
 
 def add_norms(run_dir: Path, path: Path) -> None:

@@ -61,17 +61,17 @@ def test_report_prints_axes_and_the_place_of_the_page(owa, run):
 def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     said = owa("compare run:fixed run:noop")
     assert said.code == 0
-    for words in ("quality:", "success:", "cost ratio:", "class D", "Second minus"):
+    for words in ("quality:", "success:", "own cost:", "class D", "Second minus"):
         assert words.lower() in said.out.lower()
     found = json.loads(owa("compare run:fixed run:noop --json").out)
-    assert {row["measure"] for row in found["figures"]} == {"quality", "success", "cost"}
+    assert {row["measure"] for row in found["figures"]} == {"quality", "success", "help", "cost"}
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err
 
 
 def test_report_says_what_stands_before_the_next_level(owa, run):
-    lines = owa("report run").out.splitlines()
+    lines = owa("report run --full").out.splitlines()
     start = lines.index(next(x for x in lines if x.startswith("what stands before")))
     assert lines[start].split()[3] == "AAI-1"
     rows = [line.split() for line in lines[start + 2 :]]
@@ -81,7 +81,7 @@ def test_report_says_what_stands_before_the_next_level(owa, run):
 def test_a_campaign_names_why_there_is_no_kappa(owa):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent agentic"
     assert owa(f"run --out days {flags} --days 2 --in-process").code == 0
-    said = owa("report days").out
+    said = owa("report days --full").out
     assert "too few days: 0 consecutive" in said
     assert "not computable: no evidence on" in said
 

@@ -243,6 +243,34 @@ def _set_x_limits(plot: Axes, x: Sequence[float]) -> None:
         plot.axvline(0.0, **_DASHED)
 
 
+def success_figure(series: Sequence[ArmSeries]) -> str:
+    """Return success over drift magnitude: alone with its band, with help dashed.
+
+    Args:
+        series: the agents, whose data is a Delegation.
+    Returns: The figure as an SVG element.
+    """
+    with style("success over drift"):
+        figure, plot = new_figure(3.2)
+        for one in series:
+            alone = [(m.delta, m.alone) for m in one.data.magnitudes if m.alone]
+            helped = [(m.delta, m.helped.share) for m in one.data.magnitudes if m.helped]
+            colour = arm_colour(one.place)
+            if alone:
+                x, y = zip(*((delta, count.share) for delta, count in alone), strict=True)
+                ends = [(c.interval.low, c.interval.high) for _, c in alone]
+                plot.plot(x, y, "o-", color=colour, markersize=5, linewidth=2)
+                if all(low is not None for low, _ in ends):
+                    low, high = np.array(ends, dtype=np.float64).T
+                    plot.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0)
+            if helped:
+                plot.plot(*zip(*helped, strict=True), "--", color=colour, linewidth=1.6)
+        plot.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="drift magnitude")
+        plot.set_ylabel("share of tasks done")
+        _add_legend(plot, series)
+        return to_svg(figure, "Success over drift magnitude, alone and with help")
+
+
 def _frontier_line(plot: Axes, one: ArmSeries) -> None:
     """Draw the fitted frontier, its band and the observed shares."""
     data: FrontierScore = one.data

@@ -19,6 +19,14 @@ from owa_bench.reports.page.figures import ArmSeries, dose_panels, paired_differ
 from owa_bench.reports.page.site import evidence_links
 from owa_bench.reports.page.templates import page_template
 from owa_bench.reports.read.bundle import Bundle
+from owa_bench.reports.read.delegation import (
+    CLASS_WORDS,
+    NO_DRIFT,
+    SuccessCount,
+    frontier_words,
+    next_command,
+)
+from owa_bench.reports.read.outcomes import ArmOutcomes
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
 from owa_bench.scoring.placement.verdict import BOUNDS_PANEL
@@ -49,6 +57,10 @@ _AXES_CAPTION = (
     "Axes, normalised. Thick line: same tasks, new seeds. Thin line: tasks like these"
     " (gates read this one). Both 95 percent."
 )
+_SUCCESS_CAPTION = (
+    "Success over drift magnitude. Solid, with its band: alone. Dashed: with a supervisor to ask."
+    " 95 percent over tasks."
+)
 _FRONTIER_CAPTION = (
     "Delegability frontier: share of successful episodes at each autonomy demand,"
     " fitted so that it never rises; dots are the observed shares. The dashed line is"
@@ -67,6 +79,11 @@ _FORMATS: tuple[Callable[..., Any], ...] = (
     templates.format_dollars,
     templates.format_cost,
     templates.format_figure,
+    templates.format_ends,
+    templates.answer_counts,
+    frontier_words,
+    templates.cost_lines,
+    next_command,
     templates.reading_columns,
     templates.gate_levels,
     templates.axis_names,
@@ -122,6 +139,8 @@ def render(
         verdicts=verdicts,
         assurance=report.assurance,
         figures=_figures(verdicts),
+        answered=_answer_figures(report),
+        by_class=_class_table(report.outcomes),
         doses=_dose_figures(verdicts),
         terms=_terms(report.run),
         images=images,
@@ -164,14 +183,60 @@ def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
         text = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
         blocks.append(_block(name, figures.curve_figure(curves), text))
     placed = list(enumerate(verdicts))
-    frontiers = [ArmSeries(v.arm, i, v.frontier) for i, v in placed if v.frontier.demand]
-    if frontiers:
-        svg = figures.frontier_figure(frontiers)
-        blocks.append(_block("delegability frontier", svg, _FRONTIER_CAPTION))
     if any(v.cost_micro_usd for v in verdicts):
         costs = [ArmSeries(v.arm, i, v.cost_micro_usd) for i, v in placed]
         blocks.append(_block("cost", figures.cost_figure(costs), _COST_CAPTION))
     return blocks
+
+
+def _answer_figures(report: Report) -> list[FigureBlock]:
+    """Return success over drift, alone and with help, and the delegability frontier."""
+    answers = [
+        ArmSeries(one.arm, place, one.answer)
+        for place, one in enumerate(_in_order(report))
+        if one is not None and one.answer is not None
+    ]
+    blocks = []
+    if any(len(one.data.magnitudes) > 1 for one in answers):
+        svg = figures.success_figure(answers)
+        blocks.append(_block("success over drift", svg, _SUCCESS_CAPTION))
+    frontiers = [
+        ArmSeries(v.arm, i, v.frontier)
+        for i, v in enumerate(report.judgement.verdicts)
+        if v.frontier.demand
+    ]
+    if frontiers:
+        svg = figures.frontier_figure(frontiers)
+        blocks.append(_block("delegability frontier", svg, _FRONTIER_CAPTION))
+    return blocks
+
+
+def _in_order(report: Report) -> list[ArmOutcomes | None]:
+    """Return the outcomes of each verdict's arm, in the order of the verdicts."""
+    known = {one.arm: one for one in report.outcomes}
+    return [known.get(verdict.arm) for verdict in report.judgement.verdicts]
+
+
+def _class_table(outcomes: Sequence[ArmOutcomes]) -> score.CellTable | None:
+    """Return success alone by the hardest class of drift, None where nothing drifted."""
+    answers = [(one.arm, one.answer) for one in outcomes if one.answer is not None]
+    rows = tuple(
+        (arm, name, CLASS_WORDS[name], count.episodes, count.tasks, *_figures_of(count))
+        for arm, answer in answers
+        for name, count in answer.classes
+    )
+    if not any(row[1] != NO_DRIFT for row in rows):
+        return None
+    columns = ("agent", "class", "how one learns of it", "episodes", "tasks", "success")
+    note = (
+        "Alone: an episode stands under the hardest class of change that struck. In brackets 95 "
+        "percent over tasks."
+    )
+    return score.CellTable("by class", (*columns, "success low", "success high"), rows, note)
+
+
+def _figures_of(count: SuccessCount) -> tuple[float | None, ...]:
+    return round(count.share, 3), count.interval.low, count.interval.high
 
 
 def _series(verdicts: Sequence[score.AgentVerdict], panel: str, name: str) -> list[ArmSeries]:

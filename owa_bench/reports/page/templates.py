@@ -8,6 +8,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from owa_bench.records import score
+from owa_bench.reports.read.delegation import Delegation, SuccessCount
 from owa_bench.reports.read.outcomes import ArmOutcomes
 
 # --- templates ------------------------------------------------------------------------
@@ -41,6 +42,7 @@ def own_file(name: str) -> Markup:
 
 _MISSING = "–"
 _SMALL, _LARGE = 0.0005, 1000.0  # between them amounts have three decimals
+_WHOLE = 10**6  # micro-USD from which on an amount has two decimals
 
 
 class GateLevel(NamedTuple):
@@ -102,7 +104,9 @@ def format_anchors(axis: score.AxisScore) -> str:
 
 def format_dollars(amount: int | None) -> str:
     """Return integer micro-USD as USD."""
-    return "unknown" if amount is None else f"{amount / 1e6:,.4f} USD"
+    if amount is None:
+        return "unknown"
+    return f"{amount / 1e6:,.{2 if amount >= _WHOLE else 4}f} USD"
 
 
 def format_cost(one: ArmOutcomes) -> str:
@@ -112,6 +116,49 @@ def format_cost(one: ArmOutcomes) -> str:
     if one.cost_micro_usd is None:
         return "cost per success unknown"
     return f"{format_dollars(one.cost_micro_usd)} per success"
+
+
+def format_ends(interval: score.Interval) -> str:
+    """Return the two ends of an interval with two decimals, "" where it has none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def answer_counts(answer: Delegation) -> list[tuple[str, SuccessCount | None, str]]:
+    """Return the three numbers of the first screen, each with what it rests on."""
+    still, drifted, helped = answer.still, answer.drifted, answer.helped
+    under = sum(one.alone is not None and one.delta > 0 for one in answer.magnitudes)
+    levels = f", {under} magnitudes" if under > 1 else ""
+    return [
+        ("alone, no drift", still, still.words if still else ""),
+        ("alone, under drift", drifted, f"{drifted.words}{levels}" if drifted else ""),
+        ("with help", helped, f"help given in {answer.asked}" if helped else ""),
+    ]
+
+
+def cost_lines(verdict: score.AgentVerdict, one: ArmOutcomes | None) -> list[tuple[str, str]]:
+    """Return what the agent itself cost, and what others did, in USD.
+
+    Args:
+        verdict: Of the agent; its cost is by stream.
+        one: Its outcomes, None where they are not known.
+    """
+    costs, lines = verdict.cost_micro_usd, []
+    counted = one.counted if one else verdict.counted
+    answer = one.answer if one else None
+    helped = answer.helped.episodes if answer and answer.helped else 0
+    for stream, name, episodes, per in (
+        ("agent", "Its own cost", counted, "an episode"),
+        ("human", "Supervisor", helped, "an episode with help; simulated, paid by nobody"),
+        ("evaluation", "Evaluation", counted, "an episode"),
+    ):
+        amount = costs.get(stream, 0)
+        if amount == 0 and stream != "agent":
+            continue
+        each = f" ({format_dollars(round(amount / episodes))} {per})" if amount and episodes else ""
+        lines.append((name, f"{format_dollars(amount)}{each}"))
+    return lines
 
 
 def axis_names(verdict: score.AgentVerdict, symbols: Sequence[str]) -> str:

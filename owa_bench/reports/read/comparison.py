@@ -9,6 +9,7 @@ A pair is an instance that both played under the same day, budget and limits. So
 docs/read-a-run.md#compare
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +24,24 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
-from owa_bench.scoring.estimate.comparison import COST, PairedFigure, outcomes_of, paired_figures
+from owa_bench.scoring.estimate.comparison import (
+    COST,
+    SUCCESS,
+    PairedFigure,
+    outcomes_of,
+    paired_figures,
+)
 from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.observe.sample import Sample, sample_of
 
 _NOTE = (
-    "Both on the same instances. Difference: second minus first; of cost (micro-USD an"
-    " episode) the second over the first. 95 percent, tasks like these. Each row stands"
+    "Both on the same instances. Difference: second minus first; of the agent's own cost (USD"
+    " an episode) the second over the first. Help: share of episodes in which it was given; a"
+    " supervisor is simulated and in no cost. 95 percent, tasks like these. Each row stands"
     " alone: of twenty rows without a difference about one excludes it by chance."
 )
+_LEAST = 0.1  # [D] the smallest difference of success that a verdict looks for
+_MICRO = 10**6
 
 
 class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,9 +149,9 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
     suites = {r.name.partition("/")[0] for r in comparison.figures if "/" in r.name}
     rows = [
         (
-            "cost ratio" if row.measure == COST else row.measure,
+            "own cost" if row.measure == COST else row.measure,
             _words(row, one_suite=len(suites) < 2),
-            *(row.pairs, row.tasks, row.first, row.second, row.difference),
+            *(row.pairs, row.tasks, *_sides(row), row.difference),
             *(row.interval.low, row.interval.high),
         )
         for row in comparison.figures
@@ -157,6 +167,38 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
         (*columns, "difference", "low", "high"),
         tuple(rows),
         f"First: {comparison.first}. Second: {comparison.second}. {_NOTE}{left}{why}",
+    )
+
+
+def _sides(row: PairedFigure) -> tuple[float | None, ...]:
+    """Return the figures of both agents, costs in USD."""
+    if row.measure != COST:
+        return row.first, row.second
+    return tuple(None if cost is None else cost / _MICRO for cost in (row.first, row.second))
+
+
+def verdict_words(comparison: ArmComparison) -> str:
+    """Return which agent succeeds more often, or how many tasks would tell.
+
+    Formula:
+        n (h / max(|d|, least))^2 tasks: h the half-width of the interval over n tasks,
+        d the difference, least the smallest one that is looked for
+    Missing: nothing is said to be told where there is no interval.
+    Source: [D] docs/cli.md#compare.
+    """
+    row = next(r for r in comparison.figures if (r.measure, r.name) == (SUCCESS, ""))
+    low, high, tasks = row.interval.low, row.interval.high, f"{row.tasks} tasks"
+    if low is None or high is None or row.difference is None:
+        return f"Cannot tell: {row.interval.reason or 'no interval'}."
+    ends = f"{row.difference:+.3f} [{low:+.3f}, {high:+.3f}] over {tasks}"
+    if low > 0 or high < 0:
+        better = comparison.second if low > 0 else comparison.first
+        return f"{better} succeeds more often: {ends}."
+    looked_for = max(abs(row.difference), _LEAST)
+    enough = math.ceil(row.tasks * ((high - low) / 2 / looked_for) ** 2)
+    return (
+        f"Cannot tell who succeeds more often: {ends}; about {enough:,} tasks would tell a "
+        f"difference of {looked_for:.2f}."
     )
 
 

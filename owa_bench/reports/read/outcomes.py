@@ -23,6 +23,7 @@ from owa_bench.records.events import (
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle
+from owa_bench.reports.read.delegation import Delegation, delegations
 from owa_bench.reports.read.success import pooled_words, success_over_tasks
 
 BROKEN_SHARE = 0.05  # of planned episodes: above it the page says so first [D]
@@ -99,8 +100,8 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     in. `again` counts attempts of its episodes that failed through harness or provider. `commonest`
     is the most frequent kind and reason among the broken, with its number and its first attempt.
     `lost` are the planned episodes that a model's provider failed, `answering` the models of the
-    counted ones, `provider` the attempts laid to a provider; none stands in reports from before
-    they were read.
+    counted ones, `provider` the attempts laid to a provider, `delegation` what it does alone and
+    with help, of a placement none; none stands in reports from before they were read.
     """
 
     arm: str
@@ -117,6 +118,12 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     answering: tuple[AnsweringModel, ...] | msgspec.UnsetType = msgspec.UNSET
     pools: str = ""
     provider: ProviderFailures | msgspec.UnsetType = msgspec.UNSET
+    delegation: Delegation | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def answer(self) -> Delegation | None:
+        """What it does alone and with help, None where no episode tells it."""
+        return None if self.delegation is msgspec.UNSET else self.delegation
 
     @property
     def provider_failures(self) -> ProviderFailures:
@@ -206,6 +213,7 @@ def arm_outcomes(bundle: Bundle, costs: dict[str, int | None]) -> tuple[ArmOutco
     for entry in bundle.due:
         indices[entry.arm].append(entry.index)
     models = _answering_models(bundle)
+    answers = {} if bundle.plan.placement else delegations(bundle.traces())
     return tuple(
         _of_arm(
             arm,
@@ -215,6 +223,7 @@ def arm_outcomes(bundle: Bundle, costs: dict[str, int | None]) -> tuple[ArmOutco
             cost=costs.get(arm),
             again=sum(len(failed.get(i, ())) for i in planned),
             provider=[outage for i in planned for outage in laid.get(i, ())],
+            delegation=answers.get(arm),
         )
         for arm, planned in indices.items()
     )
@@ -299,6 +308,7 @@ def _of_arm(
     again: int,
     models: tuple[AnsweringModel, ...] = (),
     provider: Sequence[bool] = (),
+    delegation: Delegation | None = None,
 ) -> ArmOutcomes:
     """Return the record of an arm from the endings of its planned episodes."""
     broken = [ending for ending in endings if ending.kind in _BROKEN]
@@ -333,4 +343,5 @@ def _of_arm(
         lost=LostEpisodes(len(lost), lost[0].reason) if lost else msgspec.UNSET,
         answering=models or msgspec.UNSET,
         provider=ProviderFailures(len(provider), sum(provider)) if provider else msgspec.UNSET,
+        delegation=delegation or msgspec.UNSET,
     )

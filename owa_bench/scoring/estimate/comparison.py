@@ -23,7 +23,7 @@ from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.jackknife import TASKS, JackknifeEstimate
 from owa_bench.scoring.statistics.statistics_table import StatisticsTable, resampling_units
 
-QUALITY, SUCCESS, COST = "quality", "success", "cost"
+QUALITY, SUCCESS, HELP, COST = "quality", "success", "help", "cost"
 UNDRIFTED = "no drift"
 
 
@@ -31,8 +31,8 @@ class PairedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure of two agents over the pairs of one group, with its difference.
 
     `difference` is second minus first, of cost the second over the first. Costs are micro-USD an
-    episode, of the agent and human streams. Tasks weigh within families alike, families as in the
-    battery.
+    episode, the agent's own: a supervisor is simulated, and help stands as the share of episodes in
+    which it was given. Tasks weigh within families alike, families as in the battery.
     """
 
     measure: str
@@ -51,6 +51,7 @@ class PairedOutcomes(NamedTuple):
 
     quality: Floats
     success: Floats
+    help: Floats
     cost: Floats
     classes: Flags  # (pairs, classes): struck in the episode
 
@@ -63,8 +64,9 @@ def outcomes_of(table: Observables, rows: Integers) -> PairedOutcomes:
         rows: (pairs,) row of each pair's episode.
     Returns: The outcomes, in order of `rows`.
     """
-    cost = table.cost_agent[rows] + table.cost_human[rows]
-    return PairedOutcomes(table.q[rows], table.u[rows], cost, table.classes[rows])
+    helped = (table.helped[rows] > 0).astype(np.float64)
+    cost = table.cost_agent[rows]
+    return PairedOutcomes(table.q[rows], table.u[rows], helped, cost, table.classes[rows])
 
 
 class _Cell(NamedTuple):
@@ -97,6 +99,7 @@ def paired_figures(sample: Sample, second: PairedOutcomes) -> tuple[PairedFigure
     sides = {
         QUALITY: (first.quality, second.quality),
         SUCCESS: (first.success, second.success),
+        HELP: (first.help, second.help),
         COST: (first.cost / largest, second.cost / largest),
     }
     groups = list(_groups(table, first.classes | second.classes))

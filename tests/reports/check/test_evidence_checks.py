@@ -276,12 +276,13 @@ def sign(layout, day, signed, *, listed=None, digest="d"):
     path.write_bytes(seal(CHECKPOINT_TYPE, canonical_json(document), KEY))
 
 
-def dated(folder, leaves=LEAVES, missing=(), **day_0):
+def dated(folder, leaves=LEAVES, missing=(), due=None, **day_0):
     """Return (ok, detail) of days of which the first was signed as `day_0` says."""
     layout = RunLayout(folder)
     sign(layout, 0, **({"signed": LEAVES[:2]} | day_0))
     sign(layout, 1, [one for one in leaves if one.index < 3])
-    run = SimpleNamespace(plan=PLAN, missing=missing, layout=layout, plan_digest="d")
+    due = PLAN.entries if due is None else due
+    run = SimpleNamespace(plan=PLAN, missing=missing, layout=layout, plan_digest="d", due=due)
     return [(c.ok, c.detail) for c in _days(run, tuple(leaves), PUBLIC[0])]
 
 
@@ -296,6 +297,12 @@ def test_a_day_is_over_the_attempts_up_to_it(tmp_path):
     assert late == [(True, "2 real days, each signed")]
     assert dated(tmp_path, torn, signed=torn[:3])[0][0]
     assert dated(tmp_path, missing=(2,)) == []
+
+
+def test_a_placement_has_the_days_whose_every_episode_it_announced(tmp_path):
+    entries = PLAN.entries
+    assert dated(tmp_path, LEAVES[:2], due=entries[:2]) == [(True, "1 real days, each signed")]
+    assert dated(tmp_path, LEAVES[:1], due=[entries[0], entries[2]], signed=LEAVES[:1]) == []
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,8 @@ def test_every_part_of_the_judgement_is_on_the_page(page):
         "Seed grinding without a challenge",
         "A plan rewritten afterwards",
         "owa-protocol-1",
-        "evaluation unknown",
+        "Evaluation",
+        "unknown",
         "20 tasks a family",
     ):
         assert part in text, part

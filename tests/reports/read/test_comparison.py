@@ -203,7 +203,7 @@ def shown(*figures, unshared=(0, 0)):
 def test_a_table_names_groups_without_the_only_suite_and_what_lacks():
     one = shown(row("all", ""), row("family", "s/f"), row("tier", "T1", measure=COST))
     assert [r[1] for r in one.rows] == ["all", "family f", "tier T1"]
-    assert [r[0] for r in one.rows] == ["quality", "quality", "cost ratio"]
+    assert [r[0] for r in one.rows] == ["quality", "quality", "own cost"]
     assert one.rows[0][2:] == (4, 2, 0.5, 0.7, 0.2, 0.1, 0.3)
     two = shown(row("family", "s/f"), row("family", "t/f"))
     assert [r[1] for r in two.rows] == ["family s/f", "family t/f"]
@@ -221,3 +221,39 @@ def test_a_run_of_controls_is_not_compared_with_them():
     for kind in ({"placebo": True}, {"baseline": True}):
         plan = SimpleNamespace(arms=[arm("a"), arm("b", **kind)])
         assert report_comparison(SimpleNamespace(plan=plan)) is None
+
+
+def figure(measure="success", *, difference, low, high, tasks=3):
+    interval = Interval(low=low, high=high, method="over tasks")
+    return PairedFigure(
+        measure=measure,
+        group="all",
+        name="",
+        pairs=tasks,
+        tasks=tasks,
+        first=0.5,
+        second=0.5 + difference,
+        difference=difference,
+        interval=interval,
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"difference": 0.3, "low": 0.1, "high": 0.5}, "b succeeds more often: +0.300"),
+        ({"difference": -0.3, "low": -0.5, "high": -0.1}, "a succeeds more often: -0.300"),
+        # Half-width .6 over 3 tasks, .1 looked for: 3 (.6 / .1)^2 = 108.
+        ({"difference": 0.05, "low": -0.55, "high": 0.65}, "about 108 tasks would tell"),
+        # Half-width .6, .3 seen: 3 (.6 / .3)^2 = 12.
+        ({"difference": 0.3, "low": -0.3, "high": 0.9}, "about 12 tasks would tell a difference"),
+        ({"difference": 0.3, "low": None, "high": None}, "Cannot tell: no interval."),
+    ],
+)
+def test_a_comparison_says_first_who_is_better_or_what_would_tell(row, words):
+    """Of two agents on three tasks the larger share was read as the better agent."""
+    other = figure("quality", difference=0.9, low=0.8, high=1.0)
+    found = ArmComparison(
+        first="a", second="b", pairs=3, unshared=(0, 0), figures=(other, figure(**row))
+    )
+    assert words in verdict_words(found)

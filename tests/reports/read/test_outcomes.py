@@ -229,7 +229,7 @@ def test_an_attempt_that_failed_counts_where_none_does():
         failed(0, 0, "done", "finished"),
     ]
     entries = [SimpleNamespace(index=i, arm="x") for i in range(4)]
-    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
+    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries, placement=True)
     bundle = SimpleNamespace(
         plan=plan, due=entries, traces=lambda: iter(traces), attempts=lambda: iter(attempts)
     )
@@ -254,7 +254,7 @@ def test_a_provider_failure_of_an_older_run_keeps_its_name():
         attempt_id="0.0", leaf=SimpleNamespace(index=0, status="infrastructure"), events=[last]
     )
     entries = [SimpleNamespace(index=0, arm="x")]
-    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries)
+    plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries, placement=True)
     bundle = SimpleNamespace(
         plan=plan, due=entries, traces=lambda: iter(()), attempts=lambda: iter([attempt])
     )

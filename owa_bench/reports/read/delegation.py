@@ -1,0 +1,201 @@
+"""The answer to "how much can be delegated to it": success alone, under drift, and with help.
+
+Of the episodes that axes read: holdout and checkpoints, no practice, set, control, honeypot or
+calendar of some drift alone. Intervals are over tasks. Source: docs/read-a-run.md#the-answer.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from owa_bench.records.events import Drift, EpisodeStart, Intervention
+from owa_bench.records.instance import ANNOUNCEMENTS
+from owa_bench.records.score import AgentVerdict, FrontierScore, Interval
+from owa_bench.records.trace import Trace
+from owa_bench.reports.read.success import success_over_tasks
+from owa_bench.scoring.statistics.task_means import task_of
+
+_TOLD = (0.5, 1.0)  # magnitudes that the sentence names where they were played
+NO_DRIFT = "no drift"
+# How a change tells itself, by its class in effect (docs/suites.md#drift).
+CLASS_WORDS = {
+    NO_DRIFT: "nothing changed",
+    "D0": "announced, the old way still works",
+    "D1": "documented, the old way breaks",
+    "D2": "not documented, an error shows it",
+    "D3": "silent",
+}
+
+
+class SuccessCount(msgspec.Struct, frozen=True):
+    """Successes among some episodes of one agent, with the interval over their tasks."""
+
+    successes: int
+    episodes: int
+    tasks: int
+    interval: Interval
+
+    @property
+    def share(self) -> float:
+        """Successes per episode, in [0, 1]."""
+        return self.successes / self.episodes
+
+    @property
+    def brief(self) -> str:
+        """Such as "5 of 12"."""
+        return f"{self.successes} of {self.episodes}"
+
+    @property
+    def words(self) -> str:
+        """Such as "5 of 12 tasks", or "9 of 24 episodes of 12 tasks"."""
+        if self.episodes == self.tasks:
+            return f"{self.successes} of {_number(self.tasks, 'task')}"
+        tasks = _number(self.tasks, "task")
+        return f"{self.successes} of {_number(self.episodes, 'episode')} of {tasks}"
+
+
+class MagnitudeSuccess(msgspec.Struct, frozen=True):
+    """Success at one drift magnitude, alone and with help; None where nothing was played."""
+
+    delta: float
+    alone: SuccessCount | None
+    helped: SuccessCount | None
+
+
+class Delegation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one agent does alone and with help.
+
+    Attributes:
+        still: Alone, without drift.
+        drifted: Alone, under any drift.
+        helped: With a supervisor to ask, at all magnitudes.
+        asked: Episodes with a supervisor in which help was given.
+        magnitudes: By drift magnitude, rising.
+        classes: Alone, by the hardest class of change that struck.
+    """
+
+    still: SuccessCount | None
+    drifted: SuccessCount | None
+    helped: SuccessCount | None
+    asked: int
+    magnitudes: tuple[MagnitudeSuccess, ...] = ()
+    classes: tuple[tuple[str, SuccessCount], ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words, "" where nothing tells it."""
+        found = [(when, one) for when, one in self._alone() if one is not None]
+        parts = [
+            f"{one.words if place == 0 else one.brief} {when}"
+            for place, (when, one) in enumerate(found)
+        ]
+        said = f"Alone it does {_listed(parts)}." if parts else ""
+        if self.helped is not None:
+            took = f"it took help in {self.asked}" if self.asked else "it took none"
+            said += f" With help to ask for it does {self.helped.words}; {took}."
+        return said.strip()
+
+    def _alone(self) -> list[tuple[str, SuccessCount | None]]:
+        """Return what it does alone without drift and at the magnitudes that are told."""
+        by_delta = {one.delta: one.alone for one in self.magnitudes if one.delta}
+        told = [delta for delta in by_delta if delta in _TOLD] or [*by_delta][-1:]
+        under = [(f"at drift {delta:g}", by_delta[delta]) for delta in told]
+        return [("when nothing changes", self.still), *under]
+
+
+class _Seen(NamedTuple):
+    start: EpisodeStart
+    success: bool
+    asked: bool
+    hardest: str
+
+    @property
+    def is_alone(self) -> bool:
+        return self.start.interventions == 0 and not self.start.priced
+
+
+def frontier_words(frontier: FrontierScore) -> str:
+    """Return in words how much of the autonomy range may be delegated, "" where it is unknown."""
+    if frontier.deleg is None:
+        return ""
+    if not frontier.deleg:
+        return f"However much help it gets, its success does not reach {frontier.target:g}."
+    sure = "" if frontier.deleg_cert is None else f", over {frontier.deleg_cert:.2f} for sure"
+    return (
+        f"From full help to none, its success stays at {frontier.target:g} or more over "
+        f"{frontier.deleg:.2f} of the range{sure}."
+    )
+
+
+def next_command(verdict: AgentVerdict) -> str:
+    """Return the command that plays an agent until its level is decided."""
+    return f"owa-bench place {shlex.quote(verdict.agent)} --out runs/placed"
+
+
+def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
+    """Return the answer of each arm that has one.
+
+    Args:
+        traces: Counted episodes of a run.
+    """
+    by_arm: dict[str, list[_Seen]] = {}
+    for trace in traces:
+        if _is_read(trace.start):
+            by_arm.setdefault(trace.start.arm, []).append(_seen(trace))
+    return {arm: _delegation(seen) for arm, seen in by_arm.items()}
+
+
+def _is_read(start: EpisodeStart) -> bool:
+    outside = start.condition or start.control or start.honeypot or start.calendar
+    return start.phase != "practice" and not outside and start.delta is not None
+
+
+def _seen(trace: Trace) -> _Seen:
+    struck = {event.effective for event in trace.of(Drift)}
+    hardest = max(struck, key=ANNOUNCEMENTS.index) if struck else NO_DRIFT
+    asked = any(event.kind != "refused" for event in trace.of(Intervention))
+    return _Seen(trace.start, trace.end.success, asked, hardest)
+
+
+def _delegation(seen: Sequence[_Seen]) -> Delegation:
+    alone = [one for one in seen if one.is_alone]
+    helped = [one for one in seen if not one.is_alone]
+    deltas = sorted({one.start.delta or 0.0 for one in seen})
+    by_class = ((name, _count(_of_class(alone, name))) for name in (NO_DRIFT, *ANNOUNCEMENTS))
+    return Delegation(
+        still=_count(_at(alone, 0.0)),
+        drifted=_count([one for one in alone if one.start.delta]),
+        helped=_count(helped),
+        asked=sum(one.asked for one in helped),
+        magnitudes=tuple(
+            MagnitudeSuccess(delta, _count(_at(alone, delta)), _count(_at(helped, delta)))
+            for delta in deltas
+        ),
+        classes=tuple((name, found) for name, found in by_class if found is not None),
+    )
+
+
+def _at(seen: Iterable[_Seen], delta: float) -> list[_Seen]:
+    return [one for one in seen if one.start.delta == delta]
+
+
+def _of_class(seen: Iterable[_Seen], name: str) -> list[_Seen]:
+    return [one for one in seen if one.hardest == name]
+
+
+def _count(seen: Sequence[_Seen]) -> SuccessCount | None:
+    if not seen:
+        return None
+    pairs, won = [one.start.pair for one in seen], [one.success for one in seen]
+    tasks = len({task_of(pair) for pair in pairs})
+    return SuccessCount(sum(won), len(won), tasks, success_over_tasks(pairs, won))
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(", ".join(parts).rsplit(", ", 1))
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
