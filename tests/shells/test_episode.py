@@ -11,6 +11,7 @@ from owa_bench.records.events import (
     Resolution,
     Resource,
     Subgoal,
+    SubgoalGraph,
     ToolOffer,
     Violation,
 )
@@ -271,7 +272,8 @@ def test_drift_comes_when_the_clock_passes_a_start():
     assert first.after == second.before
     assert episode.session.world == episode.timeline.worlds[2]
     order = [type(event) for event in episode._sink.events]
-    assert order == [ToolOffer, Observation, Action, Drift, Observation, Action, Drift, Observation]
+    opening = [SubgoalGraph, ToolOffer, Observation]
+    assert order == [*opening, Action, Drift, Observation, Action, Drift, Observation]
 
 
 def test_several_starts_in_one_step_are_entered_in_order():

@@ -19,6 +19,7 @@ from owa_bench.reports.page.figures import ArmSeries, dose_panels, paired_differ
 from owa_bench.reports.page.site import evidence_links
 from owa_bench.reports.page.templates import page_template
 from owa_bench.reports.read.bundle import Bundle
+from owa_bench.reports.read.failures import FailureSummary
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
 from owa_bench.scoring.placement.verdict import BOUNDS_PANEL
@@ -54,6 +55,7 @@ _FRONTIER_CAPTION = (
     " fitted so that it never rises; dots are the observed shares. The dashed line is"
     " the share asked for."
 )
+_MOST_GROUPS = 10  # of like failures
 _COST_CAPTION = "Cost of the whole run by stream, priced with the run's price card."
 
 
@@ -122,6 +124,7 @@ def render(
         verdicts=verdicts,
         assurance=report.assurance,
         figures=_figures(verdicts),
+        went_wrong=failures_part(report.failed),
         doses=_dose_figures(verdicts),
         terms=_terms(report.run),
         images=images,
@@ -129,6 +132,14 @@ def render(
         protocol_text=protocol_text,
         price_text=price_text,
     )
+
+
+def failures_part(failed: FailureSummary) -> Markup:
+    """Return the part of the page that says what went wrong."""
+    names = {"evidence_links": evidence_links, "with_code": templates.with_code, "dict": dict}
+    part = page_template("failures.html.j2", names)
+    text = part.render(failed=failed, groups=failed.groups[:_MOST_GROUPS])
+    return Markup(text)  # noqa: S704 - the template escaped it
 
 
 def openssl_lines(public_key: str) -> str:
