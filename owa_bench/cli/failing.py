@@ -9,13 +9,14 @@ from owa_bench.records.packs import Transcripts
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.difference import EpisodeDifference, difference
 from owa_bench.reports.read.failures import (
+    KINDS,
     EpisodeReading,
     FailureGroup,
     FailureSummary,
     agent_record,
     summarise,
 )
-from owa_bench.reports.read.search import EpisodeFilter, check_filter, found_episodes
+from owa_bench.reports.read.search import EpisodeFilter, check_filter, matching_episodes
 
 _MOST_ROWS = 50  # episodes of a list on a screen
 _MOST_GROUPS = 12
@@ -23,17 +24,17 @@ _MOST_RECORDS = 3  # tracebacks, one a group
 _WIDE = 46  # characters of an action beside another
 
 
-def show_failures(run_dir: Path, asked: EpisodeFilter, *, json: bool) -> None:
+def show_failures(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:
     """Print the kinds of failure of a run, the groups of like failures, and tracebacks.
 
     Args:
         run_dir: The run directory.
-        asked: Which episodes are read.
+        query: Which episodes are read.
         json: Whether as JSON, with all groups.
     """
     bundle = read(run_dir)
-    arms = _checked(bundle, asked)
-    rows = [found.episode for found in found_episodes(bundle, asked)]
+    arms = _checked(bundle, query)
+    rows = [match.episode for match in matching_episodes(bundle, query)]
     summary = summarise(arms, rows)
     records = _records(bundle, summary.groups)
     if json:
@@ -52,28 +53,28 @@ def show_failures(run_dir: Path, asked: EpisodeFilter, *, json: bool) -> None:
         )
 
 
-def show_episodes(run_dir: Path, asked: EpisodeFilter, *, json: bool) -> None:
+def show_episodes(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:
     """Print the episodes of a run that a search finds.
 
     Args:
         run_dir: The run directory.
-        asked: What is looked for.
+        query: What is looked for.
         json: Whether as JSON.
     """
     bundle = read(run_dir)
-    _checked(bundle, asked)
-    found = [*found_episodes(bundle, asked)]
+    _checked(bundle, query)
+    matches = [*matching_episodes(bundle, query)]
     if json:
-        as_json(found)
+        as_json(matches)
         return
-    OUT.print(f"{len(found)} episodes of {run_dir}")
-    for each in found[:_MOST_ROWS]:
+    OUT.print(f"{len(matches)} episodes of {run_dir}")
+    for each in matches[:_MOST_ROWS]:
         OUT.print(_episode_line(each.episode))
-        if asked.words:
+        if query.words:
             OUT.print(f"          step {each.step}: {each.text}")
-    if len(found) > _MOST_ROWS:
-        note(f"{len(found) - _MOST_ROWS} more are not shown; --json prints all.")
-    if asked.words and not bundle.plan.transcripts:
+    if len(matches) > _MOST_ROWS:
+        note(f"{len(matches) - _MOST_ROWS} more are not shown; --json prints all.")
+    if query.words and not bundle.plan.transcripts:
         note("This run keeps no transcripts: actions and the reasons of ends were searched alone.")
 
 
@@ -86,17 +87,17 @@ def show_difference(run_dir: Path, one: str, other: str, *, json: bool) -> None:
         other: Another.
         json: Whether as JSON.
     """
-    made = difference(run_dir, one, other)
+    pair = difference(run_dir, one, other)
     if json:
-        as_json(made)
+        as_json(pair)
         return
-    _print_difference(made)
+    _print_difference(pair)
 
 
-def _checked(bundle: Bundle, asked: EpisodeFilter) -> tuple[str, ...]:
+def _checked(bundle: Bundle, query: EpisodeFilter) -> tuple[str, ...]:
     """Return the arms of a run; a filter that names none of it is refused."""
     arms = tuple(arm.name for arm in bundle.plan.arms)
-    check_filter(asked, arms)
+    check_filter(query, arms)
     return arms
 
 
@@ -119,7 +120,7 @@ def _print_summary(run_dir: Path, summary: FailureSummary) -> None:
     if not summary.kinds:
         return
     rows = [
-        (each.kind, each.words, *_counts(summary.arms, each.arms), each.example)
+        (each.kind, KINDS[each.kind].words, *_counts(summary.arms, each.arms), each.example)
         for each in summary.kinds
     ]
     OUT.print("")
@@ -132,7 +133,7 @@ def _print_summary(run_dir: Path, summary: FailureSummary) -> None:
         OUT.print("\n".join(_group_lines(group)))
     OUT.print("\nWhat to look at next")
     for each in summary.kinds:
-        OUT.print(f"  {each.kind}: {each.next}")
+        OUT.print(f"  {each.kind}: {KINDS[each.kind].next}")
 
 
 def _group_lines(group: FailureGroup) -> tuple[str, str]:
@@ -165,12 +166,12 @@ def _episode_line(row: EpisodeReading) -> str:
     if row.kind:
         ends.append(f"{row.kind}: {row.detail}" if row.detail else row.kind)
         ends.append(row.missed and f"missed {row.missed}")
-        ends.append(f"off the path at step {row.left}" if row.left else _left(row))
+        ends.append(f"off the path at step {row.left}" if row.left else _off_path(row))
     parts = [row.attempt, row.arm, where, drift, ", ".join(filter(None, ends))]
     return "  ".join(filter(None, parts))
 
 
-def _left(row: EpisodeReading) -> str:
+def _off_path(row: EpisodeReading) -> str:
     """Return where an episode left the oracle's path, in words."""
     if row.success or not row.kind:
         return ""
@@ -179,40 +180,40 @@ def _left(row: EpisodeReading) -> str:
     return str(row.left) if row.left else "not left"
 
 
-def _print_difference(made: EpisodeDifference) -> None:
-    sides = (made.one, made.other)
+def _print_difference(pair: EpisodeDifference) -> None:
+    sides = (pair.one, pair.other)
     facts = [
         ("solved", *("yes" if side.episode.success else "no" for side in sides)),
         ("q_state", *(side.episode.q_state for side in sides)),
         ("kind of failure", *(side.episode.kind or "none" for side in sides)),
         ("ended", *(side.episode.reason for side in sides)),
-        ("first step off the path", *(_left(side.episode) for side in sides)),
+        ("first step off the path", *(_off_path(side.episode) for side in sides)),
         ("steps", *(side.episode.steps for side in sides)),
         ("cost in USD", *(_money(side.cost) for side in sides)),
     ]
-    row = made.one.episode
+    row = pair.one.episode
     table(
         f"{row.family} tier {row.tier}, {row.pair}, drift {row.delta}",
-        ("", made.one.label, made.other.label),
+        ("", pair.one.label, pair.other.label),
         facts,
     )
-    if made.subgoals:
+    if pair.subgoals:
         OUT.print("")
-        cells = [(n, *("not reached" if s is None else s for s in at)) for n, *at in made.subgoals]
+        cells = [(n, *("not reached" if s is None else s for s in at)) for n, *at in pair.subgoals]
         table("Subgoals, and the step that reached each", ("subgoal", "first", "second"), cells)
     OUT.print("")
-    if made.first is None:
+    if pair.first is None:
         OUT.print("Every step is the same.")
         return
-    OUT.print(f"They differ first at step {made.first}: another {made.what}.")
+    OUT.print(f"They differ first at step {pair.first}: another {pair.what}.")
     cells = [
         ("" if pair.same else "≠", pair.step, _action(pair.one), _action(pair.other))
-        for pair in made.steps
+        for pair in pair.steps
     ]
     table("", ("", "step", "first", "second"), cells)
-    if made.others:
-        which = "one of them alone solved" if made.apart else "both played"
-        OUT.print(f"\nMore instances that {which}: {_some(made.others)}")
+    if pair.others:
+        which = "one of them alone solved" if pair.apart else "both played"
+        OUT.print(f"\nMore instances that {which}: {_some(pair.others)}")
 
 
 def _some(names: Sequence[str]) -> str:

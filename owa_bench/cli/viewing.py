@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from owa_bench.bridges.minari import ExportedDataset
     from owa_bench.reports.read.search import EpisodeFilter
 
-ASKED = Panel("Print instead of writing a site")
+LOOK = Panel("Print instead of writing a site")
 
 
 def view(
@@ -27,16 +27,16 @@ def view(
     serve: bool = option(False, "Serve a run that is being played, until Ctrl-C."),
     port: int | None = option(None, "With --serve, on 127.0.0.1; 8322 if left out."),
     json: bool = AsJson,
-    failures: bool = ASKED(False, "Print what went wrong: kinds, groups, tracebacks."),
-    diff: tuple[str, str] | None = ASKED(
+    failures: bool = LOOK(False, "Print what went wrong: kinds, groups, tracebacks."),
+    diff: tuple[str, str] | None = LOOK(
         None, "Print two attempts or arms side by side on one instance; RUN:ARM for another run."
     ),
-    failed: bool = ASKED(False, "List the episodes that failed."),
-    solved: bool = ASKED(False, "List the episodes that were solved."),
-    drift: str | None = ASKED(None, "List those of these magnitudes or classes, such as 0.5,D2."),
-    kind: str | None = ASKED(None, "List those of these kinds of failure, such as budget,raised."),
-    arm: str | None = ASKED(None, "List those of one agent."),
-    grep: str | None = ASKED(None, "List those whose transcripts hold these words."),
+    failed: bool = LOOK(False, "List the episodes that failed."),
+    solved: bool = LOOK(False, "List the episodes that were solved."),
+    drift: str | None = LOOK(None, "List those of these magnitudes or classes, such as 0.5,D2."),
+    kind: str | None = LOOK(None, "List those of these kinds of failure, such as budget,raised."),
+    arm: str | None = LOOK(None, "List those of one agent."),
+    grep: str | None = LOOK(None, "List those whose transcripts hold these words."),
 ) -> None:
     """Write a site of a run: its list of attempts, and a page of each.
 
@@ -57,11 +57,11 @@ def view(
       owa-bench view runs/first --diff agentic fixed
     """
     read_plan(RunLayout(run_dir))
-    asked = _filter(failed=failed, solved=solved, drift=drift, kind=kind, arm=arm, grep=grep)
-    if failures or diff is not None or asked is not None:
+    query = _filter(failed=failed, solved=solved, drift=drift, kind=kind, arm=arm, grep=grep)
+    if failures or diff is not None or query is not None:
         if serve or out is not None or port is not None:
             raise FieldError("--serve, --port or --out", True, "writes a site: leave it out here")
-        _print_asked(run_dir, asked, failures=failures, diff=diff, json=json)
+        _print_query(run_dir, query, failures=failures, diff=diff, json=json)
         return
     from owa_bench.reports.page import site, site_server
 
@@ -109,9 +109,9 @@ def _filter(
     )
 
 
-def _print_asked(
+def _print_query(
     run_dir: Path,
-    asked: "EpisodeFilter | None",
+    query: "EpisodeFilter | None",
     *,
     failures: bool,
     diff: tuple[str, str] | None,
@@ -122,13 +122,13 @@ def _print_asked(
     from owa_bench.reports.read.search import EpisodeFilter
 
     if diff is not None:
-        if failures or asked is not None:
+        if failures or query is not None:
             raise FieldError("--diff", " ".join(diff), "must stand without --failures and filters")
         failing.show_difference(run_dir, *diff, json=json)
     elif failures:
-        failing.show_failures(run_dir, asked or EpisodeFilter(), json=json)
+        failing.show_failures(run_dir, query or EpisodeFilter(), json=json)
     else:
-        failing.show_episodes(run_dir, asked or EpisodeFilter(), json=json)
+        failing.show_episodes(run_dir, query or EpisodeFilter(), json=json)
 
 
 def leaderboard(

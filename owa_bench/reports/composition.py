@@ -46,6 +46,7 @@ LIMITS = (
     "A plan rewritten afterwards. Whoever holds the signing key can write another plan"
     " and sign it anew; only a witness from before episode 0 (V3) shows it.",
 )
+_MOST_GROUPS = 20  # of like failures
 _DRIFT = (
     *("operator", "version", "class", "in effect", "weight"),
     *("episodes", "changes", "targets"),
@@ -132,7 +133,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         breaches=violation_counts(bundle.traces()),
         outcomes=arm_outcomes(bundle, _costs(judgement)),
         failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
-        failed=summarise([arm.name for arm in bundle.plan.arms], readings(bundle)),
+        failed=summarise([arm.name for arm in bundle.plan.arms], readings(bundle), _MOST_GROUPS),
         comparison=report_comparison(bundle),
         limits=LIMITS,
     )

@@ -19,7 +19,7 @@ from owa_bench.reports.page.figures import ArmSeries, dose_panels, paired_differ
 from owa_bench.reports.page.site import evidence_links
 from owa_bench.reports.page.templates import page_template
 from owa_bench.reports.read.bundle import Bundle
-from owa_bench.reports.read.failures import FailureSummary
+from owa_bench.reports.read.failures import KINDS, FailureSummary
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
 from owa_bench.scoring.placement.verdict import BOUNDS_PANEL
@@ -138,7 +138,7 @@ def failures_part(failed: FailureSummary) -> Markup:
     """Return the part of the page that says what went wrong."""
     names = {"evidence_links": evidence_links, "with_code": templates.with_code, "dict": dict}
     part = page_template("failures.html.j2", names)
-    text = part.render(failed=failed, groups=failed.groups[:_MOST_GROUPS])
+    text = part.render(failed=failed, kinds=KINDS, groups=failed.groups[:_MOST_GROUPS])
     return Markup(text)  # noqa: S704 - the template escaped it
 
 

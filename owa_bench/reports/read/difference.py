@@ -99,12 +99,12 @@ def difference(run: str | Path, one: str, other: str) -> EpisodeDifference:
     if first.traces[chosen].start.world != second.traces[chosen].start.world:
         raise UsageError(f"{one} and {other} must have played the same world, theirs differ.")
     others = tuple(first.traces[key].leaf.attempt_id for key in apart or shared if key != chosen)
-    made = of_episodes(
+    result = of_episodes(
         _compared(first, first.traces[chosen]),
         _compared(second, second.traces[chosen]),
         (first.traces[chosen], second.traces[chosen]),
     )
-    return msgspec.structs.replace(made, others=others, apart=bool(apart))
+    return msgspec.structs.replace(result, others=others, apart=bool(apart))
 
 
 def of_episodes(
@@ -142,10 +142,10 @@ def _side(run: Path, text: str) -> _Side:
     folder, _, name = text.rpartition(":")
     place = Path(folder) if folder else run
     bundle = read(place)
-    return _Side(place, text, _chosen(bundle, name, text), bundle.prices)
+    return _Side(place, text, _traces_of(bundle, name, text), bundle.prices)
 
 
-def _chosen(bundle: Bundle, name: str, text: str) -> list[Trace]:
+def _traces_of(bundle: Bundle, name: str, text: str) -> list[Trace]:
     arms = [arm.name for arm in bundle.plan.arms]
     if name not in arms and not is_attempt_id(name):
         rule = f"must be an attempt such as 000012.0, or one of the arms {', '.join(arms)}"
@@ -172,10 +172,10 @@ def _won(trace: Trace) -> bool | None:
 
 def _pair(one: events.Action | None, other: events.Action | None) -> StepPair:
     """Return one step of both; one of them may have ended."""
-    known: Sequence[events.Action] = [action for action in (one, other) if action]
-    same = len(known) == 2 and _seen(known[0]) == _seen(known[1])
+    actions: Sequence[events.Action] = [action for action in (one, other) if action]
+    same = len(actions) == 2 and _exchange(actions[0]) == _exchange(actions[1])
     return StepPair(
-        step=known[0].step,
+        step=actions[0].step,
         same=same,
         one=one.action if one else None,
         other=other.action if other else None,
@@ -183,7 +183,7 @@ def _pair(one: events.Action | None, other: events.Action | None) -> StepPair:
     )
 
 
-def _seen(action: events.Action) -> tuple[Any, ...]:
+def _exchange(action: events.Action) -> tuple[Any, ...]:
     return _call(action.action), action.role, action.observation, action.error
 
 

@@ -1,4 +1,4 @@
-"""What went wrong: the kind of each failed episode, and groups of like failures.
+"""Failures of a run: the kind of each failed episode, and groups of like failures.
 
 An episode fails if it counts and has no success, or if harness or provider took it away. Its kind
 is the first of `KINDS` that holds. Every kind is read from what the harness and the suite's world
@@ -336,23 +336,23 @@ def _refused_steps(trace: Trace, *, offered: bool) -> dict[int, _Refusal]:
     A step with calls of its own is refused if the last of them failed.
     """
     actions = {action.step: action for action in trace.of(events.Action)}
-    found: dict[int, _Refusal] = {}
+    refusals: dict[int, _Refusal] = {}
     calls = {call.step: call for call in trace.of(events.Call)}
     for step, call in calls.items():
         if not call.ok and step in actions:
             error = f"{call.method} HTTP {call.status}" if call.status else f"{call.method} failed"
-            found[step] = _Refusal(RefusedCall(step, tool_of(actions[step]), error), False)
+            refusals[step] = _Refusal(RefusedCall(step, tool_of(actions[step]), error), False)
     for refusal in trace.of(events.CallRefusal):
         call_ = RefusedCall(refusal.step, refusal.tool, "refused by the suite's rules")
-        found[refusal.step] = _Refusal(call_, False)
+        refusals[refusal.step] = _Refusal(call_, False)
     names = {name for offer in trace.of(events.ToolOffer) for name in offer.names}
     for step, action in actions.items():
         if action.error is not None:
             malformed = not offered or _is_malformed(action.action, names)
             tool = "" if malformed else tool_of(action)
             error = _line(_RULE_END.split(action.error)[0])
-            found[step] = _Refusal(RefusedCall(step, tool, error), malformed)
-    return found
+            refusals[step] = _Refusal(RefusedCall(step, tool, error), malformed)
+    return refusals
 
 
 def _is_malformed(text: str, names: Collection[str]) -> bool:
@@ -394,8 +394,6 @@ class KindCount(msgspec.Struct, frozen=True):
     """Failed episodes of one kind: all, by arm in the plan's order, and the first."""
 
     kind: str
-    words: str
-    next: str
     episodes: int
     arms: tuple[tuple[str, int], ...]
     example: str
@@ -405,7 +403,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Like failures: of one kind and detail, family, missed subgoal and last refused call.
 
     Where the detail says why by itself (`_OWN_CAUSE`), kind and detail alone make them like, and
-    `missed` and `refused` are "". Numbers in names and errors do not count. `left` is the first
+    `missed` and `refused` are "". Numbers in details and names do not count. `left` is the first
     step off the path of the example, `drift` how many episodes had met which class by then.
     """
 
@@ -425,7 +423,8 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What went wrong in a run: `counted` episodes, `failed` of them, kinds and groups.
 
     `lost` are planned episodes that harness or provider took away; they are no failure. `graphs`:
-    the run holds what subgoals its tasks have, as runs of earlier versions do not.
+    the run holds what subgoals its tasks have, as runs of earlier versions do not. `more_groups`
+    are left out.
     """
 
     counted: int = 0
@@ -435,14 +434,18 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
     arms: tuple[str, ...] = ()
     kinds: tuple[KindCount, ...] = ()
     groups: tuple[FailureGroup, ...] = ()
+    more_groups: int = 0
 
 
-def summarise(arms: Sequence[str], episodes: Iterable[EpisodeReading]) -> FailureSummary:
+def summarise(
+    arms: Sequence[str], episodes: Iterable[EpisodeReading], most_groups: int | None = None
+) -> FailureSummary:
     """Return the kinds, in order of precedence, and the groups, the largest first.
 
     Args:
         arms: Names in the plan's order.
         episodes: Of the run, or of a part of it.
+        most_groups: That are kept; None: all.
     """
     rows = list(episodes)
     failed = [row for row in rows if row.kind]
@@ -459,20 +462,22 @@ def summarise(arms: Sequence[str], episodes: Iterable[EpisodeReading]) -> Failur
         graphs=all(row.missing is not None for row in rows if row.subgoals),
         arms=tuple(arms),
         kinds=tuple(
-            KindCount(kind, *KINDS[kind], len(group), _by_arm(arms, group), group[0].attempt)
+            KindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
             for kind, group in by_kind.items()
             if group
         ),
-        groups=tuple(_group(arms, group) for group in ordered),
+        groups=tuple(_group(arms, group) for group in ordered[:most_groups]),
+        more_groups=len(ordered[most_groups:]) if most_groups else 0,
     )
 
 
 def _likeness(row: EpisodeReading) -> tuple[str, ...]:
     """Return what like failures share."""
+    detail = _NUMBER.sub("#", row.detail)
+    if row.kind in _OWN_CAUSE:
+        return row.kind, detail
     refused = (row.refused.tool, row.refused.error) if row.refused else ("", "")
-    parts = (row.detail,) if row.kind in _OWN_CAUSE else (row.detail, row.missed, *refused)
-    family = "" if row.kind in _OWN_CAUSE else row.family
-    return (family, row.kind, *(_NUMBER.sub("#", part) for part in parts))
+    return row.family, row.kind, detail, _NUMBER.sub("#", row.missed), *refused
 
 
 def _group(arms: Sequence[str], group: Sequence[EpisodeReading]) -> FailureGroup:

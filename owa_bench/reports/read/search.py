@@ -33,7 +33,7 @@ class EpisodeFilter(msgspec.Struct, frozen=True, kw_only=True):
     words: str = ""
 
 
-class FoundEpisode(NamedTuple):
+class EpisodeMatch(NamedTuple):
     """An episode that a filter admits; `step` and `text` are where its words stand first."""
 
     episode: EpisodeReading
@@ -41,54 +41,56 @@ class FoundEpisode(NamedTuple):
     text: str = ""
 
 
-def check_filter(asked: EpisodeFilter, arms: tuple[str, ...]) -> None:
+def check_filter(query: EpisodeFilter, arms: tuple[str, ...]) -> None:
     """Refuse names that no run has.
 
     Args:
-        asked: The filter.
+        query: The filter.
         arms: Of the run.
     Raises: FieldError: Naming flag, value and rule.
     """
-    for kind in asked.kinds:
+    for kind in query.kinds:
         if kind.partition(":")[0] not in KINDS:
             raise FieldError("--kind", kind, one_of(kind, KINDS))
-    if asked.arm and asked.arm not in arms:
-        raise FieldError("--arm", asked.arm, one_of(asked.arm, arms))
-    for text in asked.drift:
+    if query.arm and query.arm not in arms:
+        raise FieldError("--arm", query.arm, one_of(query.arm, arms))
+    for text in query.drift:
         if text not in ANNOUNCEMENTS and _magnitude(text) is None:
             rule = f"must be magnitudes such as 0.5, or classes: {', '.join(ANNOUNCEMENTS)}"
             raise FieldError("--drift", text, rule)
 
 
-def found_episodes(bundle: Bundle, asked: EpisodeFilter) -> Iterator[FoundEpisode]:
+def matching_episodes(bundle: Bundle, query: EpisodeFilter) -> Iterator[EpisodeMatch]:
     """Yield the episodes that a filter admits, in the order of `readings`.
 
     Args:
         bundle: The run directory.
-        asked: The filter, checked.
+        query: The filter, checked.
     """
-    admitted = [row for row in readings(bundle) if _admits(asked, row)]
-    if not asked.words:
-        yield from map(FoundEpisode, admitted)
+    rows = [row for row in readings(bundle) if _admits(query, row)]
+    if not query.words:
+        yield from map(EpisodeMatch, rows)
         return
-    wanted = {row.attempt: row for row in admitted}
-    search = _WordSearch(asked.words, Transcripts(bundle.layout))
+    by_name = {row.attempt: row for row in rows}
+    search = _WordSearch(query.words, Transcripts(bundle.layout))
     for attempt in bundle.attempts():
-        row = wanted.get(attempt.attempt_id)
+        row = by_name.get(attempt.attempt_id)
         if row is not None and (place := search.first(attempt.events)):
-            yield FoundEpisode(row, *place)
+            yield EpisodeMatch(row, *place)
 
 
-def _admits(asked: EpisodeFilter, row: EpisodeReading) -> bool:
+def _admits(query: EpisodeFilter, row: EpisodeReading) -> bool:
     """Return whether an episode is asked for, its words left out."""
-    if asked.success is not None and row.success is not asked.success:
+    if query.success is not None and row.success is not query.success:
         return False
-    if asked.arm and row.arm != asked.arm:
+    if query.arm and row.arm != query.arm:
         return False
-    if asked.kinds and not {row.kind, f"{row.kind}:{row.detail}"}.intersection(asked.kinds):
+    if query.kinds and not {row.kind, f"{row.kind}:{row.detail}"}.intersection(query.kinds):
         return False
-    magnitudes = [_magnitude(text) for text in asked.drift]
-    return not asked.drift or row.drift in asked.drift or row.delta in magnitudes
+    magnitudes = [_magnitude(text) for text in query.drift]
+    if not query.drift or row.drift in query.drift:
+        return True
+    return row.delta is not None and row.delta in magnitudes
 
 
 def _magnitude(text: str) -> float | None:

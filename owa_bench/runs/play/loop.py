@@ -54,6 +54,7 @@ from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
 
 # Of the time for one act, after which an open request is its provider's lateness.
+_REASON = 2000  # characters of an agent's failure that are the reason of its episode's end [D]
 _LATE_SHARE = 0.5
 
 
@@ -425,7 +426,7 @@ class _Episode:
             )
         seat = f"{self._seat}: " if self._seat else ""
         if not isinstance(failure, AgentTimeout):
-            return env.conclude("agent_raised", f"{seat}{failure}")
+            return env.conclude("agent_raised", f"{seat}{failure}"[:_REASON])
         exhausted = self.tally.exhausted()
         if exhausted is not None and exhausted.timed:
             return env.conclude("truncated", exhausted.reason)
