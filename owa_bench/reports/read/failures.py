@@ -27,6 +27,7 @@ STANDARD = frozenset({"note", "recall", "ask_supervisor", "finish", "declare_inf
 _ENDING = frozenset({"finish", "declare_infeasible"})
 _LONGEST = 120  # characters of an error, or of an exception's line, in a row
 _NUMBER = re.compile(r"\d+")
+_MARK = re.compile(r"[:/]")
 _RULE_END = re.compile(r", got |: |; ")
 
 
@@ -77,7 +78,7 @@ KINDS: Mapping[str, KindWords] = {
     ),
     "idle": KindWords(
         "called no tool of the task",
-        "The model may have declined, or answered in words instead of calls: read its first "
+        "The model may have declined or given up at once, or answered in words: read its first "
         "replies.",
     ),
     "gave_up": KindWords(
@@ -92,6 +93,10 @@ KINDS: Mapping[str, KindWords] = {
     "help": KindWords(
         "asked for help after none was left",
         "Look at the question and at the subgoal that was missing; `--interventions` allows more.",
+    ),
+    "over": KindWords(
+        "the task was over before it was solved, by no act of the agent",
+        "Open the last steps: the pole fell, or the task's own deadline came.",
     ),
     "early": KindWords(
         "ended by itself with subgoals missing",
@@ -121,7 +126,8 @@ class EpisodeReading(msgspec.Struct, frozen=True, kw_only=True):
 
     `kind` is "" of a success, `detail` is the budget's meter, the rule or the exception.
     `subgoals` are nodes with the step that reached each, `missing` those that were not reached in
-    the oracle's order, None where the run does not hold the graph. `drift` is the highest class in
+    the oracle's order, None where the run does not hold the graph. `missed_class` is the class of
+    the first (`node_class`). `drift` is the highest class in
     effect when the path was left. `left` is the first step off the oracle's path, None where it
     was not left; `path` says whether there is one.
     """
@@ -141,6 +147,7 @@ class EpisodeReading(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
     subgoals: tuple[tuple[str, int], ...]
     missing: tuple[str, ...] | None
+    missed_class: str
     drift: str
     path: bool
     left: int | None
@@ -205,6 +212,7 @@ def read_episode(trace: Trace) -> EpisodeReading:
         detail=detail,
         subgoals=solved,
         missing=missing,
+        missed_class=node_class(graph, missing[0]) if graph and missing else "",
         drift=_drift_before(trace, left),
         path=path,
         left=left if path and not success else None,
@@ -239,6 +247,26 @@ def missing_nodes(graph: events.SubgoalGraph, solved: Collection[str]) -> tuple[
             stack += [before for before in needs[name] if before in needs]
     names = [name for name in needs if name not in passed]
     return tuple(sorted(names, key=lambda name: not set(names).isdisjoint(needs[name])))
+
+
+def node_class(graph: events.SubgoalGraph, node: str) -> str:
+    """Return what a node is in every instance: its name before a mark, or its depth.
+
+    Some suites name nodes by their kind and an object (`key:sales`), others by the object alone.
+
+    >>> graph = events.SubgoalGraph(nodes=(("key:sales", ()), ("druno", ("key:sales",))))
+    >>> node_class(graph, "key:sales"), node_class(graph, "druno")
+    ('key', 'depth 2')
+    """
+    kind, mark, _ = _MARK.sub(":", node, count=1).partition(":")
+    if mark:
+        return kind
+    needs = dict(graph.nodes)
+    level, depth = {node}, 0
+    while level and depth <= len(needs):
+        level = {before for name in level for before in needs.get(name, ()) if before in needs}
+        depth += 1
+    return f"depth {depth}"
 
 
 # --- one episode ----------------------------------------------------------------------
@@ -302,6 +330,8 @@ def _own_end(trace: Trace, after: _After, missing: tuple[str, ...] | None) -> tu
     asked = (e.step for e in trace.of(events.Intervention) if e.kind == "refused")
     if any(step > after.progress for step in asked):
         return "help", ""
+    if after.actions and not _ends(after.actions[-1]):
+        return "over", _line(end.reason)
     return ("early" if missing else "wrong"), ""
 
 
@@ -403,7 +433,8 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Like failures: of one kind and detail, family, missed subgoal and last refused call.
 
     Where the detail says why by itself (`_OWN_CAUSE`), kind and detail alone make them like, and
-    `missed` and `refused` are "". Numbers in details and names do not count. `left` is the first
+    `missed` and `refused` are "". Subgoals are alike by their class (`node_class`), and numbers in
+    details do not count. `left` is the first
     step off the path of the example, `drift` how many episodes had met which class by then.
     """
 
@@ -477,7 +508,7 @@ def _likeness(row: EpisodeReading) -> tuple[str, ...]:
     if row.kind in _OWN_CAUSE:
         return row.kind, detail
     refused = (row.refused.tool, row.refused.error) if row.refused else ("", "")
-    return row.family, row.kind, detail, _NUMBER.sub("#", row.missed), *refused
+    return row.family, row.kind, detail, row.missed_class, *refused
 
 
 def _group(arms: Sequence[str], group: Sequence[EpisodeReading]) -> FailureGroup:
@@ -487,7 +518,7 @@ def _group(arms: Sequence[str], group: Sequence[EpisodeReading]) -> FailureGroup
         families=tuple(dict.fromkeys(row.family for row in group)),
         kind=first.kind,
         detail=first.detail,
-        missed="" if apart else first.missed,
+        missed="" if apart else _shared_node(group),
         refused="" if apart else refused,
         episodes=len(group),
         arms=_by_arm(arms, group),
@@ -495,6 +526,12 @@ def _group(arms: Sequence[str], group: Sequence[EpisodeReading]) -> FailureGroup
         example=first.attempt,
         left=first.left,
     )
+
+
+def _shared_node(group: Sequence[EpisodeReading]) -> str:
+    """Return the missed subgoal of a group: its name, its class where names differ."""
+    names = {row.missed for row in group}
+    return names.pop() if len(names) == 1 else f"a subgoal ({group[0].missed_class})"
 
 
 def _by_arm(arms: Sequence[str], group: Iterable[EpisodeReading]) -> tuple[tuple[str, int], ...]:

@@ -49,6 +49,7 @@ CASES = {
     ),
     "budget": failed(solved(1, "docs"), action(2), action(3), outcome="truncated"),
     "help": failed(solved(1, "docs"), action(2), action(3), action(4), REFUSED_HELP, finish(5)),
+    "over": failed(solved(1, "docs"), action(2), action(3, terminated=True), reason="tick 9"),
     "early": failed(solved(1, "docs"), action(2), finish(3)),
     "wrong": failed(solved(1, "rows"), solved(2, "artifact"), finish(3)),
 }
@@ -176,7 +177,7 @@ def test_the_path_is_left_after_the_last_step_that_gained_anything():
 def test_a_native_suite_has_no_path():
     numbers = [action(step, "3") for step in (1, 2)]
     row = read_episode(failed(*numbers, opening=(), reason="terminated"))
-    assert (row.kind, row.path, row.left, row.missing) == ("wrong", False, None, None)
+    assert (row.kind, row.path, row.left, row.missing) == ("over", False, None, None)
     unread = [replace(one, error="no number") for one in numbers]
     assert read_episode(failed(*unread, opening=())).kind == "malformed"
 
@@ -202,16 +203,17 @@ def test_like_failures_are_one_group_and_unlike_ones_are_not():
         return read_episode(failed(*parts, index=index, arm=arm, **changes))
 
     rows = [early(0), early(1, "other"), early(2, family="restock"), early(3, status=410)]
-    rows += [early(4, opening=(replace(GRAPH, nodes=(("key7", ()),)), OFFER))]
-    rows += [early(5, opening=(replace(GRAPH, nodes=(("key8", ()),)), OFFER))]
+    rows += [early(4, opening=(replace(GRAPH, nodes=(("key:a", ()),)), OFFER))]
+    rows += [early(5, opening=(replace(GRAPH, nodes=(("key:b", ()),)), OFFER))]
     summary = summarise(["agent", "other"], rows)
     found = [(g.episodes, g.example, g.arms) for g in summary.groups]
     assert found == [
         (2, "000000.0", (("agent", 1), ("other", 1))),
-        (2, "000004.0", (("agent", 2),)),  # numbers in names do not count
+        (2, "000004.0", (("agent", 2),)),  # two keys are of one class
         (1, "000002.0", (("agent", 1),)),
-        (1, "000003.0", (("agent", 1),)),  # those of a status do
+        (1, "000003.0", (("agent", 1),)),  # another status
     ]
+    assert [g.missed for g in summary.groups] == ["key", "a subgoal (key)", "key", "key"]
     (kind,) = summary.kinds
     assert (kind.kind, kind.episodes, kind.example) == ("early", 6, "000000.0")
     cut = summarise(["agent", "other"], rows, 1)
