@@ -243,7 +243,7 @@ const SHOW = {
   observation: () => [],
   resource: () => [],
   subgoal: (e) => [chip("✓ " + e.node, "good")],
-  subgoal_graph: (e) => [node("p", { className: "small" }, "Subgoals of the task: " + e.nodes.map(([name]) => name).join(", "))],
+  subgoal_graph: () => [],
   belief: (e) => [chip(`p(${e.proposition}) = ${e.p}`)],
   resolution: (e) => [chip(`${e.proposition}: ${e.y ? "true" : "false"}`)],
   violation: (e) => [node("p", { className: "bad" }, `Rule ${e.rule} broken (${e.severity}): ${e.evidence}`)],
@@ -422,11 +422,11 @@ function timeline(attempt, events) {
         : stepCard(attempt, card.step, card.own));
 }
 
-// The kind of a failure in words, with a link to the first step off the oracle's path.
+// The kind of a failure, with a link to the first step off the oracle's path.
 function failure(row) {
-  const words = `${row.kind}: ${run.kinds[row.kind]}` + (row.missed ? `; first subgoal missed: ${row.missed}` : "");
+  const words = row.kind + (row.missed ? `; missed ${row.missed}` : "");
   const left = row.left ? link(`${row.attempt}/${row.left}`, `step ${row.left}`) : null;
-  return node("span", null, words, ...(left ? ["; off the path at ", left] : []));
+  return node("span", { title: run.kinds[row.kind] }, words, ...(left ? ["; off the path at ", left] : []));
 }
 
 function facts(row, start, end) {
@@ -464,6 +464,9 @@ async function drawEpisode(name, step) {
       return [made, " "];
     })));
   }
+  const graph = events.find((event) => event.event === "subgoal_graph");
+  const open = graph ? graph.nodes.map(([node]) => node).filter((one) => !solved.some((e) => e.node === one)) : [];
+  if (open.length) parts.push(node("p", { className: "small" }, "Subgoals not reached: " + open.join(", ")));
   const numbers = events.find((event) => event.event === "artifact" && event.name === "observations");
   if (numbers && typeof numbers.blob === "number") {
     const table = await partOf(numbers.blob);
