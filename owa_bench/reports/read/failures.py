@@ -169,14 +169,15 @@ def readings(bundle: Bundle) -> Iterator[EpisodeReading]:
     for trace in bundle.traces():
         counted.add(trace.leaf.index)
         yield read_episode(trace)
-    lost: dict[int, Trace] = {}  # the last attempt at each entry
-    for attempt in bundle.attempts():
-        leaf, sequence = attempt.leaf, attempt.events
-        if leaf.index in counted or leaf.status not in FAILED or not sequence:
+    # The last attempt at each entry that harness or provider failed.
+    lost = {leaf.index: leaf for leaf in bundle.leaves if leaf.status in FAILED}
+    names = {leaf.attempt_id: leaf for index, leaf in lost.items() if index not in counted}
+    for attempt in bundle.attempts() if names else ():
+        leaf, sequence = names.get(attempt.attempt_id), attempt.events
+        if leaf is None or not sequence:
             continue
         if isinstance(sequence[0], EpisodeStart) and isinstance(sequence[-1], EpisodeEnd):
-            lost[leaf.index] = Trace(leaf, sequence)
-    yield from map(read_episode, lost.values())
+            yield read_episode(Trace(leaf, sequence))
 
 
 def read_episode(trace: Trace) -> EpisodeReading:
@@ -253,6 +254,10 @@ def node_class(graph: events.SubgoalGraph, node: str) -> str:
     """Return what a node is in every instance: its name before a mark, or its depth.
 
     Some suites name nodes by their kind and an object (`key:sales`), others by the object alone.
+
+    Args:
+        graph: The nodes of the task.
+        node: The name of one of them.
 
     >>> graph = events.SubgoalGraph(nodes=(("key:sales", ()), ("druno", ("key:sales",))))
     >>> node_class(graph, "key:sales"), node_class(graph, "druno")

@@ -249,6 +249,27 @@ def test_a_run_is_read_like_its_success(tmp_path):
     assert all(row.kind for row in rows if not row.success)
 
 
+def test_an_entry_that_the_harness_failed_is_read_once_behind_the_counted_ones(tmp_path):
+    def edit(entry, sequence):
+        if entry.index != 2:
+            return sequence
+        end = replace(
+            sequence[-1], outcome="infrastructure", reason="OSError: no room", q_state=0.0
+        )
+        return [sequence[0], end]
+
+    layout = run_directory.make_run(tmp_path / "run", edit=edit)
+    bundle = bundles.read(layout.root)
+    status = {2: "infrastructure"}  # as closing lines would have it
+    leaves = [replace(x, status=status.get(x.index, x.status)) for x in bundle.leaves]
+    vars(bundle)["leaves"] = tuple(leaves)
+    rows = [*readings(bundle)]
+    (lost,) = [row for row in rows if row.success is None]
+    assert (lost.index, lost.kind, lost.detail) == (2, "harness", "OSError: no room")
+    assert rows[-1] is lost
+    assert len({row.index for row in rows}) == len(rows) == len(bundle.plan.entries)
+
+
 def test_only_a_record_of_the_agent_is_its_traceback(tmp_path):
     layout = run_directory.make_run(tmp_path / "run")
     other = events.Evidence(step=1, name="agent_record.txt", media="text/plain", blob="0" * 64)
