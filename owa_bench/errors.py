@@ -39,6 +39,7 @@ got 7."
 """
 
 import difflib
+import itertools
 import os
 import traceback
 from collections.abc import Iterable, Iterator
@@ -48,6 +49,8 @@ from pathlib import Path
 _MOST_LISTED = 60  # names that a message lists; of more it lists the nearest
 _NEAREST = 5
 _MOST_CHARACTERS = 300  # of an exception's text that one line of a log holds
+RECORD_BYTES = 16_384  # of what a failed agent leaves: a traceback, its last prints [D]
+_NOTE_BYTES = 64
 _PACKAGE, _LIBRARY = (os.path.dirname(file) + os.sep for file in (__file__, os.__file__))
 
 
@@ -106,6 +109,32 @@ def error_line(error: BaseException) -> str:
         if callers:
             where = f" ({_place(callers[-1])}, raised in {_place(own[-1])})"
     return f"{type(error).__name__}: {said}{notes}{where}"
+
+
+def error_record(error: BaseException) -> str:
+    """Return the traceback of an exception, its causes and its whole text, within the bound."""
+    return bounded_record("".join(traceback.format_exception(error)))
+
+
+def bounded_record(text: str) -> str:
+    """Return a text within `RECORD_BYTES`: whole lines of its head and of its tail.
+
+    A line is kept or left out as a whole: what hides secrets would not know a part of one.
+    """
+    lines = text.encode("utf-8", "backslashreplace").splitlines(keepends=True)
+    head = _within(lines, RECORD_BYTES // 4)
+    if len(head) == len(lines) or sum(map(len, lines)) <= RECORD_BYTES:
+        return b"".join(lines).decode()
+    tail = _within(lines[len(head) :][::-1], RECORD_BYTES - RECORD_BYTES // 4 - _NOTE_BYTES)[::-1]
+    left = lines[len(head) : len(lines) - len(tail)]
+    note = f"[{len(left)} lines left out, {sum(map(len, left))} bytes]\n"
+    return b"".join((*head, note.encode(), *tail)).decode()
+
+
+def _within(lines: list[bytes], most: int) -> list[bytes]:
+    """Return the first lines that have at most so many bytes together."""
+    sizes = itertools.accumulate(map(len, lines))
+    return lines[: sum(1 for _ in itertools.takewhile(lambda size: size <= most, sizes))]
 
 
 def _place(frame: traceback.FrameSummary) -> str:
@@ -199,7 +228,15 @@ class DriftError(OwaError):
 
 
 class AgentFailure(OwaError):
-    """The agent's own failure; its episode ends and is scored."""
+    """The agent's own failure; its episode ends and is scored.
+
+    `record` is what its process left: the traceback of its exception, or what it printed last. It
+    is shown to readers and never judged.
+    """
+
+    def __init__(self, words: str, record: str = "") -> None:
+        super().__init__(words)
+        self.record = record
 
 
 class AgentRaised(AgentFailure):

@@ -313,7 +313,9 @@ def play_shown(
     if left := summary.missing:
         ERR.print(f"{left} episodes are not played yet: {again}")
     else:
-        ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
+        run = shlex.quote(str(out))
+        ERR.print(f"next: owa-bench report {run}")
+        ERR.print(f"why episodes failed: owa-bench view {run} --failures")
     _refuse_missing(summary, again)
 
 

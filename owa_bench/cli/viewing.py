@@ -8,7 +8,7 @@ import typer
 
 from owa_bench.cli.console import ERR, OUT, as_json, note
 from owa_bench.cli.judging import public_key_of, registry_of
-from owa_bench.cli.options import AsJson, RunDir, option
+from owa_bench.cli.options import AsJson, Panel, RunDir, option, split
 from owa_bench.cli.options import port as port_of
 from owa_bench.errors import FieldError
 from owa_bench.records.layout import RunLayout
@@ -16,6 +16,9 @@ from owa_bench.runs.plan.plan import read_plan
 
 if TYPE_CHECKING:
     from owa_bench.bridges.minari import ExportedDataset
+    from owa_bench.reports.read.search import EpisodeFilter
+
+LOOK = Panel("Print instead of writing a site")
 
 
 def view(
@@ -24,6 +27,16 @@ def view(
     serve: bool = option(False, "Serve a run that is being played, until Ctrl-C."),
     port: int | None = option(None, "With --serve, on 127.0.0.1; 8322 if left out."),
     json: bool = AsJson,
+    failures: bool = LOOK(False, "Print what went wrong: kinds, groups, tracebacks."),
+    diff: tuple[str, str] | None = LOOK(
+        None, "Print two attempts or arms side by side on one instance; RUN:ARM for another run."
+    ),
+    failed: bool = LOOK(False, "List the episodes that failed."),
+    solved: bool = LOOK(False, "List the episodes that were solved."),
+    drift: str | None = LOOK(None, "List those of these magnitudes or classes, such as 0.5,D2."),
+    kind: str | None = LOOK(None, "List those of these kinds of failure, such as budget,raised."),
+    arm: str | None = LOOK(None, "List those of one agent."),
+    grep: str | None = LOOK(None, "List those whose transcripts hold these words."),
 ) -> None:
     """Write a site of a run: its list of attempts, and a page of each.
 
@@ -34,10 +47,24 @@ def view(
       owa-bench view runs/first
 
       owa-bench view runs/first --serve
+
+    With an option of the second panel no site is written: what is asked for is printed.
+
+      owa-bench view runs/first --failures
+
+      owa-bench view runs/first --failed --drift 0.5,1 --grep "401"
+
+      owa-bench view runs/first --diff agentic fixed
     """
+    read_plan(RunLayout(run_dir))
+    query = _filter(failed=failed, solved=solved, drift=drift, kind=kind, arm=arm, grep=grep)
+    if failures or diff is not None or query is not None:
+        if serve or out is not None or port is not None:
+            raise FieldError("--serve, --port or --out", True, "writes a site: leave it out here")
+        _print_query(run_dir, query, failures=failures, diff=diff, json=json)
+        return
     from owa_bench.reports.page import site, site_server
 
-    read_plan(RunLayout(run_dir))
     if not serve:
         if port is not None:
             raise FieldError("--port", port, "must stand with --serve")
@@ -55,6 +82,53 @@ def view(
     port = port_of(8322 if port is None else port)
     note(f"The site is at http://127.0.0.1:{port}/ until Ctrl-C.", ERR)
     site_server.serve_site(run_dir, port)
+
+
+def _filter(
+    *,
+    failed: bool,
+    solved: bool,
+    drift: str | None,
+    kind: str | None,
+    arm: str | None,
+    grep: str | None,
+) -> "EpisodeFilter | None":
+    """Return which episodes are asked for, None where no option asks."""
+    if failed and solved:
+        raise FieldError("--failed", True, "must stand without --solved")
+    if not (failed or solved) and all(text is None for text in (drift, kind, arm, grep)):
+        return None
+    from owa_bench.reports.read.search import EpisodeFilter
+
+    return EpisodeFilter(
+        success=solved if failed or solved else None,
+        arm=arm or "",
+        drift=tuple(split(drift)),
+        kinds=tuple(split(kind)),
+        words=grep or "",
+    )
+
+
+def _print_query(
+    run_dir: Path,
+    query: "EpisodeFilter | None",
+    *,
+    failures: bool,
+    diff: tuple[str, str] | None,
+    json: bool,
+) -> None:
+    """Print what went wrong, two episodes side by side, or a list of episodes."""
+    from owa_bench.cli import failing
+    from owa_bench.reports.read.search import EpisodeFilter
+
+    if diff is not None:
+        if failures or query is not None:
+            raise FieldError("--diff", " ".join(diff), "must stand without --failures and filters")
+        failing.show_difference(run_dir, *diff, json=json)
+    elif failures:
+        failing.show_failures(run_dir, query or EpisodeFilter(), json=json)
+    else:
+        failing.show_episodes(run_dir, query or EpisodeFilter(), json=json)
 
 
 def leaderboard(

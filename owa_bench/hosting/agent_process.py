@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import AgentFailure, AgentRaised, InfrastructureFailure, error_line
+from owa_bench.errors import (
+    AgentFailure,
+    AgentRaised,
+    InfrastructureFailure,
+    error_line,
+    error_record,
+)
 from owa_bench.hosting.fork_server import IMPORT_DEADLINE_S, AgentProcess, ForkServer
 from owa_bench.hosting.fork_template import SandboxName
 from owa_bench.hosting.gateway.server import INNER_PORT, ModelGateway
@@ -254,7 +260,7 @@ class AgentLauncher:
             return transport
         try:
             if known := self._unimportable.get(origin):
-                raise type(known)(*known.args)
+                raise type(known)(str(known), known.record)
             transport.wait_imported(IMPORT_DEADLINE_S)
         except AgentFailure as failure:
             transport.end()
@@ -269,5 +275,6 @@ class AgentLauncher:
             except AgentFailure:
                 raise
             except (Exception, SystemExit) as error:
-                raise AgentRaised(f"importing the agent: {error_line(error)}") from error
+                words = f"importing the agent: {error_line(error)}"
+                raise AgentRaised(words, error_record(error)) from error
         return self._factories[origin]

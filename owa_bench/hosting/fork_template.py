@@ -29,7 +29,14 @@ import msgspec
 
 from owa_bench.errors import error_line
 from owa_bench.hosting import images
-from owa_bench.hosting.protocol import AgentFactory, AgentReply, agent_factory, serve, write_line
+from owa_bench.hosting.protocol import (
+    AgentFactory,
+    AgentReply,
+    agent_factory,
+    failed_reply,
+    serve,
+    write_line,
+)
 from owa_bench.hosting.spec import Origin, source_files
 from owa_bench.sandbox import first_process, namespaces, process_tree, views
 from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
@@ -321,7 +328,7 @@ def _run_agent(make: AgentFactory | None, origin: Origin, pipes: list[int]) -> i
         try:
             make = make or agent_factory(origin)
         except BaseException as error:  # noqa: BLE001  an import may even exit
-            ready = AgentReply(error=f"importing the agent: {error_line(error)}")
+            ready = failed_reply(f"importing the agent: {error_line(error)}", error)
         writer.write(write_line(ready))
         writer.flush()
         if make is not None:

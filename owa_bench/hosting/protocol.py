@@ -10,8 +10,8 @@ Every line the harness writes is one request; every line the agent writes is its
 A is the tool call `{"tool": NAME, "arguments": {...}}`, as JSON text or as an object; in a native
 suite a number, or a list of numbers, and the observation is a list. A reply to `act` may also
 declare `usage` [[METER, AMOUNT], ..], `messages`, `model_calls`, `beliefs` [[ID, P], ..] and
-`revision`. `{"error": TEXT}` is the agent saying that it failed. `info` leaves out `tools`, which
-`reset` gave.
+`revision`. `{"error": TEXT}` is the agent saying that it failed; `"traceback"` may stand beside it.
+`info` leaves out `tools`, which `reset` gave.
 
 The second half is the agent's side: its code is imported, and answers the requests.
 """
@@ -29,7 +29,7 @@ import msgspec
 import numpy as np
 
 from owa_bench import bounded_json, discovery
-from owa_bench.errors import AgentRaised, error_line
+from owa_bench.errors import AgentRaised, bounded_record, error_line, error_record
 from owa_bench.hosting.spec import Origin
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.event_base import LARGEST_ACTION
@@ -88,6 +88,7 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     beliefs: tuple[tuple[str, float], ...] = ()
     revision: Revision | None = None
     error: str | None = None
+    traceback: str = ""
 
 
 def _json_form(value: Any) -> Any:
@@ -119,7 +120,7 @@ def read_reply(line: bytes) -> AgentReply:
         shown = line[:120].decode(errors="replace").strip()
         raise AgentRaised(f"answered nonsense: {error}; the line began {shown!r}") from error
     if reply.error is not None:
-        raise AgentRaised(reply.error)
+        raise AgentRaised(reply.error, bounded_record(reply.traceback))
     return reply
 
 
@@ -263,12 +264,22 @@ def serve(make: AgentFactory, requests: BinaryIO, replies: BinaryIO) -> None:
         try:
             reply = write_line(runner.answer(request))
         except BaseException as error:  # noqa: BLE001  an agent's exit is its failure
-            reply = write_line(AgentReply(error=error_line(error)))
+            reply = write_line(failed_reply(error_line(error), error))
         with contextlib.suppress(BrokenPipeError):
             replies.write(reply)
             replies.flush()
         if request.close is not None:
             return
+
+
+def failed_reply(words: str, error: BaseException) -> AgentReply:
+    """Return the reply of an agent that raised.
+
+    Args:
+        words: The exception in one line.
+        error: The exception, for its traceback.
+    """
+    return AgentReply(error=words, traceback=error_record(error))
 
 
 class _CallableAgent:

@@ -20,7 +20,15 @@ from typing import Final, Protocol, runtime_checkable
 import httpx
 import msgspec
 
-from owa_bench.errors import AgentRaised, AgentTimeout, InfrastructureFailure, error_line
+from owa_bench.errors import (
+    RECORD_BYTES,
+    AgentRaised,
+    AgentTimeout,
+    InfrastructureFailure,
+    bounded_record,
+    error_line,
+    error_record,
+)
 from owa_bench.hosting.fork_server import AgentProcess
 from owa_bench.hosting.protocol import (
     AgentFactory,
@@ -37,7 +45,8 @@ _PATIENCE_S = 0.25
 _CHUNK: Final = 1 << 16
 # A reply longer than this is nonsense; no move of any suite comes near it.
 REPLY_LIMIT: Final = 16 << 20
-_TAIL_BYTES: Final = 600
+_TAIL_BYTES: Final = 600  # of its prints, in the reason of an episode's end
+_PRINTS_BYTES: Final = RECORD_BYTES
 
 
 class AgentTransport(Protocol):
@@ -106,7 +115,7 @@ class LocalTransport:
         try:
             reply = write_line(self._runner.answer(request))
         except (Exception, SystemExit) as error:
-            raise AgentRaised(error_line(error)) from error
+            raise AgentRaised(error_line(error), error_record(error)) from error
         finally:
             self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
@@ -218,7 +227,8 @@ class PipeTransport:
         try:
             self._reply(b"", deadline_s, "importing the agent ended its process")
         except AgentTimeout as error:
-            raise AgentTimeout(f"importing the agent took more than {deadline_s:g} s") from error
+            words = f"importing the agent took more than {deadline_s:g} s"
+            raise AgentTimeout(words, error.record) from error
 
     def _reply(
         self, request: bytes, deadline_s: float, ending: str = "the agent's process ended"
@@ -228,12 +238,15 @@ class PipeTransport:
             raise AgentRaised("the agent's process has ended")
         try:
             return read_reply(self._exchange(request, deadline_s))
+        except AgentTimeout as error:
+            error.record = self._last_prints()
+            raise
         except _PipeEnd as error:
-            self._read_prints()
-            tail = " ".join(self._tail.decode(errors="replace").split())
+            record = self._last_prints()
+            tail = " ".join(self._tail[-_TAIL_BYTES:].decode(errors="replace").split())
             status = self._kill(_PATIENCE_S) or "it closed its pipes"
             words = f"; its last words: {tail}" if tail else ""
-            raise AgentRaised(f"{ending}: {status}{words}") from error
+            raise AgentRaised(f"{ending}: {status}{words}", record) from error
 
     def end(self) -> float:
         """Kill the process and all it started; return the CPU seconds they used."""
@@ -305,7 +318,15 @@ class PipeTransport:
             except BlockingIOError:
                 return
             self._prints_open = bool(data)
-            self._tail = (self._tail + data)[-_TAIL_BYTES:]
+            self._tail = (self._tail + data)[-_PRINTS_BYTES:]
+
+    def _last_prints(self) -> str:
+        """Return what the agent printed last, in whole lines."""
+        self._read_prints()
+        whole = self._tail
+        if len(whole) == _PRINTS_BYTES:  # its first line may have begun before
+            whole = whole.partition(b"\n")[2]
+        return bounded_record(whole.decode(errors="replace"))
 
 
 def _timeout(deadline_s: float) -> AgentTimeout:

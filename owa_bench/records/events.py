@@ -50,7 +50,8 @@ from owa_bench.records.suite_events import (
 
 # fmt: off
 __all__ = [
-    "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
+    "AGENT_RECORD", "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS",
+    "Action",
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
     "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift", "Egress",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Exposure", "Fault",
@@ -58,7 +59,7 @@ __all__ = [
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
     "PlainQuestion", "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource",
-    "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer",
+    "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal", "SubgoalGraph", "ToolOffer",
     "Tracking", "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
@@ -363,6 +364,16 @@ class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
     final: bool = False
 
 
+class SubgoalGraph(Event, frozen=True, kw_only=True, tag="subgoal_graph"):
+    """The nodes of the task's DAG that are not solved at reset, in the oracle's order.
+
+    Each is a name and its prerequisites. No score reads it: it says which nodes a `Subgoal` is
+    missing of.
+    """
+
+    nodes: tuple[tuple[str, tuple[str, ...]], ...]
+
+
 class Belief(Event, frozen=True, kw_only=True, tag="belief"):
     """A probability the agent stated at `at_ms`; class "own_success" never enters W."""
 
@@ -398,7 +409,11 @@ class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
 
 
 class Evidence(Event, frozen=True, kw_only=True, tag="evidence"):
-    """A file that no replay makes byte for byte: a picture, a list of versions."""
+    """A file that no replay makes byte for byte: a picture, a list of versions.
+
+    Of source "agent" and called `AGENT_RECORD`: what a process that failed left, its traceback or
+    its last prints. No score reads it.
+    """
 
     step: int
     name: str
@@ -440,12 +455,13 @@ AnyEvent = (
     EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
     | PlainQuestion | Egress | Execution | Message | Conflict | Handoff | Board
     | Incident | Fault | Tracking | Intervention | Resource | Drift | RealisedDrift
-    | Subgoal | Belief | Resolution | Probe | Revision | MemoryChange | Artifact
+    | Subgoal | SubgoalGraph | Belief | Resolution | Probe | Revision | MemoryChange | Artifact
     | Evidence | Violation
     | EpisodeEnd | Exposure | InnerAttempt | HoldoutRegistration | HoldoutAnswer
     | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )
 # fmt: on
 
+AGENT_RECORD = "agent_record.txt"  # an Evidence of this name is what a failed agent left
 ENCODER = msgspec.json.Encoder()
 DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

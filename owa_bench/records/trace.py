@@ -33,6 +33,7 @@ from owa_bench.records.events import (
     Outcome,
     PlainQuestion,
     Resource,
+    SubgoalGraph,
 )
 from owa_bench.records.plan import Plan
 
@@ -48,9 +49,11 @@ _SHINGLE_CACHE = 65_536
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
 # Where the harness is their source, no replay sees them again.
 _OF_HARNESS = (ModelCall, PlainQuestion, Egress, Resource, Intervention, MemoryChange)
+# No replay compares these, whatever their source: no score rests on them.
+_NEVER_REPLAYED = (Evidence, SubgoalGraph)
 # The kinds whose replay line is not always their own line.
 REPLAY_VARIES: frozenset[type[Event]] = frozenset(
-    {*_OF_HARNESS, Evidence, EpisodeStart, EpisodeEnd, Execution}
+    {*_OF_HARNESS, *_NEVER_REPLAYED, EpisodeStart, EpisodeEnd, Execution}
 )
 # Their reason is text from the agent's process, with paths, times and addresses.
 _AGENT_REASONS: frozenset[Outcome] = frozenset({"agent_raised", "agent_timeout"})
@@ -154,12 +157,13 @@ def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
     Wall and CPU time, worker, attempt, hosting and an agent process's error text are left out; None
-    for an event that is nothing but such a measurement, a picture, or something that the harness
-    alone saw: a model's reply, a connection, earlier help, what changed in a memory folder.
+    for an event that is nothing but such a measurement, a picture, the graph of subgoals, or
+    something that the harness alone saw: a model's reply, a connection, earlier help, what changed
+    in a memory folder.
     """
     if isinstance(event, _OF_HARNESS) and event.source == "harness":
         return None
-    if isinstance(event, Evidence):
+    if isinstance(event, _NEVER_REPLAYED):
         return None
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None

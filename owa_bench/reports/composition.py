@@ -22,6 +22,7 @@ from owa_bench.reports.check.integrity_checks import unreadable_line
 from owa_bench.reports.check.placement import placement_facts
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.comparison import report_comparison
+from owa_bench.reports.read.failures import FailureSummary, readings, summarise
 from owa_bench.reports.read.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.reports.read.pictures import Gallery, select_pictures
 from owa_bench.reports.read.ratings import rating_tables
@@ -45,6 +46,7 @@ LIMITS = (
     "A plan rewritten afterwards. Whoever holds the signing key can write another plan"
     " and sign it anew; only a witness from before episode 0 (V3) shows it.",
 )
+_MOST_GROUPS = 20  # of like failures
 _DRIFT = (
     *("operator", "version", "class", "in effect", "weight"),
     *("episodes", "changes", "targets"),
@@ -88,8 +90,9 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is signed beside the roots.
 
-    `comparison` is of two arms. `page` is the SHA-256 of the HTML page. `renderer` is the version
-    of matplotlib: the same version draws the same bytes.
+    `failures` are pictures of failed episodes, `failed` is what went wrong. `comparison` is of two
+    arms. `page` is the SHA-256 of the HTML page. `renderer` is the version of matplotlib: the same
+    version draws the same bytes.
     """
 
     schema: str = "owa-report-1"
@@ -103,6 +106,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     breaches: CellTable
     outcomes: tuple[ArmOutcomes, ...] = ()
     failures: Gallery = Gallery()
+    failed: FailureSummary = FailureSummary()
     comparison: CellTable | None = None
     limits: tuple[str, ...]
     page: str | None = None
@@ -129,6 +133,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         breaches=violation_counts(bundle.traces()),
         outcomes=arm_outcomes(bundle, _costs(judgement)),
         failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
+        failed=summarise([arm.name for arm in bundle.plan.arms], readings(bundle), _MOST_GROUPS),
         comparison=report_comparison(bundle),
         limits=LIMITS,
     )

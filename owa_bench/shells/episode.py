@@ -183,7 +183,8 @@ class Episode:
     def begin(self, start: events.EpisodeStart | None = None) -> str:
         """Emit the first events and return the text that the agent reads first."""
         text, opening = self.seating.turn(0, self._sink.blob)
-        for event in (start, *drift_events(self.timeline, 0), *opening):
+        graph = self._progress.graph() if self._sink.active else ()
+        for event in (start, *drift_events(self.timeline, 0), *graph, *opening):
             if event is not None:
                 self._emit(event)
         return text

@@ -7,7 +7,7 @@ import msgspec
 from owa_bench import interfaces
 from owa_bench.canonical import sha256
 from owa_bench.records import events
-from owa_bench.records.events import Event, Subgoal
+from owa_bench.records.events import Event, Subgoal, SubgoalGraph
 from owa_bench.records.instance import Timeline
 
 # --- sinks: discarding, and in memory -------------------------------------------------
@@ -100,6 +100,13 @@ class NodeProgress:
         self._solved = oracle.solved(world, state)
         self._gained = set(self._solved)
         self._served_at = dict.fromkeys(self._products(world, state, self._solved), 0)
+
+    def graph(self) -> tuple[SubgoalGraph, ...]:
+        """Return the event of the nodes that are still to be solved; none of a task without."""
+        left = [node for node in self.nodes.values() if node.name not in self._solved]
+        if not left:
+            return ()
+        return (SubgoalGraph(nodes=tuple((node.name, node.prerequisites) for node in left)),)
 
     def gain(self, names: frozenset[str]) -> bool:
         """Return whether a name is among these that was not gained before."""

@@ -58,6 +58,31 @@ class HangsInPython(Quiet):
             pass
 
 
+class RaisesSecret(Quiet):
+    """Raises with a secret of the environment in its text, which has two lines."""
+
+    def act(self, observation, info):
+        raise ValueError("first line\nthe key is " + os.environ.get("OWN_API_KEY", "not here"))
+
+
+class RaisesLong(Quiet):
+    """Raises with notes of more text than a line of a trace may have."""
+
+    def act(self, observation, info):
+        error = ValueError("short")
+        error.add_note("x" * (8 << 20))
+        raise error
+
+
+class Mutters(Quiet):
+    """Prints, and misses its deadline."""
+
+    def act(self, observation, info):
+        sys.stderr.write("still thinking\n")
+        sys.stderr.flush()
+        time.sleep(3600)
+
+
 class Nonsense(Quiet):
     def act(self, observation, info):
         return 7

@@ -49,6 +49,7 @@ def test_it_says_how_every_agent_fared_and_what_comes_next(owa):
     assert ["fixed", "2", "0", "1.00", "2", "finished"] in rows
     assert ["noop", "2", "0", "0.00", "2", "finished"] in rows
     assert "next: owa-bench report x" in said.err
+    assert "why episodes failed: owa-bench view x --failures" in said.err
 
 
 def test_json_and_nothing_else(owa):

@@ -81,6 +81,27 @@ def test_the_agents_own_failures(launcher, hosting, name, words):
         one_move(launcher, f"odd_agents:{name}", hosting=hosting)
 
 
+def test_the_traceback_is_kept_with_its_lines_of_code(launcher, hosting):
+    with pytest.raises(AgentRaised) as raised:
+        one_move(launcher, "odd_agents:Raises", hosting=hosting)
+    record = raised.value.record
+    assert record.startswith("Traceback (most recent call last):\n")
+    assert 'raise ValueError("boom at 0x7f00")\n' in record
+    assert record.endswith("ValueError: boom at 0x7f00\n")
+
+
+def test_a_failure_without_an_exception_leaves_no_traceback(launcher, hosting):
+    with pytest.raises(AgentRaised) as raised:
+        one_move(launcher, "odd_agents:Nonsense", hosting=hosting)
+    assert raised.value.record == ""
+
+
+def test_what_a_late_agent_printed_is_kept(fork_server):
+    with pytest.raises(AgentTimeout) as late:
+        one_move(AgentLauncher(fork_server), "odd_agents:Mutters", 2.0)
+    assert late.value.record == "still thinking\n"
+
+
 @pytest.mark.parametrize("name", ["Hangs", "HangsInPython"])
 def test_a_hanging_agent_dies_at_its_deadline(fork_server, name):
     with pytest.raises(AgentTimeout, match="no reply within"):
@@ -88,8 +109,9 @@ def test_a_hanging_agent_dies_at_its_deadline(fork_server, name):
 
 
 def test_a_killed_agent_raised_and_its_last_words_are_kept(fork_server):
-    with pytest.raises(AgentRaised, match="signal SIGKILL; its last words: farewell"):
+    with pytest.raises(AgentRaised, match="signal SIGKILL; its last words: farewell") as raised:
         one_move(AgentLauncher(fork_server), "odd_agents:Dies")
+    assert raised.value.record == "farewell\n"
 
 
 def test_prints_do_not_stand_in_the_protocols_way(fork_server):
@@ -106,8 +128,9 @@ def test_an_import_that_raises_is_told_each_time(fork_server, tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     origin = load_agent("broken.py", folder=tmp_path).origin
     for _ in range(2):
-        with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError"):
+        with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError") as raised:
             AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
+        assert raised.value.record.endswith("ZeroDivisionError: division by zero\n")
 
 
 def test_an_import_that_ends_its_process_harms_no_other(fork_server, tmp_path):

@@ -11,12 +11,13 @@ from owa_bench.records.events import (
     Resolution,
     Resource,
     Subgoal,
+    SubgoalGraph,
     ToolOffer,
     Violation,
 )
 from owa_bench.shells.calls import REPLY_LIMIT, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.episode_events import ListSink
+from owa_bench.shells.episode_events import ListSink, NodeProgress
 from owa_bench.shells.standard_tools import HINT_MINUTES
 from tests.builders.toy_suite import CARD, STEP_MS, SUITE, corridor, relocked, still
 
@@ -271,7 +272,19 @@ def test_drift_comes_when_the_clock_passes_a_start():
     assert first.after == second.before
     assert episode.session.world == episode.timeline.worlds[2]
     order = [type(event) for event in episode._sink.events]
-    assert order == [ToolOffer, Observation, Action, Drift, Observation, Action, Drift, Observation]
+    opening = [SubgoalGraph, ToolOffer, Observation]
+    assert order == [*opening, Action, Drift, Observation, Action, Drift, Observation]
+
+
+def test_the_graph_holds_the_nodes_that_are_still_to_be_solved():
+    (graph,) = of(play(), SubgoalGraph)
+    assert graph.nodes == (("code", ()), ("door", ("code",)))
+    episode = play()
+    progress = NodeProgress(SUITE.oracle, episode.session.world, episode.session.state)
+    progress._solved = frozenset({"code"})
+    assert progress.graph() == (SubgoalGraph(nodes=(("door", ("code",)),)),)
+    progress._solved = frozenset({"code", "door"})
+    assert progress.graph() == ()
 
 
 def test_several_starts_in_one_step_are_entered_in_order():

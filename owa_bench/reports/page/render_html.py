@@ -26,6 +26,7 @@ from owa_bench.reports.read.delegation import (
     frontier_words,
     next_command,
 )
+from owa_bench.reports.read.failures import KINDS, FailureSummary
 from owa_bench.reports.read.outcomes import ArmOutcomes
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
@@ -66,6 +67,7 @@ _FRONTIER_CAPTION = (
     " fitted so that it never rises; dots are the observed shares. The dashed line is"
     " the share asked for."
 )
+_MOST_GROUPS = 10  # of like failures
 _COST_CAPTION = "Cost of the whole run by stream, priced with the run's price card."
 
 
@@ -141,6 +143,7 @@ def render(
         figures=_figures(verdicts),
         answered=_answer_figures(report),
         by_class=_class_table(report.outcomes),
+        went_wrong=failures_part(report.failed),
         doses=_dose_figures(verdicts),
         terms=_terms(report.run),
         images=images,
@@ -148,6 +151,14 @@ def render(
         protocol_text=protocol_text,
         price_text=price_text,
     )
+
+
+def failures_part(failed: FailureSummary) -> Markup:
+    """Return the part of the page that says what went wrong."""
+    names = {"evidence_links": evidence_links, "with_code": templates.with_code, "dict": dict}
+    part = page_template("failures.html.j2", names)
+    text = part.render(failed=failed, kinds=KINDS, groups=failed.groups[:_MOST_GROUPS])
+    return Markup(text)  # noqa: S704 - the template escaped it
 
 
 def openssl_lines(public_key: str) -> str:

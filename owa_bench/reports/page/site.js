@@ -56,10 +56,10 @@ let run = null;
 const COLUMNS = [
   ["attempt", "attempt"], ["agent", "agent"], ["family", "family"], ["tier", "tier"],
   ["delta", "drift"], ["drift", "class"], ["day", "day"], ["outcome", "outcome"],
-  ["success", "success"], ["q_state", "q_state"], ["steps", "steps"], ["cost", "USD"],
+  ["success", "success"], ["kind", "kind of failure"], ["missed", "missed"], ["q_state", "q_state"], ["steps", "steps"], ["cost", "USD"],
   ["broken", "rules broken"], ["state", "state"],
 ];
-const CHOICES = ["agent", "family", "tier", "drift", "outcome", "success", "state"];
+const CHOICES = ["agent", "family", "tier", "delta", "drift", "outcome", "success", "kind", "state"];
 let view = new URLSearchParams(); // filters and order, as they stand in the address
 let order = []; // the attempts that the list shows, for the links of an episode
 
@@ -98,7 +98,7 @@ function change(name, value) {
 }
 
 function drawFilters() {
-  const search = node("input", { type: "search", placeholder: "Search attempts, agents, families, outcomes" });
+  const search = node("input", { type: "search", placeholder: "Search attempts, agents, families, outcomes, kinds of failure" });
   search.value = view.get("q") || "";
   search.oninput = () => change("q", search.value);
   const selects = CHOICES.map((name) => {
@@ -243,6 +243,7 @@ const SHOW = {
   observation: () => [],
   resource: () => [],
   subgoal: (e) => [chip("✓ " + e.node, "good")],
+  subgoal_graph: () => [],
   belief: (e) => [chip(`p(${e.proposition}) = ${e.p}`)],
   resolution: (e) => [chip(`${e.proposition}: ${e.y ? "true" : "false"}`)],
   violation: (e) => [node("p", { className: "bad" }, `Rule ${e.rule} broken (${e.severity}): ${e.evidence}`)],
@@ -421,12 +422,20 @@ function timeline(attempt, events) {
         : stepCard(attempt, card.step, card.own));
 }
 
+// The kind of a failure, with a link to the first step off the oracle's path.
+function failure(row) {
+  const words = row.kind + (row.missed ? `; missed ${row.missed}` : "");
+  const left = row.left ? link(`${row.attempt}/${row.left}`, `step ${row.left}`) : null;
+  return node("span", { title: run.kinds[row.kind] }, words, ...(left ? ["; off the path at ", left] : []));
+}
+
 function facts(row, start, end) {
   const pairs = [
     ["agent", `${row.agent} (${start.agent})`],
     ["instance", `${row.family} T${row.tier}, seed ${start.instance.seed}, pair ${start.pair}, repeat ${start.repeat || 0}`],
     ["drift", row.delta === null ? `day ${row.day}` : `${row.delta}, realised ${start.realised}`],
     ["outcome", !end ? row.state : end.reason === end.outcome ? end.outcome : `${end.outcome}: ${end.reason}`],
+    ...(row.kind ? [["failure", failure(row)]] : []),
     ["q_state", end ? `${fixed(row.q_state)} of ${start.theta} asked; Q ${fixed(end.quality)}; success ${row.success ? "yes" : "no"}` : "–"],
     ["time", end ? `${clock(1000 * end.simulated_s)} simulated, ${clock(1000 * end.wall_s)} of the wall clock; ${row.steps} steps` : `${row.steps} steps so far`],
     ["cost", money(row.cost) + " (agent and human streams)"],
@@ -455,6 +464,9 @@ async function drawEpisode(name, step) {
       return [made, " "];
     })));
   }
+  const graph = events.find((event) => event.event === "subgoal_graph");
+  const open = graph ? graph.nodes.map(([node]) => node).filter((one) => !solved.some((e) => e.node === one)) : [];
+  if (open.length) parts.push(node("p", { className: "small" }, "Subgoals not reached: " + open.join(", ")));
   const numbers = events.find((event) => event.event === "artifact" && event.name === "observations");
   if (numbers && typeof numbers.blob === "number") {
     const table = await partOf(numbers.blob);
@@ -604,7 +616,7 @@ async function begin() {
   run.rows = run.rows.map((values, place) => {
     const row = Object.fromEntries(run.columns.map((name, i) => [name, values[i]]));
     row.place = place;
-    row.text = [row.attempt, row.agent, row.family, row.outcome, row.drift, row.state].join(" ").toLowerCase();
+    row.text = [row.attempt, row.agent, row.family, row.outcome, row.drift, row.kind, row.missed, row.state].join(" ").toLowerCase();
     return row;
   });
   order = run.rows.map((row) => row.attempt);

@@ -28,9 +28,11 @@ from owa_bench.records.bounds import decode_array, read_document
 from owa_bench.records.events import ENCODER, AnyEvent, Artifact, EpisodeStart, Evidence
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import PriceCard, episode_cost
+from owa_bench.records.trace import Trace
 from owa_bench.reports.page.templates import own_file, page_template
 from owa_bench.reports.read.attempts import RecordedAttempt
 from owa_bench.reports.read.bundle import Bundle, read
+from owa_bench.reports.read.failures import KINDS, read_episode
 
 # --- files of parts: texts, arrays, pictures, events of attempts ----------------------
 # A page opened from a disk may load scripts but no data, so a file of parts is a script
@@ -167,7 +169,8 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One attempt in the list; what is not known of an unfinished one is None.
 
     Success and q_state are as scored: 0 where the episode is disqualified. `cost` is micro-USD of
-    the agent and human streams.
+    the agent and human streams. `kind` is the kind of its failure, `missed` the first subgoal that
+    was missing, `left` the first step off the oracle's path (`reports/read/failures.py`).
     """
 
     attempt: str
@@ -185,6 +188,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     steps: int
     cost: int | None
     broken: int
+    kind: str = ""
+    missed: str = ""
+    left: int | None = None
 
 
 class SiteFacts(NamedTuple):
@@ -274,6 +280,7 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
     drift = {e.effective for e in attempt.events if isinstance(e, events.Drift)}
     costs = episode_cost(prices, attempt.events)
     agent, human = costs["agent"], costs["human"]
+    seen = read_episode(Trace(attempt.leaf, attempt.events)) if end else None
     return AttemptRow(
         attempt=attempt.attempt_id,
         part=0,
@@ -290,12 +297,22 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
         steps=sum(isinstance(e, events.Action) for e in attempt.events),
         cost=None if agent is None or human is None else agent + human,
         broken=len(breaches),
+        kind=seen.kind if seen else "",
+        missed=seen.missed if seen and seen.kind else "",
+        left=seen.left if seen else None,
     )
 
 
 def _page(bundle: Bundle, rows: list[AttemptRow], firsts: list[int], *, live: bool) -> str:
     """Return the page, which holds the list; its script reads the parts."""
-    data = {"columns": AttemptRow.__struct_fields__, "rows": rows, "firsts": firsts, "live": live}
+    kinds = {kind: words.words for kind, words in KINDS.items()}
+    data = {
+        "columns": AttemptRow.__struct_fields__,
+        "rows": rows,
+        "firsts": firsts,
+        "live": live,
+        "kinds": kinds,
+    }
     script = own_file("site.js")
     digest = hashlib.sha256(script.encode()).digest()
     return _template().render(

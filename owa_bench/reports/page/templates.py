@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from owa_bench.records import score
 from owa_bench.reports.read.delegation import Delegation, SuccessCount
@@ -76,6 +76,15 @@ def format_value(value: object) -> str:
             return f"{value:.2g}"
         return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3f}"
     return str(value)
+
+
+def with_code(text: str) -> Markup:
+    """Return a text, escaped, with what stands between two backticks as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part)
+        for i, part in enumerate(parts)
+    )
 
 
 def format_share(value: float | None) -> str:

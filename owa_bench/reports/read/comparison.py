@@ -233,7 +233,7 @@ def _episodes(side: ComparedArm) -> _Episodes:
     terms: dict[bytes, dict[str, Any]] = {}
     for row, attempt in enumerate(scored.attempt.tolist()):
         start = starts[attempt]
-        key = _key(start)
+        key = pair_key(start)
         rows[key], terms[key] = row, {k: getattr(start, k) for k in _PAIR_TERMS}
     return _Episodes(replace(sample, table=scored), rows, terms)
 
@@ -246,7 +246,7 @@ def _started(traces: Iterable[Trace], arm: str, starts: dict[str, EpisodeStart])
             yield trace
 
 
-def _key(start: EpisodeStart) -> bytes:
+def pair_key(start: EpisodeStart) -> bytes:
     """Return what makes two episodes a pair: instance, day, budget and limits."""
     budget = "protocol" if start.priced else start.interventions
     parts = [start.instance, start.delta, start.day, start.session, budget]

@@ -280,7 +280,7 @@ def _ending(trace: Trace) -> _Ending:
             reason = f"the run's budget of {meter} was spent before its first step"
     else:
         kind = _NAMES[end.outcome]
-        if cause := _provider_failure(trace) if kind in _BROKEN else "":
+        if cause := provider_failure(trace) if kind in _BROKEN else "":
             kind, reason = PROVIDER, f"{cause}. The agent: {reason}"
     return _Ending(trace.leaf.attempt_id, kind, reason if kind in _BROKEN else "")
 
@@ -289,7 +289,7 @@ def _was_helped(trace: Trace) -> bool:
     return any(event.kind != "refused" for event in trace.of(Intervention))
 
 
-def _provider_failure(trace: Trace) -> str:
+def provider_failure(trace: Trace) -> str:
     """Return why the gateway saw the last call of a model fail, "" where it did not."""
     seen = [call for call in trace.of(ModelCall) if call.source == "harness"]
     if not seen:

@@ -30,7 +30,14 @@ from owa_bench.hosting.protocol import ResetRequest
 from owa_bench.hosting.spec import AgentHandle
 from owa_bench.hosting.transports import LocalTransport
 from owa_bench.interfaces import Ending, Suite
-from owa_bench.records.events import EpisodeEnd, EpisodeStart, PlainQuestion, fixed
+from owa_bench.records.events import (
+    AGENT_RECORD,
+    EpisodeEnd,
+    EpisodeStart,
+    Evidence,
+    PlainQuestion,
+    fixed,
+)
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.price_card import PriceCard
@@ -47,6 +54,7 @@ from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
 
 # Of the time for one act, after which an open request is its provider's lateness.
+_REASON = 2000  # characters of an agent's failure that are the reason of its episode's end [D]
 _LATE_SHARE = 0.5
 
 
@@ -404,10 +412,21 @@ class _Episode:
         return msgspec.structs.replace(start, worker_deaths=worker_deaths)
 
     def _conclude_failed(self, env: PlayedEnv, failure: AgentFailure) -> Ending:
-        """Conclude an episode that the agent failed."""
+        """Conclude an episode that the agent failed; keep what its process left."""
+        if failure.record:
+            self._sink.emit(
+                Evidence(
+                    source="agent",
+                    role=self._seat,
+                    step=env.steps + 1,
+                    name=AGENT_RECORD,
+                    media="text/plain",
+                    blob=self._sink.blob(failure.record.encode()),
+                )
+            )
         seat = f"{self._seat}: " if self._seat else ""
         if not isinstance(failure, AgentTimeout):
-            return env.conclude("agent_raised", f"{seat}{failure}")
+            return env.conclude("agent_raised", f"{seat}{failure}"[:_REASON])
         exhausted = self.tally.exhausted()
         if exhausted is not None and exhausted.timed:
             return env.conclude("truncated", exhausted.reason)

@@ -196,3 +196,10 @@ def test_a_live_site_serves_its_files_alone(layout, tmp_path):
     assert client.get("/").status_code == 200
     assert client.get("/..%2fsecret").status_code == 404
     assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_the_list_has_the_kind_of_each_failure(layout, tmp_path):
+    rows = list_of(site.write_site(layout.root, tmp_path / "site").page.read_text())
+    assert rows[0]["kind"] == "rule"  # disqualified by the fixture
+    assert all((row["kind"] == "") is row["success"] for row in rows)
+    assert '"kind"' in re.search(r"const CHOICES = .*", SCRIPT)[0]

@@ -6,14 +6,19 @@ import pytest
 
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.events import (
+    AGENT_RECORD,
     Action,
     Belief,
     EpisodeStart,
+    Evidence,
     Intervention,
     Message,
     ModelCall,
     Resource,
+    Subgoal,
+    SubgoalGraph,
 )
+from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Budget
 from owa_bench.records.trace import replay_line
 from owa_bench.runs import replay
@@ -88,6 +93,49 @@ def test_an_agents_last_words_are_no_part_of_the_replay_root(played, small):
     assert line is not None
     assert b"boom" not in line
     assert b"agent_raised" in line
+
+
+def record_of(layout, trace):
+    """Return the event and the text of what the agent of a trace left."""
+    (event,) = [e for e in trace.of(Evidence) if e.source == "agent"]
+    return event, Transcripts(layout).read(event.blob).decode()
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_what_a_raising_agent_left_is_evidence_without_secrets(
+    played, small, monkeypatch, in_process
+):
+    monkeypatch.setenv("OWN_API_KEY", "sk-0123456789abcdef")
+    layout = played(small("odd_agents:RaisesSecret"), in_process=in_process)
+    trace = only(layout)
+    event, text = record_of(layout, trace)
+    assert (event.name, event.step) == (AGENT_RECORD, 1)
+    assert "raise ValueError(" in text
+    assert "sk-0123456789abcdef" not in text + trace.end.reason
+    assert ("{secret:env:OWN_API_KEY:" in text) is in_process  # a sandbox does not have it
+    assert replay_line(event) is None
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_an_error_too_long_for_the_trace_is_the_agents_failure_all_the_same(
+    played, small, in_process
+):
+    trace = only(played(small("odd_agents:RaisesLong"), in_process=in_process))
+    assert (trace.leaf.status, trace.end.outcome) == ("complete", "agent_raised")
+    assert trace.end.reason.startswith("ValueError: short; xxx")
+    assert len(trace.end.reason) <= 2000
+
+
+def test_an_agent_that_did_not_fail_leaves_nothing(played, small):
+    layout = played(small("odd_agents:Quiet"))
+    assert [e for e in only(layout).of(Evidence) if e.source == "agent"] == []
+
+
+def test_the_graph_of_subgoals_is_in_the_trace_and_in_no_replay(played, small):
+    trace = only(played(small("fixed")))
+    (graph,) = trace.of(SubgoalGraph)
+    assert {e.node for e in trace.of(Subgoal)} <= {name for name, _ in graph.nodes}
+    assert replay_line(graph) is None
 
 
 def test_the_harness_failure_is_never_scored_and_tried_again(played, small, monkeypatch):
