@@ -195,7 +195,7 @@ def verdict_words(comparison: ArmComparison) -> str:
         better = comparison.second if low > 0 else comparison.first
         return f"{better} succeeds more often: {ends}."
     looked_for = max(abs(row.difference), _LEAST)
-    enough = math.ceil(row.tasks * ((high - low) / 2 / looked_for) ** 2)
+    enough = math.ceil(round(row.tasks * ((high - low) / 2 / looked_for) ** 2, 6))
     return (
         f"Cannot tell who succeeds more often: {ends}; about {enough:,} tasks would tell a "
         f"difference of {looked_for:.2f}."

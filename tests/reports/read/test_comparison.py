@@ -20,6 +20,7 @@ from owa_bench.reports.read.comparison import (
     compare,
     comparison_table,
     report_comparison,
+    verdict_words,
 )
 from owa_bench.scoring.estimate.comparison import COST, QUALITY, PairedFigure
 from tests.builders.run_directory import ARMS, PRICES, PROTOCOL, make_plan, make_run
