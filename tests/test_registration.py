@@ -329,3 +329,8 @@ def test_no_brief_is_cut(env_id):
         shown, _ = env.reset(seed=5)
         env.close()
         assert "[cut: " not in (shown if isinstance(shown, str) else shown["text"])
+
+
+def test_an_option_of_an_unknown_name_names_the_nearest():
+    with pytest.raises(UsageError, match=r"`familly`\. Did you mean `family`\?"):
+        make("owa_bench/ToolQuest-v3", familly="reconcile")

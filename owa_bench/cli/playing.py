@@ -57,7 +57,8 @@ def run(
     agent: list[str] | None = WHAT(
         None,
         "A name (owa-bench list agents), module:Name, a .py file, a command that "
-        "speaks JSON lines, clone:COMMAND, or http://... Repeat for several arms.",
+        "speaks JSON lines, clone:COMMAND, or http://... NAME= before it: what it is "
+        "called here. Repeat for several arms.",
     ),
     seat: list[str] | None = WHAT(
         None, "One more arm, a mixed crew: ROLE=AGENT for some, '*'=AGENT for all others."

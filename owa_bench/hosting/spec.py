@@ -10,6 +10,7 @@ git clone of its project, under a driver. `bundle:DIGEST` is what a submitted bu
 """
 
 import importlib.machinery
+import re
 import shlex
 import shutil
 import sys
@@ -52,6 +53,7 @@ _AGENTS = "owa_bench.agents"
 _SOLVERS = "owa_bench.agents.solvers"
 _DRIVER = Path(owa_bench.__file__).parent / "bridges/project_clone.py"
 _WITH_CLONES = ("projforge",)
+_NAMED = re.compile(r"([A-Za-z][\w.-]{0,39})=(.+)", re.ASCII | re.DOTALL)
 _FORMS = (
     "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command, "
     "clone:COMMAND, http://HOST/PATH or an image sha256:HEX"
@@ -135,7 +137,8 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     """Return the agent that a spec names.
 
     Args:
-        text: The spec, as given to `--agent`.
+        text: The spec, as given to `--agent`; before it may stand NAME=, by which the agent is
+            called in this run.
         folder: Where relative paths start; None for the working directory.
     Returns: The agent; none of its code has run.
     Raises:
@@ -144,6 +147,13 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     """
     place = folder or Path.cwd()
     spec = text.strip()
+    if own := _NAMED.fullmatch(spec):
+        return replace(_load(own[2], place), name=own[1])
+    return _load(spec, place)
+
+
+def _load(spec: str, place: Path) -> AgentHandle:
+    """Return the agent of a spec without a name before it."""
     if spec.startswith(BUNDLE):
         return _bundled(spec, place)
     if spec.startswith(("http://", "https://")) or is_image(spec):

@@ -36,6 +36,7 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
     Args:
         run_dir: The run directory.
         key: As of `write_report`.
+    Returns: The judgement.
     """
     return write_report(run_dir, key).judgement
 

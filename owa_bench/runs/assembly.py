@@ -1,6 +1,7 @@
 """Assembly of envs: the entry point of every Gymnasium id, and the oracle's scripts."""
 
 import contextlib
+import inspect
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 from owa_bench.discovery import get
 from owa_bench.drift.timeline import base_world, drift_step, source
-from owa_bench.errors import UsageError
+from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.interfaces import EnumerableSchedule, Setting, Suite, View
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.runs.laboratory_process import LaboratoryProcess
@@ -19,6 +20,12 @@ from owa_bench.shells.instances import Instances, plain_instances
 from owa_bench.shells.seat_policy import ONE_READER, SeatEnv, SeatPolicy, check_seat_policy
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
+from owa_bench.shells.tool_env import ToolEnv, ToolSuite
+
+# Parameters of the makers that are no options of `gymnasium.make`.
+_NOT_OPTIONS = frozenset(
+    {"self", "suite", "source", "options", "instances", "laboratories", "sink"}
+)
 
 
 def tool_names(suite: str, families: Iterable[str]) -> set[str]:
@@ -68,8 +75,8 @@ def make_env(
         site: Picks among the families that are called `site/...`.
         seat_policy: Who plays the seats of a crew; None where there is one seat.
         **options: For the suite's env.
-    Raises: UsageError: Both `delta` and `drift_step` are given, or nobody says who plays the seats
-        of a crew.
+    Raises: UsageError: Both `delta` and `drift_step` are given, nobody says who plays the seats of
+        a crew, or an option has an unknown name.
     """
     if delta is not None and drift_step:
         raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
@@ -84,6 +91,10 @@ def make_env(
     options = {**options, **laboratory_options(plugin)}
     if seat_policy == ONE_READER:
         options["one_reader"] = True
+    known = (*inspect.signature(make_env).parameters, *inspect.signature(ToolEnv).parameters)
+    for name in options if isinstance(plugin, ToolSuite) else ():
+        if name not in known:
+            raise UnknownNameError("option of this env", name, set(known) - _NOT_OPTIONS)
     env = plugin.env(played, view=view, instances=instances, **options)
     return env if seat_policy is None else SeatEnv(env, seat_policy)
 

@@ -129,3 +129,24 @@ def test_a_file_takes_no_options(tmp_path):
     (tmp_path / "mine.py").write_text("def act(observation, info): ...\n")
     with pytest.raises(AgentSpecError, match="Only a registered agent takes options"):
         load_agent("mine.py:seed=3", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "spec", ["agentic", "mine.py", "./agent --seed=3", "http://127.0.0.1:9/x?a=b"]
+)
+def test_a_name_before_a_spec_is_the_arms_and_no_part_of_the_agent(spec, tmp_path):
+    (tmp_path / "mine.py").write_text("class Mine: ...")
+    (tmp_path / "agent").write_text("#!/bin/sh")
+    (tmp_path / "agent").chmod(0o755)
+    own, named = (load_agent(text, folder=tmp_path) for text in (spec, f"our-model={spec}"))
+    assert named.name == "our-model"
+    assert named.name != own.name
+    assert (named.spec, named.fingerprint, named.origin) == (own.spec, own.fingerprint, own.origin)
+
+
+def test_an_option_or_a_flag_with_a_sign_of_equality_is_no_name(tmp_path):
+    (tmp_path / "agent").write_text("#!/bin/sh")
+    (tmp_path / "agent").chmod(0o755)
+    assert load_agent("./agent --seed=3", folder=tmp_path).spec == "./agent --seed=3"
+    with pytest.raises(UnknownNameError, match="agentik"):
+        load_agent("mine=agentik", folder=tmp_path)

@@ -184,7 +184,7 @@ def verdict_words(comparison: ArmComparison) -> str:
         n (h / max(|d|, least))^2 tasks: h the half-width of the interval over n tasks,
         d the difference, least the smallest one that is looked for
     Missing: nothing is said to be told where there is no interval.
-    Source: [D] docs/cli.md#compare.
+    Source: [D] docs/read-a-run.md#compare.
     """
     row = next(r for r in comparison.figures if (r.measure, r.name) == (SUCCESS, ""))
     low, high, tasks = row.interval.low, row.interval.high, f"{row.tasks} tasks"

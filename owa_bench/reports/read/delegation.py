@@ -91,7 +91,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
             f"{one.words if place == 0 else one.brief} {when}"
             for place, (when, one) in enumerate(found)
         ]
-        said = f"Alone it does {_listed(parts)}." if parts else ""
+        said = f"Alone it does {_list_words(parts)}." if parts else ""
         if self.helped is not None:
             took = f"it took help in {self.asked}" if self.asked else "it took none"
             said += f" With help to ask for it does {self.helped.words}; {took}."
@@ -105,7 +105,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         return [("when nothing changes", self.still), *under]
 
 
-class _Seen(NamedTuple):
+class _Episode(NamedTuple):
     start: EpisodeStart
     success: bool
     asked: bool
@@ -140,10 +140,10 @@ def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
     Args:
         traces: Counted episodes of a run.
     """
-    by_arm: dict[str, list[_Seen]] = {}
+    by_arm: dict[str, list[_Episode]] = {}
     for trace in traces:
         if _is_read(trace.start):
-            by_arm.setdefault(trace.start.arm, []).append(_seen(trace))
+            by_arm.setdefault(trace.start.arm, []).append(_episode(trace))
     return {arm: _delegation(seen) for arm, seen in by_arm.items()}
 
 
@@ -152,14 +152,14 @@ def _is_read(start: EpisodeStart) -> bool:
     return start.phase != "practice" and not outside and start.delta is not None
 
 
-def _seen(trace: Trace) -> _Seen:
+def _episode(trace: Trace) -> _Episode:
     struck = {event.effective for event in trace.of(Drift)}
     hardest = max(struck, key=ANNOUNCEMENTS.index) if struck else NO_DRIFT
     asked = any(event.kind != "refused" for event in trace.of(Intervention))
-    return _Seen(trace.start, trace.end.success, asked, hardest)
+    return _Episode(trace.start, trace.end.success, asked, hardest)
 
 
-def _delegation(seen: Sequence[_Seen]) -> Delegation:
+def _delegation(seen: Sequence[_Episode]) -> Delegation:
     alone = [one for one in seen if one.is_alone]
     helped = [one for one in seen if not one.is_alone]
     deltas = sorted({one.start.delta or 0.0 for one in seen})
@@ -177,15 +177,15 @@ def _delegation(seen: Sequence[_Seen]) -> Delegation:
     )
 
 
-def _at(seen: Iterable[_Seen], delta: float) -> list[_Seen]:
+def _at(seen: Iterable[_Episode], delta: float) -> list[_Episode]:
     return [one for one in seen if one.start.delta == delta]
 
 
-def _of_class(seen: Iterable[_Seen], name: str) -> list[_Seen]:
+def _of_class(seen: Iterable[_Episode], name: str) -> list[_Episode]:
     return [one for one in seen if one.hardest == name]
 
 
-def _count(seen: Sequence[_Seen]) -> SuccessCount | None:
+def _count(seen: Sequence[_Episode]) -> SuccessCount | None:
     if not seen:
         return None
     pairs, won = [one.start.pair for one in seen], [one.success for one in seen]
@@ -193,7 +193,7 @@ def _count(seen: Sequence[_Seen]) -> SuccessCount | None:
     return SuccessCount(sum(won), len(won), tasks, success_over_tasks(pairs, won))
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _list_words(parts: Sequence[str]) -> str:
     return " and ".join(", ".join(parts).rsplit(", ", 1))
 
 

@@ -425,7 +425,7 @@ def _line(text: str) -> str:
 # --- a run ----------------------------------------------------------------------------
 
 
-class KindCount(msgspec.Struct, frozen=True):
+class FailureKindCount(msgspec.Struct, frozen=True):
     """Failed episodes of one kind: all, by arm in the plan's order, and the first."""
 
     kind: str
@@ -468,7 +468,7 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     graphs: bool = True
     arms: tuple[str, ...] = ()
-    kinds: tuple[KindCount, ...] = ()
+    kinds: tuple[FailureKindCount, ...] = ()
     groups: tuple[FailureGroup, ...] = ()
     more_groups: int = 0
 
@@ -498,7 +498,7 @@ def summarise(
         graphs=all(row.missing is not None for row in rows if row.subgoals),
         arms=tuple(arms),
         kinds=tuple(
-            KindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
+            FailureKindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
             for kind, group in by_kind.items()
             if group
         ),
