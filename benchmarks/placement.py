@@ -24,10 +24,12 @@ import numpy as np
 from msgspec.structs import replace
 from planted_agents import EARLY, GATES, SHAPES, Agent, PlantedPool, alike_in, clear, skilled
 
-from owa_bench.records import protocol
+from owa_bench.placement.forecast import MARGINS, stage_forecasts
+from owa_bench.records import price_card, protocol
 from owa_bench.records.observables import Floats
 from owa_bench.records.placement import BAR, DATES, LOST_MOST
 from owa_bench.runs.plan.request import Request, draft_plan
+from owa_bench.runs.plan.tokens import token_use
 from owa_bench.scoring.placement.dates import is_below, passes
 from owa_bench.scoring.placement.rule import PlacementRule
 from owa_bench.seeding import stream
@@ -110,6 +112,14 @@ class Found(NamedTuple):
         return np.array([one.batches for one in self.outcomes], float)
 
 
+STAGES_TEXT = (
+    "What comes after AAI-1 and the gates of AAI-2 that bet on the pool. Chance to pass, by "
+    "formula, of an agent whose figures lie so much above what is required; of kappa, whose gain "
+    "is so much; of maintenance, that keeps everything and whose episodes are not alike from lane "
+    "to lane (where they are it is greater: maintenance_power.md). A blank has no formula. All: "
+    "the product of the numbers. USD are of a chat agent, by the price card with its cache."
+)
+
 _POOLS: dict[tuple[int, int], PlantedPool] = {}
 
 
@@ -190,6 +200,35 @@ class Part(NamedTuple):
         for row in self.rows:
             cells = (COLUMNS[name](found[row.name]) for name in self.columns.values())
             yield f"| {' | '.join(cells)} |"
+
+
+class StagePart(NamedTuple):
+    """The table of the stages of AAI-2: size, cost and power, by formula and not by play."""
+
+    heading: str = "AAI-2, by stages"
+    rows: tuple[Row, ...] = ()
+
+    def lines(self, _: dict[str, Found]) -> Iterator[str]:
+        """Yield the part as Markdown."""
+        asked = Request(agents=("agentic",), battery="place", sandbox="none")
+        draft = draft_plan(asked, in_process=True)
+        prices = price_card.load(draft.price_card)
+        yield from ("", f"## {self.heading}", "", STAGES_TEXT, "")
+        margins = " | ".join(f"+{margin:g}" for margin in MARGINS)
+        yield f"| stage | episodes | USD, cached | gate | {margins} |"
+        yield "|---" * (4 + len(MARGINS)) + "|"
+        products, episodes, usd = [1.0] * len(MARGINS), 0, 0.0
+        for one in stage_forecasts(draft.plan, protocol.load(draft.protocol)):
+            cost = sum(use.cached_micro_usd or 0 for use in token_use(one.entries, prices)) / 1e6
+            episodes, usd = episodes + len(one.entries), usd + cost
+            head = f"| {one.stage.name} | {len(one.entries)} | {cost:.0f} |"
+            for gate, powers in one.powers.items() or [("none", (None,) * len(MARGINS))]:
+                cells = " | ".join("" if p is None else f"{p:.2f}" for p in powers)
+                yield f"{head} {gate} | {cells} |"
+                head = "| | | |"
+                known = zip(products, powers, strict=True)
+                products = [whole * (1.0 if p is None else p) for whole, p in known]
+        yield f"| all | {episodes} | {usd:.0f} | | {' | '.join(f'{p:.2f}' for p in products)} |"
 
 
 def aim(found: Found) -> str:
@@ -447,7 +486,7 @@ def best_of(passed: Floats, plans: int) -> Floats:
 
 def page(rounds: int, jobs: int) -> str:
     """Return the page of so many agents a row of uneven cells at a boundary."""
-    tables, plans = list(parts(rounds)), split(rounds)
+    tables, plans = [*parts(rounds), StagePart()], split(rounds)
     found = play([*chain.from_iterable(part.rows for part in tables), *plans], jobs)
     rule = pool_of(1).rule
     asked = "" if rounds == ROUNDS else f" --rounds {rounds} --write"
@@ -474,10 +513,12 @@ def part_anew(heading: str, rounds: int, jobs: int) -> str:
         jobs: Processes.
     """
     text = TABLE.read_text(encoding="utf-8")
-    chosen = [part for part in parts(rounds) if part.heading.startswith(heading)]
+    every = (*parts(rounds), StagePart())
+    chosen = [part for part in every if part.heading.startswith(heading)]
     found = play([*chain.from_iterable(part.rows for part in chosen)], jobs)
     first, *others = text.split("\n## ")
-    place = next(k for k, other in enumerate(others) if other.startswith(heading))
+    places = (k for k, other in enumerate(others) if other.startswith(heading))
+    place = next(places, len(others))
     kept = [other for other in others if not other.startswith(heading)]
     made = ["\n".join(part.lines(found))[len("\n## ") :] + "\n" for part in chosen]
     return "\n## ".join((first, *kept[:place], *made, *kept[place:]))

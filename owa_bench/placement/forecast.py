@@ -63,7 +63,7 @@ class StageForecast(NamedTuple):
 
     Attributes:
         stage: The stage.
-        entries: The agent's own entries in it.
+        entries: The agent's entries in it, those of its frozen control among them.
         powers: Chance to pass by gate, one a margin, which is the gain itself for kappa; None where
             no formula gives it.
     """
@@ -89,7 +89,8 @@ def _stage_forecast(
 ) -> StageForecast:
     names = (stage.name, *stage.reads)
     read = [plan.entries[i] for one in stages if one.name in names for i in one.indices]
-    own = tuple(plan.entries[i] for i in stage.indices if plan.entries[i].arm == plan.arms[0].name)
+    arms = {arm.name for arm in plan.arms if arm.agent == plan.arms[0].agent}
+    own = tuple(plan.entries[i] for i in stage.indices if plan.entries[i].arm in arms)
     powers: dict[str, tuple[float | None, ...]] = {}
     if own:
         sizes = sample_sizes(part_of(plan, read), protocol.projects.suite)

@@ -45,6 +45,7 @@ def test_who_asks_for_aai_1_stops_there(first):
     assert (looks[-1].stop, looks[-1].reached, looks[-1].is_open) == ("AAI-1", True, False)
     assert "by them AAI-1" in made.verdicts[0].level_text
     assert "AAI-2" not in made.verdicts[0].level_text
+    assert any("--resume --level 2" in words for words in made.verdicts[0].warnings)
     assert all(check.ok for check in (*verify.verify(out), *verify.recompute(out)))
 
 
@@ -104,7 +105,9 @@ def test_an_agent_that_keeps_nothing_on_the_first_day_is_told_so(second):
 def test_a_forecast_knows_the_size_and_the_power_of_each_stage(tmp_path):
     draft = planned(tmp_path, STAGES)
     found = stage_forecasts(draft.plan, protocol.load(draft.protocol))
-    assert [len(one.entries) for one in found] == [2, 12, 14]
+    assert [len(one.entries) for one in found] == [2, 12, 18]
+    frozen = {entry.arm for entry in found[2].entries}
+    assert frozen == {"agentic", "agentic (frozen)"}  # the same model plays it, and is paid for
     assert set(found[1].powers) == {"T", "W", "$"}
     assert all(powers == tuple(sorted(powers)) for one in found for powers in one.powers.values())
 

@@ -419,7 +419,7 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
     elif last.decision == GO_ON:
         said.append(
             f"the rule would go on with {len(last.batch.indices)} episodes"
-            f"{_purpose(last)}: `owa-bench place --resume`"
+            f"{_purpose(last)}: `owa-bench place --resume{_flag(last)}`"
         )
     elif last.decision == WAIT:
         said.append("it goes on at another date: `owa-bench place --resume`")
@@ -451,6 +451,11 @@ def _warnings(rule: PlacementRule, looks: Sequence[LookState], facts: PlacementF
             "(`owa-bench place --verifier URL`)"
         )
     return said
+
+
+def _flag(look: LookState) -> str:
+    """Return what `--resume` needs beside it to play the next batch."""
+    return f" --level {LEVEL}" if look.passed(1) else ""
 
 
 def _purpose(look: LookState) -> str:

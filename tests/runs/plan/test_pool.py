@@ -77,3 +77,10 @@ def test_an_agent_that_cannot_play_a_stage_still_has_a_pool(rules):
     assert _playable(stage, agent).suite == ()
     crew = next(stage for stage in battery.stage if stage.name == "crew")
     assert _playable(crew, agent) == crew
+
+
+def test_the_cognitive_gate_has_its_trials_of_each_length(plan, rules):
+    """A world of tier 2 asks four lists of each length, one of tier 1 five."""
+    worlds = [e for e in own(plan, "shares") if e.family == "working_memory"]
+    assert {entry.tier for entry in worlds} == {1, 2}
+    assert 4 * len(worlds) >= rules.memory.span_trials
