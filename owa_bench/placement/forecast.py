@@ -89,7 +89,11 @@ def _stage_forecast(
 ) -> StageForecast:
     names = (stage.name, *stage.reads)
     read = [plan.entries[i] for one in stages if one.name in names for i in one.indices]
-    arms = {arm.name for arm in plan.arms if arm.agent == plan.arms[0].agent}
+    arms = {
+        arm.name
+        for arm in plan.arms
+        if arm.agent == plan.arms[0].agent and not (arm.companion or arm.baseline)
+    }
     own = tuple(plan.entries[i] for i in stage.indices if plan.entries[i].arm in arms)
     powers: dict[str, tuple[float | None, ...]] = {}
     if own:

@@ -104,10 +104,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     `frozen` marks a control: its memory is thrown away after every episode. `placebo` marks one
     that practises where nothing of the holdout can be learnt, `baseline` the drift-blind agent of
-    maintenance. `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
-    `root` is PRIVATE where every sitting and seat has files and locks of its own, OWN_CODE where an
-    agent of this package plays, which passes no bit by the kernel, "shared: " and why where it must
-    and cannot, empty where nothing asks for it.
+    maintenance, `companion` one of the protocol's references, which plays stages of a placement
+    beside the agent that is placed. `hosting` says where its code runs (`docs/isolation.md`); empty
+    in older plans. `root` is PRIVATE where every sitting and seat has files and locks of its own,
+    OWN_CODE where an agent of this package plays, which passes no bit by the kernel, "shared: " and
+    why where it must and cannot, empty where nothing asks for it.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     frozen: bool = False
     placebo: bool = False
     baseline: bool = False
+    companion: bool = False
     hosting: str = ""
     root: str = ""
 
@@ -266,12 +268,12 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 def arm_role(arm: Arm) -> str:
     """Return what an arm is in its run.
 
-    Returns: reference (a control policy, which knows the world), frozen, placebo, baseline, or
-        learner.
+    Returns: reference (a control policy, which knows the world), frozen, placebo, baseline,
+        companion, or learner.
     """
     if arm.hosting == HARNESS:
         return "reference"
-    for role in ("frozen", "placebo", "baseline"):
+    for role in ("frozen", "placebo", "baseline", "companion"):
         if getattr(arm, role):
             return role
     return "learner"

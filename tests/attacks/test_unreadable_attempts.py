@@ -108,7 +108,7 @@ def test_it_is_not_played_again(run, way):
 def test_a_replay_names_it_and_plays_the_others(run, monkeypatch):
     played = []
 
-    def same(env, plan, entry, trace, root):
+    def same(env, plan, entry, trace, root, names):
         played.append(entry.index)
         return replay.AttemptReplay(trace.leaf.attempt_id, "same")
 

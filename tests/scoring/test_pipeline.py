@@ -16,6 +16,7 @@ from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.gate import LevelPlacement
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence
 from owa_bench.scoring.pipeline import judge
+from owa_bench.scoring.verdict import reading
 from tests.builders import attempt_sets
 from tests.builders.attempt_sets import campaign_evidence
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
@@ -399,9 +400,9 @@ def test_both_sources_of_r_are_read_and_the_gate_takes_the_declared_one(
 
 def test_a_plan_that_names_axes_has_a_dynamic_index_over_them() -> None:
     plan = plan_of([episode()])
-    assert pipeline._with_dynamics(PROTOCOL, plan) is PROTOCOL
+    assert reading.with_dynamics(PROTOCOL, plan) is PROTOCOL
     named = msgspec.structs.replace(plan, dynamics=("A", "G"))
-    found = pipeline._with_dynamics(PROTOCOL, named).index
+    found = reading.with_dynamics(PROTOCOL, named).index
     kept = {s for s in found.weights if s not in found.dynamic_without}
     assert kept == {"A", "G"} - set(PROTOCOL.index.dynamic_without)
     assert len(set(found.dynamic_without)) == len(found.dynamic_without)

@@ -93,7 +93,8 @@ def limited(items: Iterable[_Item]) -> list[_Item]:
 
 
 def arms_of(
-    agents: Sequence[AgentHandle], control: Literal["", "frozen", "placebo", "baseline"] = ""
+    agents: Sequence[AgentHandle],
+    control: Literal["", "frozen", "placebo", "baseline", "companion"] = "",
 ) -> tuple[Arm, ...]:
     """Return an arm per agent; a name that comes again gets a number.
 
@@ -116,6 +117,7 @@ def arms_of(
                 frozen=control == "frozen",
                 placebo=control == "placebo",
                 baseline=control == "baseline",
+                companion=control == "companion",
                 hosting=agent.hosting,
             )
         )

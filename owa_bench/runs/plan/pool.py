@@ -81,8 +81,8 @@ def plan_pool(
             parts.append(_Part(_stage(stage), ()))
             continue
         if stage.campaign is None:
-            others = [hosted(name) for name in _references(stage, agents, rules)]
-            beside = arms_of(others) if others else ()
+            others = [hosted(name) for name in _references(stage, rules)]
+            beside = arms_of(others, "companion") if others else ()
             arms += beside
             parts.append(
                 _Part(_stage(stage), tuple(_draw_entries(stage, (arms[0], *beside), rules)))
@@ -230,15 +230,15 @@ def _campaign_parts(stage: StageDraws, entries: Iterable[PlanEntry]) -> Iterator
     yield _Part(_stage(stage, reads=(FIRST_PRACTICE,) if first else ()), rest)
 
 
-def _references(
-    stage: StageDraws, agents: Sequence[AgentHandle], rules: Protocol
-) -> tuple[str, ...]:
-    """Return the names of the agents that play a stage beside the one that is placed."""
+def _references(stage: StageDraws, rules: Protocol) -> tuple[str, ...]:
+    """Return the names of the agents that play a stage beside the one that is placed.
+
+    Whoever is placed, they are the same, so that every agent is asked for the same plan.
+    """
     if not stage.references:
         return ()
     named = [name for draw in stage.suite for name in rules.references.get(draw.name, ())]
-    placed = {agent.spec for agent in agents}
-    return tuple(name for name in dict.fromkeys(named) if name not in placed)
+    return tuple(dict.fromkeys(named))
 
 
 def _draw_entries(stage: StageDraws, arms: Sequence[Arm], rules: Protocol) -> Iterator[PlanEntry]:

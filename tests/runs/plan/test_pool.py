@@ -5,8 +5,10 @@ from importlib.resources import files
 
 import pytest
 
+from owa_bench.errors import PlanError
 from owa_bench.records import protocol
 from owa_bench.records.placement import FIRST_PRACTICE, POOL_GATES
+from owa_bench.reports.read.terms import own_terms
 from owa_bench.runs.plan.request import Request, draft_plan
 
 
@@ -84,3 +86,17 @@ def test_the_cognitive_gate_has_its_trials_of_each_length(plan, rules):
     worlds = [e for e in own(plan, "shares") if e.family == "working_memory"]
     assert {entry.tier for entry in worlds} == {1, 2}
     assert 4 * len(worlds) >= rules.memory.span_trials
+
+
+@pytest.mark.parametrize("agent", ["fixed", "agentic", "orchestrator", "contract_net"])
+def test_every_agent_is_asked_for_the_same_plan_and_on_no_terms_of_its_own(agent):
+    """A plan of a reference of MultiCrew had other entries, and gave no level."""
+    asked = Request(agents=(agent,), battery="place")
+    if agent == "contract_net":  # it plays MultiCrew alone
+        with pytest.raises(PlanError, match="contract_net"):
+            draft_plan(asked)
+        return
+    plan = draft_plan(asked).plan
+    assert own_terms(plan) == ""
+    companions = [arm.agent for arm in plan.arms if arm.companion]
+    assert companions == ["orchestrator", "contract_net", "list_scheduler", "agentic"]
