@@ -73,7 +73,7 @@ def gate(verdict: AgentVerdict, name: str, level: int = 2):
 
 def test_a_declarer_has_no_gain_and_is_named(campaign) -> None:
     """It read R = 1.000 for doing nothing and declaring a revision."""
-    verdict = campaign("Declares").verdict
+    verdict = campaign("Declares", holdout=8).verdict
     found = revision_axis(verdict)
     assert found.value == 0.0
     [revision] = found.details["revisions"]
@@ -93,7 +93,7 @@ def test_declared_measurements_end_the_episode(campaign) -> None:
 
 def test_a_planted_handicap_gains_nothing_over_the_placebo(campaign) -> None:
     """Its attempts, control and ablation are honest: only the placebo tells."""
-    verdict = campaign("PlantedHandicap").verdict
+    verdict = campaign("PlantedHandicap", holdout=8).verdict
     found = revision_axis(verdict)
     assert found.value == 1.0
     assert found.details["beside"][GATED]["value"] == pytest.approx(0.0, abs=0.05)
