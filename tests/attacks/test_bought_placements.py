@@ -266,6 +266,17 @@ def test_failures_of_a_stage_laid_to_faults_are_no_evidence(staged):
     assert {line.status for line in judged(staged, lost=failed).judge(stage)} == {"NO EVIDENCE"}
 
 
+def test_faults_of_a_frozen_control_are_no_evidence_either(staged):
+    """Its good episodes left out, the agent would gain over it."""
+    stage = stage_of(staged, "days")
+    entries = bundle.read(staged.root).plan.entries
+    control = next(i for i in stage.indices if entries[i].arm.endswith("(frozen)"))
+    judge = judged(staged, lost=frozenset({control})).judge
+    assert "(frozen)" in judge._fault(stage)
+    assert judged(staged).judge._fault(stage) == ""
+    assert {line.status for line in judge(stage)} == {"NO EVIDENCE"}
+
+
 def test_a_stage_that_passed_is_judged_anew_at_the_price_of_several_plans(staged):
     stage = stage_of(staged, "shares")
     one, two = (judged(staged, number=plans).judge(stage) for plans in (1, 20))

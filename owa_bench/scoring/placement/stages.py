@@ -1,6 +1,7 @@
 """Stages of a placement: episodes of a fixed number, judged once as a run of their own."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -78,13 +79,7 @@ class StageJudge:
             if line := self._kept_nothing(stage, own):
                 yield line
             return
-        lost = sum(i in self.lost for i in own)
-        if not own or lost > LOST_IN_STAGE * len(own):
-            words = (
-                f"{lost} of {len(own)} episodes of this stage were lost after they began, "
-                f"{LOST_IN_STAGE:.1%} may be"
-            )
-            reason = words if own else "the agent plays no suite of this stage"
+        if reason := self._fault(stage) if own else "the agent plays no suite of this stage":
             for rule in self._rules(stage):
                 yield _line(rule, stage, _Reading(), "NO EVIDENCE", reason)
             return
@@ -104,6 +99,21 @@ class StageJudge:
             for rule in self.protocol.gates
             if rule.level == LEVEL and stage_gate(rule) in stage.gates
         ]
+
+    def _fault(self, stage: Stage) -> str:
+        """Return of which arm too many episodes were lost after they began, "" for none.
+
+        Of any arm: a frozen control whose good episodes are laid to faults lets the agent gain.
+        """
+        arms = Counter(self.plan.entries[i].arm for i in stage.indices)
+        lost = Counter(self.plan.entries[i].arm for i in stage.indices if i in self.lost)
+        for arm, count in lost.items():
+            if count > LOST_IN_STAGE * arms[arm]:
+                return (
+                    f"{count} of {arms[arm]} episodes of {arm} in this stage were lost after they "
+                    f"began, {LOST_IN_STAGE:.1%} may be"
+                )
+        return ""
 
     def _kept_nothing(self, first: Stage, own: list[int]) -> GateLine | None:
         """Return that an agent cannot improve whose memory folder a day of practice left empty."""
