@@ -13,7 +13,7 @@ from owa_bench.cli import options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.play_options import HOW, TERMS
-from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
+from owa_bench.cli.run_output import Outcomes, announce, print_estimate, run_progress
 from owa_bench.errors import (
     EntriesMissingError,
     FailureLimitError,
@@ -210,6 +210,7 @@ def run(
         return
 
     def play(told: requests.RunOptions) -> batch.RunSummary:
+        told = dataclasses.replace(told, announce=None if json else announce)
         return batch.play(request, out, told, resume=resume, plan_only=plan_only)
 
     play_shown(out, play, run_options, again, json=json)

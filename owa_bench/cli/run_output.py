@@ -86,6 +86,25 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
         _print_powers(powers, levels, protocol.load(draft.protocol))
 
 
+def announce(found: RunEstimate) -> None:
+    """Say in a line how many episodes a run will play, and what they take, before the first.
+
+    Args:
+        found: The estimate of the run.
+    """
+    arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
+    words = [f"playing {found.episodes:,} episodes: {arms}"]
+    words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
+    known = [use for use in found.tokens if use.each]
+    tokens = sum(use.episodes * (use.each.input + use.each.output) for use in known if use.each)
+    cost = total(use.cached_micro_usd for use in known)
+    if known:
+        words.append(
+            f"as chat models about {tokens / _MICRO:,.1f} million tokens, {_money(cost, 'USD')}"
+        )
+    ERR.print(f"{'; '.join(words)} (--dry-run says more)")
+
+
 def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
     """Return the packages of other people's operators, by suite that drifts and key."""
     operators: dict[str, dict[str, str]] = {}

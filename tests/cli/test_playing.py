@@ -363,6 +363,21 @@ def test_dry_run_plays_nothing(owa, place):
     assert not (place / "x").exists()
 
 
+def test_what_a_run_takes_is_said_before_its_first_episode(owa, place):
+    words = "run --suite toolquest --family restock --tier 1 --agent noop --episodes 2"
+    estimate = json.loads(owa(f"{words} --out x --dry-run --json").out)
+    said = owa(f"{words} --out x").err.splitlines()
+    (line,) = [line for line in said if line.startswith("playing ")]
+    assert line.startswith(
+        f"playing {estimate['episodes']} episodes: {estimate['episodes']} of noop"
+    )
+    (use,) = estimate["tokens"]
+    tokens = use["episodes"] * (use["each"]["input"] + use["each"]["output"])
+    assert f"about {tokens / 1e6:,.1f} million tokens" in line
+    assert f"{use['cached_micro_usd'] / 1e6:,.2f} USD" in line
+    assert "playing" not in owa("run --out x --resume").err
+
+
 def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
     """They take part in every nested drift of their domain, so worlds differ."""
     slow = discovery.get("operators", "api/pager_swap")

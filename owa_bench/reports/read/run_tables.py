@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from owa_bench.errors import needs
+from owa_bench.errors import extra, needs
 from owa_bench.records import events
 from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.instance import ANNOUNCEMENTS
@@ -34,7 +34,6 @@ from owa_bench.scoring.observe.observables import observe
 # --- rows of one kind, as pandas, Arrow, CSV and Parquet ------------------------------
 
 
-INSTALL = 'pip install "owa_bench[export]"'
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 
@@ -65,7 +64,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
 
         Raises: MissingPartError: pyarrow is not installed.
         """
-        with needs("pyarrow", INSTALL):
+        with needs("pyarrow", extra("export")):
             import pyarrow
         names = {
             bool: pyarrow.bool_(),
@@ -82,7 +81,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
 
         Raises: MissingPartError: pandas is not installed.
         """
-        with needs("pandas", INSTALL):
+        with needs("pandas", extra("export")):
             import pandas
         return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 

@@ -49,6 +49,7 @@ from owa_bench.runs.plan.request import (
     RunOptions,
     check_agents,
     draft_plan,
+    estimate,
 )
 from owa_bench.runs.play import executors, ray_executor
 from owa_bench.runs.play.executors import Executor
@@ -123,8 +124,10 @@ def play(
         check_agents(request, options.folder)
         if not plan_only:
             _refuse_unplayable(draft.plan, options)
+            if options.announce is not None:
+                options.announce(estimate(draft, options))
             _preflight(draft.plan, options)
-            options = replace(options, preflight=None)
+            options = replace(options, announce=None, preflight=None)
         keys.ensure(options.home, options.key)
     directory.make_folder(out)
     with directory.locked(out) as lock:
