@@ -177,13 +177,17 @@ def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
         reason = f"the events cannot be priced: {error}"
         return CheckResult("signed cost", False, reason)
     faults = [
-        f"{verdict.arm}, {stream} stream: signed {amount} micro-USD, "
-        f"its events cost {costs.get(verdict.arm, {}).get(stream, 0)}"
+        f"{verdict.arm}, {stream} stream: signed {_usd(amount)}, "
+        f"its events cost {_usd(costs.get(verdict.arm, {}).get(stream, 0))}"
         for verdict in signed.report.judgement.verdicts
         for stream, amount in verdict.cost_micro_usd.items()
         if costs.get(verdict.arm, {}).get(stream, 0) != amount
     ]
     return check_result("signed cost", faults, "every agent's cost follows from its events")
+
+
+def _usd(micro: int | None) -> str:
+    return "unknown" if micro is None else f"{micro / 10**6:.6f} USD"
 
 
 def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:

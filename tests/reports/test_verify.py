@@ -215,13 +215,13 @@ def priced(costs, *episodes, monkeypatch):
     ("costs", "fault"),
     [
         ({"x": {"agent": 7, "human": None}, "y": {"agent": 11}}, ""),
-        ({"x": {"agent": 8}}, "x, agent stream: signed 8 micro-USD, its events cost 7"),
-        ({"x": {"human": 2}}, "x, human stream: signed 2 micro-USD, its events cost N"),
+        ({"x": {"agent": 8}}, "x, agent stream: signed 0.000008 USD, its events cost 0.000007 USD"),
+        ({"x": {"human": 2}}, "x, human stream: signed 0.000002 USD, its events cost unknown"),
         ({"y": {"human": 0}}, ""),
         ({"z": {"agent": 0}}, ""),
-        ({"z": {"agent": 1}}, "z, agent stream: signed 1 micro-USD, its events cost 0"),
-        ({"y": {"human": 1}}, "y, human stream: signed 1 micro-USD, its events cost 0"),
-        ({"y": {"agent": 3}, "x": {"agent": 7}}, "y, agent stream: signed 3"),
+        ({"z": {"agent": 1}}, "z, agent stream: signed 0.000001 USD, its events cost 0.000000 USD"),
+        ({"y": {"human": 1}}, "y, human stream: signed 0.000001 USD, its events cost 0.000000 USD"),
+        ({"y": {"agent": 3}, "x": {"agent": 7}}, "y, agent stream: signed 0.000003"),
     ],
 )
 def test_the_cost_of_an_arm_is_the_sum_of_its_episodes_by_stream(monkeypatch, costs, fault):
