@@ -210,6 +210,8 @@ def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool
             OUT.print(f"  {line}")
         if not full:
             return
+    from owa_bench.reports.read.next_plays import next_plays
+
     if not verdict.axes:
         _print_gates(verdict.gates)
         for made in verdict.tables:
@@ -232,6 +234,8 @@ def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool
             [_kappa_row(kappa) for kappa in verdict.kappas],
         )
     _print_gates(verdict.gates)
+    if lacking := next_plays(verdict):
+        table("evidence that is missing", ("on", "given by (options of run)"), lacking)
     for made in verdict.tables:
         if made.title.startswith("projects of "):
             table(made.title, made.columns, map(_cells, made.rows))
