@@ -93,7 +93,8 @@ def announce(found: RunEstimate) -> None:
         found: The estimate of the run.
     """
     arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
-    words = [f"playing {found.episodes:,} episodes: {arms}"]
+    noun = "episode" if found.episodes == 1 else "episodes"
+    words = [f"playing {found.episodes:,} {noun}: {arms}"]
     words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
     known = [use for use in found.tokens if use.each]
     tokens = sum(use.episodes * (use.each.input + use.each.output) for use in known if use.each)
