@@ -24,30 +24,34 @@ from tests.builders.stub_server import running
 
 pytestmark = [pytest.mark.project, pytest.mark.slow]
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
-# A week of the example developer: the script of the model, which an agent has to carry out.
-WEEK = "for day in 1 2 3 4 5 6 7; do python3 clone_developer.py; owa-tool next_day; done"
+# A week of the example developer, what the model has the agent run in its clone.
+WEEK = "for day in 1 2 3 4 5 6 7; do python3 {}; owa-tool next_day; done"
 DONE = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 
-async def answer(request: Request) -> JSONResponse:
-    """Answer a chat request with one command: the week's, then the word that ends a task."""
-    body = await request.json()
-    ended = any(message["role"] == "tool" for message in body["messages"])
-    call = {"name": "bash", "arguments": json.dumps({"command": DONE if ended else WEEK})}
-    message = {
-        "role": "assistant",
-        "content": "I run it.",
-        "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
-    }
-    reply = {
-        "id": "reply",
-        "object": "chat.completion",
-        "created": 0,
-        "model": body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020},
-    }
-    return JSONResponse(reply)
+def model(week: str) -> Starlette:
+    """Return a chat server whose model asks for one command, then ends the task."""
+
+    async def answer(request: Request) -> JSONResponse:
+        body = await request.json()
+        ended = any(message["role"] == "tool" for message in body["messages"])
+        call = {"name": "bash", "arguments": json.dumps({"command": DONE if ended else week})}
+        message = {
+            "role": "assistant",
+            "content": "I run it.",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
+        }
+        reply = {
+            "id": "reply",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020},
+        }
+        return JSONResponse(reply)
+
+    return Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
 
 
 @pytest.mark.part(4)
@@ -63,9 +67,7 @@ def test_mini_swe_agent_plays_a_project_in_a_clone(tmp_path):
     for name in ("ready/mini_swe_agent.sh", "clone_developer.py"):
         shutil.copy(AGENTS / name, place)
     shutil.copytree(installed, place / "mini", symlinks=True)
-    with running(
-        Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
-    ) as url:
+    with running(model(WEEK.format(place / "clone_developer.py"))) as url:
         options = (
             *("--suite", "projforge", "--family", "billing", "--tier", "1", "--delta", "0"),
             *("--interventions", "0", "--episodes", "1", "--act-seconds", "600"),

@@ -124,11 +124,11 @@ def play(
         check_agents(request, options.folder)
         if not plan_only:
             _refuse_unplayable(draft.plan, options)
-            if options.announce is not None:
-                options.announce(estimate(draft, options))
             _preflight(draft.plan, options)
-            options = replace(options, announce=None, preflight=None)
+            options = replace(options, preflight=None)
         keys.ensure(options.home, options.key)
+        if options.announce is not None and not plan_only:
+            options.announce(estimate(draft, options))
     directory.make_folder(out)
     with directory.locked(out) as lock:
         if layout.plan.exists():
