@@ -81,8 +81,8 @@ def test_compare_writes_a_page_with_what_report_prints(owa, run, place):
     assert "http" not in page
     costs = re.findall(r"Its own cost: [\d.]+ USD \(([\d.]+ USD) an episode", printed)
     counts = re.findall(r"(?:it does|changes and) (\d+ of \d+)", printed)
-    assert len(costs) == 2
-    assert len(counts) > 2
+    assert costs
+    assert len(counts) > 2, printed
     assert all(words in page for words in [*costs, *counts, "not placed (no battery"])
     (found,) = json.loads(owa("compare run:fixed --html page.html --json").out)["agents"]
     assert found["label"] == "fixed"
