@@ -22,6 +22,7 @@ import numpy as np
 from owa_bench.canonical import canonical_json, sha256
 from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records.bounds import read_document
+from owa_bench.records.events import Stream
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.price_card import episode_cost
 from owa_bench.records.score import AgentVerdict, Interval
@@ -57,7 +58,8 @@ class LineupAgent(msgspec.Struct, frozen=True, kw_only=True):
         group: Place of its terms in the line-up's groups.
         level: The line of the run's report, or why there is none.
         alone: Success alone at all drift magnitudes, None where no episode tells it.
-        alone_cost: Its own cost in those episodes, None where it is unknown.
+        alone_cost: What it took itself in those episodes, whatever stream it is booked on
+            (a campaign's checkpoints are evaluation), None where it is unknown.
         own_cost: Its own cost in all that count, None where it is unknown.
     """
 
@@ -179,18 +181,23 @@ def _agents_of(text: str) -> list[tuple[ComparedArm, LineupAgent]]:
             outcomes=outcomes[arm.arm],
             verdict=verdicts[arm.arm],
             alone=count_success([t.start.pair for t in tells], [t.end.success for t in tells]),
-            alone_cost=_cost(bundle, tells),
-            own_cost=_cost(bundle, seen),
+            alone_cost=_cost(bundle, tells, "agent", "evaluation"),
+            own_cost=_cost(bundle, seen, "agent"),
         )
         agents.append((arm, agent))
     return agents
 
 
-def _cost(bundle: Bundle, traces: Sequence[Trace]) -> CostMean | None:
-    """Return the agent's own cost of episodes; None for none, or where one is unknown."""
-    costs = [episode_cost(bundle.prices, trace.events)["agent"] for trace in traces]
-    known = [cost for cost in costs if cost is not None]
-    if not costs or len(known) < len(costs):
+def _cost(bundle: Bundle, traces: Sequence[Trace], *streams: Stream) -> CostMean | None:
+    """Return the cost of episodes on some streams; None for none, or where one is unknown."""
+    known: list[int] = []
+    for trace in traces:
+        costs = episode_cost(bundle.prices, trace.events)
+        parts = [cost for cost in (costs[stream] for stream in streams) if cost is not None]
+        if len(parts) < len(streams):
+            return None
+        known.append(sum(parts))
+    if not known:
         return None
     usd = np.array(known, dtype=np.float64) / _MICRO
     tasks = np.array([task_of(trace.start.pair) for trace in traces])

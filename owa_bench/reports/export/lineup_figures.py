@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from owa_bench.records.score import Interval
 from owa_bench.reports.export.lineup import LineupAgent, efficient
@@ -75,6 +75,7 @@ def cost_success_figure(agents: Sequence[Placed]) -> str:
         plot.set(ylim=(-0.04, 1.06), xlabel="own cost, USD an episode", ylabel="success alone")
         if plot.get_xscale() == "linear":
             plot.set_xlim(left=0)
+            plot.xaxis.set_major_locator(MaxNLocator(4))
         _name_agents(plot)
         return to_svg(figure, "Success alone against own cost, with the efficient front")
 

@@ -1,6 +1,7 @@
 """The page of a line-up: one file that loads nothing, and a pure function of the runs."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from owa_bench.reports.read.delegation import frontier_words
 from owa_bench.reports.statement import write_atomically
 
 _COST_CAPTION = (
-    "Success alone against the agent's own cost in the same episodes, at all drift magnitudes."
-    " Bars: 95 percent over tasks. Ringed and joined: no other agent here costs less and does as"
-    " much. That reads the points alone, so agents whose bars overlap may change places."
+    "Success alone against what the agent itself cost in the same episodes, at all drift"
+    " magnitudes. Bars: 95 percent over tasks. Ringed and joined: no other agent here costs less"
+    " and does as much. That reads the points alone, so agents whose bars overlap may change places."
 )
 _DRIFT_CAPTION = "Success alone over drift magnitude. Bars: 95 percent over tasks."
 _FRONTIER_CAPTION = (
@@ -103,8 +104,8 @@ def group_words(group: TermsGroup, found: Lineup) -> str:
 
 
 def usd(value: float) -> str:
-    """Return USD with two significant digits at least."""
-    return f"{value:,.2f}" if value >= 1 else f"{value:.2g}"
+    """Return USD with two digits behind the point, below 1 with two significant ones."""
+    return f"{value:,.2f}" if value >= 1 else f"{Decimal(f'{value:.2g}'):f}"
 
 
 def usd_ends(interval: Interval) -> str:
@@ -138,6 +139,7 @@ def _template() -> Template:
         supervisor_words,
         usd,
         usd_ends,
+        templates.with_code,
     )
     names = {function.__name__: function for function in functions}
     return page_template("lineup.html.j2", {**names, "placement": _PLACEMENT})

@@ -13,7 +13,7 @@ from owa_bench.records.score import Interval
 from owa_bench.reports import statement
 from owa_bench.reports.export import lineup_figures
 from owa_bench.reports.export.lineup import efficient, lineup, task_terms
-from owa_bench.reports.export.lineup_page import render_lineup, write_lineup
+from owa_bench.reports.export.lineup_page import render_lineup, usd, write_lineup
 from owa_bench.reports.page.templates import cost_lines, own_file
 from owa_bench.scoring.statistics.task_means import estimate_over_tasks
 from tests.builders.run_directory import ARMS, KEY, make_plan, make_run
@@ -144,6 +144,28 @@ def test_cost_has_its_interval_over_tasks_and_alone_leaves_helped_episodes_out(r
     assert agent.alone_cost.usd == pytest.approx(usd)
     same = estimate_over_tasks(np.full(24, usd), np.arange(24) % 6, share=False)
     assert agent.own_cost.interval.low == pytest.approx(same.low)
+
+
+def test_what_a_campaign_books_as_evaluation_is_no_free_success(tmp_path):
+    def edit(entry, events):
+        return [
+            msgspec.structs.replace(event, stream="evaluation")
+            if isinstance(event, Resource) and event.stream == "agent"
+            else event
+            for event in events
+        ]
+
+    make_run(tmp_path / "plain", make_plan(2))
+    make_run(tmp_path / "booked", make_plan(2), edit=edit)
+    plain, booked = lineup([f"{tmp_path}/plain:fixed", f"{tmp_path}/booked:fixed"]).agents
+    assert booked.alone_cost == plain.alone_cost
+    assert booked.alone_cost.usd > booked.own_cost.usd == 0
+
+
+def test_small_costs_are_written_out():
+    assert [usd(value) for value in (0.0, 3.04e-06, 0.000335, 0.0302, 1.5, 1234.5)] == [
+        *("0", "0.000003", "0.00034", "0.03", "1.50", "1,234.50")
+    ]
 
 
 def test_an_unknown_cost_is_no_cheap_one(tmp_path):
