@@ -75,7 +75,7 @@ def cost_success_figure(agents: Sequence[Placed]) -> str:
         plot.set(ylim=(-0.04, 1.06), xlabel="own cost, USD an episode", ylabel="success alone")
         if plot.get_xscale() == "linear":
             plot.set_xlim(left=0)
-            plot.xaxis.set_major_locator(MaxNLocator(4))
+            plot.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         _name_agents(plot)
         return to_svg(figure, "Success alone against own cost, with the efficient front")
 

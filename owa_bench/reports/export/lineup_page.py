@@ -22,7 +22,8 @@ from owa_bench.reports.statement import write_atomically
 _COST_CAPTION = (
     "Success alone against what the agent itself cost in the same episodes, at all drift"
     " magnitudes. Bars: 95 percent over tasks. Ringed and joined: no other agent here costs less"
-    " and does as much. That reads the points alone, so agents whose bars overlap may change places."
+    " and does as much. That reads the points alone, so agents whose bars overlap may change"
+    " places."
 )
 _DRIFT_CAPTION = "Success alone over drift magnitude. Bars: 95 percent over tasks."
 _FRONTIER_CAPTION = (
