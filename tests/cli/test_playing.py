@@ -365,6 +365,22 @@ def test_dry_run_plays_nothing(owa, place):
     assert not (place / "x").exists()
 
 
+def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
+    """They take part in every nested drift of their domain, so worlds differ."""
+    slow = discovery.get("operators", "api/pager_swap")
+    for key in ("api/slow_lane", "web/slow_lane"):
+        entry = PluginEntry(key, slow, "owa-stranger")
+        monkeypatch.setitem(discovery.find("operators"), key, entry)
+    drifted = f"{RUN.replace('--delta 0', '--delta 1')} --agent noop --dry-run"
+    line = "Operators of other packages in nested drift of toolquest: "
+    text = " ".join(owa(drifted).out.split())
+    assert line + "api/slow_lane (owa-stranger)" in text
+    assert "web/slow_lane" not in text
+    named = json.loads(owa(f"{drifted} --json").out)["operators"]
+    assert named == {"toolquest": {"api/slow_lane": "owa-stranger"}}
+    assert "owa-stranger" not in owa(f"{RUN} --agent noop --dry-run").out
+
+
 def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
     asked = "run --out x --suite toolquest,recall --tier 1,2 --delta 0,1 --agent fixed --in-process"
     found = json.loads(owa(f"{asked} --dry-run --like run --workers 2 --json").out)["like"]
@@ -393,22 +409,6 @@ def test_a_dry_run_like_its_pilot_takes_what_the_pilot_took(owa, run):
     assert took > 0
     assert math.isclose(rows[-1]["amounts"]["USD"]["estimate"], took, rel_tol=1e-9)
     assert "like" not in json.loads(owa(f"{asked} {agents}").out)
-
-
-def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
-    """They take part in every nested drift of their domain, so worlds differ."""
-    slow = discovery.get("operators", "api/pager_swap")
-    for key in ("api/slow_lane", "web/slow_lane"):
-        entry = PluginEntry(key, slow, "owa-stranger")
-        monkeypatch.setitem(discovery.find("operators"), key, entry)
-    drifted = f"{RUN.replace('--delta 0', '--delta 1')} --agent noop --dry-run"
-    line = "Operators of other packages in nested drift of toolquest: "
-    text = " ".join(owa(drifted).out.split())
-    assert line + "api/slow_lane (owa-stranger)" in text
-    assert "web/slow_lane" not in text
-    named = json.loads(owa(f"{drifted} --json").out)["operators"]
-    assert named == {"toolquest": {"api/slow_lane": "owa-stranger"}}
-    assert "owa-stranger" not in owa(f"{RUN} --agent noop --dry-run").out
 
 
 @pytest.fixture
