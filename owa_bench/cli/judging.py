@@ -10,7 +10,7 @@ from rich.text import Text
 
 from owa_bench.cli.console import OUT, as_json, check_line, figure_text, note, table
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
-from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.errors import CheckFailure, FieldError, UsageError
 from owa_bench.records import protocol as protocols
 from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
@@ -132,11 +132,13 @@ def recompute(run_dir: Path = RunDir, json: bool = AsJson) -> None:
 
 
 def compare(
-    first: str = typer.Argument(..., help="RUN or RUN:ARM."),
-    second: str = typer.Argument(..., help="RUN or RUN:ARM, of any run."),
+    agents: list[str] = typer.Argument(
+        ..., help="RUN or RUN:ARM; two, or with --html any number.", metavar="RUN[:ARM]..."
+    ),
+    html: Path | None = option(None, "Write a page over all agents of these runs, this file."),
     json: bool = AsJson,
 ) -> None:
-    """Compare two agents on the instances that both played.
+    """Compare two agents on the instances that both played, or any number on a page.
 
     Says first who succeeds more often, or how many tasks would tell. Then paired differences of
     quality, success and help and the ratio of their own costs, with intervals: over all pairs, by
@@ -146,10 +148,23 @@ def compare(
       owa-bench compare runs/first:agentic runs/first:fixed
 
       owa-bench compare runs/monday:agentic runs/tuesday:agentic --json
+
+    With --html any number of agents stand side by side on a page: success, cost, drift, frontiers.
+    RUN is all its agents. Those that were played on other terms stand in a group of their own.
+
+      owa-bench compare runs/first runs/second runs/third:agentic --html agents.html
     """
+    if html is not None:
+        _write_page(agents, html, json=json)
+        return
+    if len(agents) != 2:
+        raise UsageError(
+            f"Name two agents to compare pair by pair, got {len(agents)}; --html PAGE.html takes "
+            "any number."
+        )
     from owa_bench.reports.read import comparison  # brings SciPy
 
-    found = comparison.compare(first, second)
+    found = comparison.compare(*agents)
     if json:
         as_json(found)
         return
@@ -159,6 +174,24 @@ def compare(
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
         table(f"{measure}: {made.title}", made.columns[1:], rows)
     note(made.note, OUT)
+
+
+def _write_page(agents: Sequence[str], page: Path, *, json: bool) -> None:
+    """Write the page of any number of agents, and say which of them compare."""
+    from owa_bench.reports.export.lineup_page import group_words, write_lineup  # brings figures
+
+    if page.is_dir() or not page.parent.is_dir():
+        raise FieldError("--html", str(page), "must be a file in a folder that exists")
+    found = write_lineup(agents, page)
+    if json:
+        as_json(found)
+        return
+    for place, group in enumerate(found.groups):
+        names = ", ".join(one.label for _, one in found.of(place))
+        OUT.print(f"{group.name}: {names}. {group_words(group, found)}")
+        if group.differs:
+            note(f"{group.name} does not compare with A: {'; '.join(group.differs)}", OUT)
+    OUT.print(f"Page: {page.resolve()}")
 
 
 def _print_checks(checks: "Sequence[CheckResult]", *, json: bool) -> None:

@@ -1,6 +1,7 @@
 """`report`, `verify` and `recompute` on runs that are whole, half, torn or none."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -68,6 +69,37 @@ def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err
+
+
+def test_compare_writes_a_page_with_what_report_prints(owa, run, place):
+    printed = owa("report run").out
+    said = owa("compare run --html page.html")
+    assert said.code == 0, said.err
+    assert "A: fixed, noop. 2 agents on the same terms and the same worlds." in said.out
+    assert f"Page: {place / 'page.html'}" in said.out
+    page = " ".join(re.sub(r"<[^>]+>", " ", (place / "page.html").read_text()).split())
+    assert "http" not in page
+    costs = re.findall(r"Its own cost: [\d.]+ USD \(([\d.]+ USD) an episode", printed)
+    counts = re.findall(r"(?:it does|changes and) (\d+ of \d+)", printed)
+    assert costs
+    assert len(counts) > 2, printed
+    assert all(words in page for words in [*costs, *counts, "not placed (no battery"])
+    (found,) = json.loads(owa("compare run:fixed --html page.html --json").out)["agents"]
+    assert found["label"] == "fixed"
+
+
+def test_compare_refuses_what_it_cannot_do(owa, run, place):
+    for words in ("run:fixed", "run:fixed run:noop run"):
+        wrong = owa(f"compare {words}")
+        assert wrong.code == 2
+        assert "takes any number" in wrong.err
+    for path in ("nowhere/page.html", "."):
+        assert "must be a file in a folder that exists" in owa(f"compare run --html {path}").err
+    gone = owa("compare run gone --html page.html")
+    assert gone.code == 2
+    assert gone.err.startswith("error: gone cannot be read: ")
+    assert gone.err.count("\n") == 1
+    assert not (place / "page.html").exists()
 
 
 def test_report_says_what_stands_before_the_next_level(owa, run):

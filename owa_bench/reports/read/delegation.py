@@ -122,10 +122,6 @@ class _Episode(NamedTuple):
     asked: bool
     hardest: str
 
-    @property
-    def is_alone(self) -> bool:
-        return self.start.interventions == 0 and not self.start.priced
-
 
 def frontier_words(frontier: FrontierScore) -> str:
     """Return in words how much of the autonomy range may be delegated, "" where it is unknown."""
@@ -158,6 +154,15 @@ def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
     return {arm: _delegation(seen) for arm, seen in by_arm.items()}
 
 
+def tells_alone(start: EpisodeStart) -> bool:
+    """Return whether an episode tells what an agent does alone."""
+    return _is_read(start) and _is_alone(start)
+
+
+def _is_alone(start: EpisodeStart) -> bool:
+    return start.interventions == 0 and not start.priced
+
+
 def _is_read(start: EpisodeStart) -> bool:
     outside = start.condition or start.control or start.honeypot or start.calendar
     return start.phase != "practice" and not outside and start.delta is not None
@@ -171,8 +176,8 @@ def _episode(trace: Trace) -> _Episode:
 
 
 def _delegation(seen: Sequence[_Episode]) -> Delegation:
-    alone = [one for one in seen if one.is_alone]
-    helped = [one for one in seen if not one.is_alone]
+    alone = [one for one in seen if _is_alone(one.start)]
+    helped = [one for one in seen if not _is_alone(one.start)]
     deltas = sorted({one.start.delta or 0.0 for one in seen})
     by_class = ((name, _count(_of_class(alone, name))) for name in (NO_DRIFT, *ANNOUNCEMENTS))
     return Delegation(
@@ -234,9 +239,18 @@ def _of_class(seen: Iterable[_Episode], name: str) -> list[_Episode]:
 
 
 def _count(seen: Sequence[_Episode]) -> SuccessCount | None:
-    if not seen:
+    return count_success([one.start.pair for one in seen], [one.success for one in seen])
+
+
+def count_success(pairs: Sequence[str], won: Sequence[bool]) -> SuccessCount | None:
+    """Return the successes among episodes of one agent, None of no episode.
+
+    Args:
+        pairs: The plan's name of the world of each episode.
+        won: Whether each succeeded.
+    """
+    if not won:
         return None
-    pairs, won = [one.start.pair for one in seen], [one.success for one in seen]
     tasks = len({task_of(pair) for pair in pairs})
     return SuccessCount(sum(won), len(won), tasks, success_over_tasks(pairs, won))
 
