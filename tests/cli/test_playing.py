@@ -376,7 +376,7 @@ def test_what_a_run_takes_is_said_before_its_first_episode(owa, place):
     (use,) = estimate["tokens"]
     tokens = use["episodes"] * (use["each"]["input"] + use["each"]["output"])
     assert f"about {tokens / 1e6:,.1f} million tokens" in line
-    assert f"{use['cached_micro_usd'] / 1e6:,.2f} USD" in line
+    assert f"{use['cached_usd']:,.2f} USD" in line
     assert "playing" not in owa("run --out x --resume").err
 
 
@@ -420,7 +420,7 @@ def test_a_dry_run_like_its_pilot_takes_what_the_pilot_took(owa, run):
     agents = "--agent fixed --agent noop --dry-run --json"
     rows = json.loads(owa(f"{asked} {agents} --like run").out)["like"]["rows"]
     verdicts = json.loads(owa("report run --json").out)["verdicts"]
-    took = sum(one["cost_micro_usd"]["agent"] for one in verdicts) / 1e6
+    took = sum(one["cost_usd"]["agent"] for one in verdicts)
     assert took > 0
     assert math.isclose(rows[-1]["amounts"]["USD"]["estimate"], took, rel_tol=1e-9)
     assert "like" not in json.loads(owa(f"{asked} {agents}").out)
