@@ -413,6 +413,7 @@ def test_a_subject_twice_is_refused(page, run):
         (rb"<b>Level:</b> [^.]*", b"<b>Level:</b> AAI-4", "agent 1, level: signed"),
         (rb"\d+ of 12 counted succeed", b"12 of 12 counted succeed", "successes: signed"),
         (rb"<dt>Its own cost</dt><dd>[\d.]+", b"<dt>Its own cost</dt><dd>0.0001", "cost: signed"),
+        (rb"<dt>Its own cost</dt>", b"<dt>Cost</dt>", "the page shows nothing"),
         (rb'<div class="tiles">', b'<div class="tiles"><section class="tile">', "agents: signed 2"),
         (rb'<div class="tiles">', b'<div class="other">', "agents: signed 2, the page shows 0"),
     ],
