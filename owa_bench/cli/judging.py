@@ -1,13 +1,18 @@
 """`owa-bench report`, `verify`, `recompute` and `power`: the judging half."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from rich.text import Text
 
+from owa_bench.canonical import is_small_order, public_bytes
 from owa_bench.cli.console import OUT, as_json, check_line, figure_text, note, table
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, FieldError, UsageError
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from owa_bench.reports.read.outcomes import ArmOutcomes
     from owa_bench.scoring.validation.power import Need
 
+_LONGEST_PATH = 4096  # characters
+_KEY_FILE = 4096  # bytes that are read of a key's file
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
 _UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
 
@@ -89,8 +96,12 @@ def report(
 
 def verify(
     run_dir: Path = RunDir,
-    public_key: str | None = option(None, "Hex of the key you trust, not the plan's."),
-    verifier_key: str | None = option(None, "Hex of the key of who ran it for you."),
+    public_key: str | None = option(
+        None, "The key that must have signed: hex or NAME.pub, from the signer.", metavar="KEY"
+    ),
+    verifier_key: str | None = option(
+        None, "The key of who ran it for you, hex or NAME.pub.", metavar="KEY"
+    ),
     registry: Path | None = option(
         None, "Verifiers whose witnesses and replays you count, a TOML file."
     ),
@@ -98,13 +109,14 @@ def verify(
 ) -> None:
     """Check that nothing was added, removed, edited or reordered.
 
-    One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent and no key
-    of yours; --public-key holds the signatures to a key that you trust. Without --registry nobody's
-    witness or replay counts: V2 at most.
+    One line per check: ok, FAIL, or -- where there was nothing to check or nothing is lifted. The
+    last says what the assurance level leaves open. Needs no agent and no key of yours. Without
+    --public-key the run's own key is taken: that shows that nothing was changed since it was
+    signed, not by whom. Without --registry nobody's witness or replay counts: V2 at most.
 
       owa-bench verify runs/first
 
-      owa-bench verify runs/first --public-key HEX --json
+      owa-bench verify runs/first --public-key signer.pub --registry trusted.toml
     """
     from owa_bench.reports import verify as verifying
 
@@ -223,16 +235,35 @@ def registry_of(path: Path) -> Registry:
 
 
 def public_key_of(name: str, text: str | None) -> bytes | None:
-    """Return the 32 bytes of a public key in hex."""
+    """Return the 32 bytes of a public key, given in hex or as a file of it."""
     if text is None:
         return None
-    try:
-        raw = bytes.fromhex(text)
-    except ValueError:
-        raw = b""
+    raw = _key_bytes(name, text)
     if len(raw) != 32:
-        raise FieldError(name, text, "must be 64 hex digits, as keygen prints")
+        rule = "must be 64 hex digits, as keygen prints, or the file NAME.pub that it writes"
+        raise FieldError(name, text, rule)
+    if is_small_order(raw):
+        raise FieldError(name, text, "must be a key under which not everybody can sign")
     return raw
+
+
+def _key_bytes(name: str, text: str) -> bytes:
+    """Return what is given as a key: hex, or a file of hex or PEM; b"" for neither."""
+    with contextlib.suppress(ValueError):
+        return bytes.fromhex(text)
+    path = Path(text)
+    if not (len(text) < _LONGEST_PATH and path.is_file()):
+        return b""
+    data = path.read_bytes()[:_KEY_FILE]
+    if b"PRIVATE KEY" in data:
+        raise FieldError(name, text, "must be a public key, and this file holds a private one")
+    with contextlib.suppress(ValueError, UnicodeDecodeError):
+        return bytes.fromhex(data.decode())
+    try:
+        key = load_pem_public_key(data)
+    except (ValueError, UnsupportedAlgorithm):
+        return b""
+    return public_bytes(key) if isinstance(key, Ed25519PublicKey) else b""
 
 
 def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool) -> None:

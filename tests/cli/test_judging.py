@@ -5,6 +5,8 @@ import re
 import shutil
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from owa_bench.runs.store import keys
 from owa_bench.runs.store.files import shard_paths
@@ -152,6 +154,47 @@ def test_keys_that_are_wrong(owa, run, place):
     assert owa(f"verify run --public-key {other}").code == 1
     assert "must be 64 hex digits" in owa("verify run --public-key abc").err
     assert owa("verify run --verifier-key zz").code == 2
+
+
+def test_the_key_that_signed_is_pinned_by_hex_or_by_its_file(owa, run, place):
+    folder = place / "home" / ".local" / "share" / "owa-bench"
+    hexed = keys.public_hex(keys.load(folder))
+    (place / "signer.pub").write_bytes((folder / "keys" / "default.pub").read_bytes())
+    (place / "signer.hex").write_text(f"{hexed}\n")
+    for given in (hexed, "signer.pub", "signer.hex"):
+        said = owa(f"verify run --public-key {given}")
+        assert said.code == 0
+        assert "the key that you gave" in said.out
+    said = owa("verify run").out
+    assert "which the run names itself: nothing was changed since it was signed" in said
+    assert "--   left open        V2: the chain is whole and its report signed; not shown: " in said
+    [left] = [x for x in json.loads(owa("verify run --json").out) if x["name"] == "left open"]
+    assert left["skipped"]
+    assert left["detail"] in said
+
+
+def test_files_that_are_no_public_key_are_named_with_the_rule(owa, run, place):
+    folder = place / "home" / ".local" / "share" / "owa-bench" / "keys"
+    bad = {
+        "private.pem": ((folder / "default.pem").read_bytes(), "must be a public key, and this"),
+        "curve.pub": (
+            X25519PrivateKey.generate()
+            .public_key()
+            .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+            "must be 64 hex digits, as keygen prints, or the file NAME.pub",
+        ),
+        "torn.pub": ((folder / "default.pub").read_bytes()[:40], "must be 64 hex digits"),
+        "binary.pub": (bytes(range(256)), "must be 64 hex digits"),
+        "empty.pub": (b"", "must be 64 hex digits"),
+        "anybody.hex": (b"01" + b"00" * 31, "must be a key under which not everybody can sign"),
+    }
+    for name, (data, rule) in bad.items():
+        (place / name).write_bytes(data)
+        said = owa(f"verify run --public-key {name}")
+        assert said.code == 2
+        assert f"`--public-key` {rule}" in said.err
+        assert f"got '{name}'" in said.err
+    assert "got 'gone.pub'" in owa("verify run --public-key gone.pub").err
 
 
 @pytest.mark.parametrize(

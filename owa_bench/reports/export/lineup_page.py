@@ -95,7 +95,7 @@ def group_words(group: TermsGroup, found: Lineup) -> str:
     """
     count = sum(found.groups[one.group] is group for one in found.agents)
     if count == 1:
-        return "One agent stands here."
+        return "One agent."
     if group.masters == 1:
         return f"{count} agents on the same terms and the same worlds."
     return (
