@@ -16,7 +16,7 @@ from benchmarks.placements import ROOT, gate_line, owa, table
 
 TABLE = ROOT / "docs" / "tables" / "board.md"
 STATE = Path("runs") / "board"
-AGENTS = ("fixed", "self_improving", "agentic")
+AGENTS = ("fixed", "self_improving", "agentic", "orchestrator")
 EPISODES = 150  # of a placement at most; who is not decided by then is undecided
 COLUMNS = ("agent", "level", "assurance", "battery", "submitter", "which of their plans")
 FIELDS = ("agent", "level", "rung", "battery", "submitter", "plans")

@@ -86,5 +86,5 @@ def test_mini_swe_agent_plays_a_project_in_a_clone(tmp_path):
     layout = RunLayout(out)
     trace = read_trace(layout, leaves_of_shards(layout)[0])
     assert (trace.start.arm, trace.end.outcome) == ("mini", "finished")
-    assert trace.end.q_state > 0.9
+    assert trace.end.success
     assert any(trace.of(ModelCall)), "the model was reached by another way than the gateway"
