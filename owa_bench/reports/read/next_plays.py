@@ -1,7 +1,7 @@
-"""What to play for evidence that a run does not hold, by axis and gate.
+"""Ways to evidence that a run lacks, by axis and gate.
 
 Each entry is an option of `owa-bench run`, or what the agent has to do.
-Source: docs/read-a-report.md#no-evidence.
+Source: docs/read-a-report.md
 """
 
 from collections.abc import Iterable
