@@ -43,6 +43,15 @@ _SET_HERE = frozenset({"view", "sink", "instances", "laboratories", "one_reader"
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MARKED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
+_TOOLS = """\
+The tools, a JSON object each:
+<tools>
+{}
+</tools>
+
+Call one with <tool_call>{{"name": "NAME", "arguments": {{}}}}</tool_call>. Its answer comes as the \
+next message.
+"""
 _FORM = (
     "no tool call was read; answer with one as "
     '<tool_call>{"name": "NAME", "arguments": {}}</tool_call> or '
@@ -133,6 +142,14 @@ class EpisodeSession:
         return "\n\n".join(message["content"] for message in self.messages)
 
     @property
+    def text_messages(self) -> list[dict[str, Any]]:
+        """The same two for a model that is given text alone: the tools stand in the first."""
+        system, task = self.messages
+        tools = "\n".join(msgspec.json.encode(tool).decode() for tool in self.tools)
+        text = f"{system['content']}\n{_TOOLS.format(tools)}"
+        return [{**system, "content": text}, task]
+
+    @property
     def tools(self) -> list[dict[str, Any]]:
         """The tools that may be called now, in the form of OpenAI's function calls."""
         return [msgspec.to_builtins(tool.function) for tool in self._shell.offered]
@@ -142,12 +159,18 @@ class EpisodeSession:
         """Steps so far."""
         return self._shell.steps
 
+    @property
+    def step_limit(self) -> int:
+        """The most steps of the episode."""
+        return self._shell.step_limit
+
     def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Reply:
         """Call a tool: one step, also where the call is malformed.
 
         Args:
             name: Of the tool.
             arguments: By name, or the JSON text that a chat model wrote.
+        Returns: What came of it.
         """
         if arguments is None or isinstance(arguments, Mapping):
             return self._play((call_text(name, arguments or {}),))

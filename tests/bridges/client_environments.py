@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,12 @@ def environment_of(name, *packages):
     done = folder / "done"
     if not done.exists() or done.stat().st_mtime < PROJECT.stat().st_mtime:
         _run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
-        pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"))
+        python = ("--python", str(folder / "bin" / "python"))
         # Only what a test imports is compiled, when it does.
-        _run(name, *pip, "install", "-q", "--no-compile", *packages)
+        pip = (sys.executable, "-m", "pip", *python, "install", "-q", "--no-compile")
+        if find_spec("uv") is not None:  # several times as fast
+            pip = (sys.executable, "-m", "uv", "pip", "install", "-q", *python)
+        _run(name, *pip, *packages)
         done.touch()
     return folder / "bin"
 
