@@ -49,8 +49,8 @@ The tools, a JSON object each:
 {}
 </tools>
 
-Call one with <tool_call>{{"name": "NAME", "arguments": {{}}}}</tool_call>. Its answer comes as the \
-next message.
+Call one with <tool_call>{{"name": "NAME", "arguments": {{}}}}</tool_call>. Its answer is the next \
+message.
 """
 _FORM = (
     "no tool call was read; answer with one as "

@@ -9,12 +9,13 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.bridges.client_environments import REPOSITORY, environment_of
+from tests.bridges.client_environments import REPOSITORY, StubModel, environment_of
 from tests.builders.episode_scripts import event_lines, native_episode
 
 PAGE = REPOSITORY / "docs" / "train-a-language-model.md"
@@ -60,7 +61,9 @@ def test_the_blocks_of_open_episode_run(native, tmp_path, monkeypatch, capsys):
     def model(messages, tools):
         assert len(tools) > 5
         turns["model"] += 1
-        return script[min(len(messages) // 2 - 1, len(script) - 1)] if len(messages) > 2 else script[0]
+        return (
+            script[min(len(messages) // 2 - 1, len(script) - 1)] if len(messages) > 2 else script[0]
+        )
 
     def said(messages):
         assert "<tools>" in messages[0]["content"]
@@ -138,6 +141,41 @@ def test_openenv_plays_the_native_episode(native, tmp_path, port):
         finally:
             serving.terminate()
     assert told == {"reward": native.reward}
+    assert event_lines(tmp_path / "records" / "000000.jsonl") == native.lines
+
+
+class Scripted(StubModel):
+    """A model that plays one script."""
+
+    def next_call(self, given):
+        number = sum(message["role"] == "tool" for message in given["messages"])
+        calls = self._scripts_by_task()
+        return (calls[number]["tool"], calls[number]["arguments"]) if number < len(calls) else None
+
+
+@bridge
+def test_verifiers_plays_the_native_episode(native, tmp_path):
+    (taskset,) = blocks("verifiers")
+    (tmp_path / "episodes.py").write_text(taskset)
+    command = re.findall(r"^```shell\n(PYTHONPATH=.*?)^```", PAGE.read_text(), re.M | re.S)[0]
+    programs = programs_of("verifiers")
+    path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
+    with Scripted(lambda: native.calls) as model:
+        command = command.replace("http://127.0.0.1:8000/v1", model.address)
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "API_KEY": "none", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = tmp_path.glob("outputs/*/traces.jsonl")
+    (trace,) = json.loads(file.read_text())["traces"]
+    assert trace["rewards"]["quality"]["score"] == native.reward
+    assert trace["metrics"]["success"] == 1.0
     assert event_lines(tmp_path / "records" / "000000.jsonl") == native.lines
 
 
