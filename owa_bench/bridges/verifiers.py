@@ -74,7 +74,7 @@ class EpisodeToolset(vf.Toolset[vf.ToolsetConfig, EpisodeState]):
                 return "The episode has ended."
             reply = session.call(name, arguments)
             state.reward, state.steps, state.done = session.reward, session.steps, reply.done
-            state.success = bool(reply.info.get("success", False))
+            state.success = session.success
             return reply.text
 
         return call

@@ -81,8 +81,11 @@ class EpisodeSession:
     Attributes:
         instance: The instance that is played.
         messages: The system message and the user message that the model reads first.
+        step_limit: The most steps of the episode.
+        steps: Steps so far.
         reward: Sum of the rewards so far; of a whole episode it is Q.
         done: Whether the episode has ended.
+        success: Whether it has ended with its task done.
     """
 
     def __init__(
@@ -113,8 +116,10 @@ class EpisodeSession:
         observation, info = self._env.reset(seed=seed, options={"instance": instance})
         self.instance = instance
         self.messages = self._opening(str(observation["text"]), info)
+        self.step_limit = self._shell.step_limit
+        self.steps = 0
         self.reward = 0.0
-        self.done = False
+        self.done = self.success = False
 
     def _opening(self, text: str, info: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the messages that a model reads first, as `language-model` asks them."""
@@ -153,16 +158,6 @@ class EpisodeSession:
     def tools(self) -> list[dict[str, Any]]:
         """The tools that may be called now, in the form of OpenAI's function calls."""
         return [msgspec.to_builtins(tool.function) for tool in self._shell.offered]
-
-    @property
-    def steps(self) -> int:
-        """Steps so far."""
-        return self._shell.steps
-
-    @property
-    def step_limit(self) -> int:
-        """The most steps of the episode."""
-        return self._shell.step_limit
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Reply:
         """Call a tool: one step, also where the call is malformed.
@@ -224,9 +219,11 @@ class EpisodeSession:
             observation, reward, terminated, truncated, info = self._env.step(text)
             answers.append(str(observation["text"]))
             total += float(reward)
+            self.steps += 1
             self.done = bool(terminated or truncated)
             if self.done:
                 break
+        self.success = bool(info.get("success", False))
         self.reward += total
         if self.done:
             self._close_file()

@@ -32,7 +32,8 @@ def test_a_session_is_the_native_episode_and_leaves_its_events(native, tmp_path)
     assert [reply.text for reply in replies] == native.texts
     assert session.reward == sum(reply.reward for reply in replies) == native.reward == 1.0
     assert [reply.done for reply in replies] == [False] * (len(replies) - 1) + [True]
-    assert replies[-1].info["success"]
+    assert session.success
+    assert session.steps == len(native.calls)
     assert replies[-1].info["q_state"] == 1.0
     assert event_lines(tmp_path / "000000.jsonl") == native.lines
 
@@ -127,6 +128,7 @@ def test_giving_up_at_once_pays_the_forecast_alone(tool, arguments, pay):
     with open_one() as session:
         reply = session.call(tool, arguments)
     assert (reply.reward, reply.done, reply.info["q_state"]) == (pay, True, 0.0)
+    assert not session.success
 
 
 def test_the_supervisor_is_asked_only_where_it_is_allowed():
