@@ -48,7 +48,7 @@ def native():
 
 def test_every_block_is_of_a_section_that_is_run():
     whole = re.findall(r"^```python$", PAGE.read_text(), re.M)
-    sections = ("open_episode", "OpenEnv", "SkyRL-gym", "verifiers")
+    sections = ("open_episode", "OpenEnv", "SkyRL-gym", "verifiers", "Harbor")
     assert len(whole) == sum(len(blocks(section)) for section in sections)
 
 
@@ -80,6 +80,15 @@ def test_the_blocks_of_open_episode_run(native, tmp_path, monkeypatch, capsys):
     exec(group, names)
     assert names["rewards"] == [0.1] * 8
     exec(giving_up, names)
+
+
+def test_the_block_of_harbor_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("Harbor")
+    names = {}
+    exec(code, names)
+    assert len(names["folders"]) == 3
+    assert all((folder / "task.toml").exists() for folder in names["folders"])
 
 
 # --- bridges --------------------------------------------------------------------------
