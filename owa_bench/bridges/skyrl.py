@@ -28,7 +28,9 @@ class SkyRLEpisode(BaseTextEnv):
         self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        self._terms = {**(env_config or {}), **(extras or {}).get("episode", {})}
+        own = (extras or {}).get("episode", {})
+        # Rows of a table have every column.
+        self._terms = {**(env_config or {}), **{n: v for n, v in own.items() if v is not None}}
         self._session: EpisodeSession | None = None
 
     def init(self, prompt: Any = ()) -> tuple[list[dict[str, Any]], dict[str, Any]]:

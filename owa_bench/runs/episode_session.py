@@ -319,7 +319,7 @@ def calls_of_text(text: str) -> tuple[ModelToolCall, ...]:
         name = value.get("name", value.get("tool")) if isinstance(value, dict) else None
         if not isinstance(name, str):
             return ()
-        arguments = value.get("arguments", {})
+        arguments = value.get("arguments", value.get("parameters", {}))
         if not isinstance(arguments, str):
             arguments = msgspec.json.encode(arguments).decode()
         calls.append(ModelToolCall("", name, arguments))

@@ -151,6 +151,7 @@ def marked(name, **arguments):
     [
         '{"tool": "note", "arguments": {"text": "a"}}',
         '{"name": "note", "arguments": {"text": "a"}}',
+        '{"name": "note", "parameters": {"text": "a"}}',
         '```json\n{"name": "note", "arguments": {"text": "a"}}\n```',
         "I keep it.\n" + marked("note", text="a"),
         "<think>or " + marked("finish") + "?</think>" + marked("note", text="a"),
