@@ -120,7 +120,7 @@ def place_real_model(state):
 
 def row(agent, expected, state):
     """Return an agent's line of the table, and its gates."""
-    out = state / agent
+    out, trusted = state / agent, ("--registry", state / "registry.toml")
     report = json.loads((out / "report.json").read_text())
     verdict, spent = (
         report["judgement"]["verdicts"][0],
@@ -128,8 +128,9 @@ def row(agent, expected, state):
     )
     checks = [
         check
-        for command in ("verify", "recompute")
-        for check in json.loads(owa(state, "reader", command, out, "--json"))
+        for command in (("verify", *trusted), ("recompute",))
+        for check in json.loads(owa(state, "reader", *command, out, "--json"))
+        if not check["skipped"]
     ]
     held = sum(check["ok"] for check in checks)
     looks = len([*(out / "looks").glob("*.json")])
@@ -143,17 +144,13 @@ def row(agent, expected, state):
         report["assurance"]["rungs"][report["assurance"]["level"]]["name"],
         f"{held} of {len(checks)} hold",
     )
-    gates = [
-        (
-            agent,
-            gate["required"],
-            gate["measured"],
-            f"[{gate['interval']['low']:.3f}, {gate['interval']['high']:.3f}]",
-            gate["status"],
-        )
-        for gate in verdict["gates"]
-    ]
-    return line, gates
+    return line, [gate_line(agent, gate) for gate in verdict["gates"]]
+
+
+def gate_line(agent, gate):
+    """Return a gate's line of a table."""
+    bounds = f"[{gate['interval']['low']:.3f}, {gate['interval']['high']:.3f}]"
+    return agent, gate["required"], gate["measured"], bounds, gate["status"]
 
 
 def table(columns, rows):

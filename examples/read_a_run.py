@@ -60,7 +60,7 @@ print(run.text(gains[0].observation)[:200])
 
 # %%
 costs = run.costs().to_pandas()
-print(costs.groupby(["arm", "stream", "meter"])[["amount", "micro_usd"]].sum())
+print(costs.groupby(["arm", "stream", "meter"])[["amount", "usd"]].sum())
 
 # %% [markdown]
 # ## The two agents, pair by pair

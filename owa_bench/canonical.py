@@ -27,6 +27,17 @@ _CHAIN_STEP = b"\x02"
 _LEAF = b"\x00"
 _NODE = b"\x01"
 MOST_SIGNATURES = 16  # of an envelope [D]
+# Public keys of small order, sign bit off: under one of them anybody makes signatures that hold.
+# The eight points of order 1, 2, 4 and 8, and the two of them that have a second encoding.
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(text)
+    for text in (
+        *("00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f"),
+        *("ed" + "ff" * 30 + "7f", "ee" + "ff" * 30 + "7f"),
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    )
+)
 # Errors of parsing a hostile document; RecursionError for deep nesting.
 _MALFORMED = (ValueError, msgspec.MsgspecError, RecursionError)
 
@@ -185,6 +196,11 @@ def key_id(public: bytes) -> str:
     return sha256(public)[:16]
 
 
+def is_small_order(public: bytes) -> bool:
+    """Return whether a public key is one under which anybody can sign."""
+    return public[:-1] + bytes([public[-1] & 0x7F]) in _SMALL_ORDER if public else False
+
+
 def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> bytes:
     """Return a DSSE envelope.
 
@@ -227,6 +243,10 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
         signed = pre_authentication(document.payload_type, payload)
         if len(document.signatures) > MOST_SIGNATURES:
             raise ValueError(f"at most {MOST_SIGNATURES} signatures are checked")
+        if is_small_order(public):
+            raise CheckFailure(
+                f"Key {key_id(public)} is of small order: anybody can sign under it."
+            )
         candidates = [base64.b64decode(one.sig) for one in document.signatures]
         verifier = Ed25519PublicKey.from_public_bytes(public)
     except _MALFORMED as error:

@@ -304,6 +304,15 @@ class MissingPartError(OwaError):
         self.install = install
 
 
+def extra(name: str) -> str:
+    """Return the line that installs an extra of this package.
+
+    Args:
+        name: The extra, as pyproject.toml names it.
+    """
+    return f"pip install 'owa_bench[{name}]'"
+
+
 @contextmanager
 def needs(part: str, install: str) -> Iterator[None]:
     """Turn a failed import in a with block into the line that installs the part.

@@ -1,4 +1,5 @@
 import base64
+import contextlib
 import hashlib
 import json
 import shutil
@@ -6,11 +7,13 @@ import subprocess
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
+from owa_bench import canonical
 from owa_bench.canonical import (
     canonical_json,
     chain_start,
@@ -242,6 +245,34 @@ def test_second_signature_counts_too() -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_a_key_under_which_anybody_can_sign_is_refused() -> None:
+    """Signatures of nobody, R the neutral point and S zero, hold under points of small order.
+
+    Of an order n they hold for one message in n, so some of 200 messages show it.
+    """
+    neutral = bytes([1]) + bytes(63)
+    holding = set()
+    for listed in sorted(canonical._SMALL_ORDER):
+        for key in (listed, listed[:-1] + bytes([listed[-1] | 0x80])):
+            with pytest.raises(CheckFailure, match="of small order"):
+                unseal(_with_signature(b"", neutral), key, "t")
+            for number in range(200):
+                with contextlib.suppress(InvalidSignature, ValueError):
+                    signed = pre_authentication("t", b"%d" % number)
+                    Ed25519PublicKey.from_public_bytes(key).verify(neutral, signed)
+                    holding.add(key)
+                    break
+    assert len(holding) >= 8  # all eight points, and whatever second encodings the library takes
+    assert not canonical.is_small_order(public_bytes(KEY.public_key()))
+    assert not canonical.is_small_order(b"")
+
+
+def _with_signature(payload: bytes, signature: bytes) -> bytes:
+    document = json.loads(seal("t", payload, None))
+    document["signatures"] = [{"keyid": "", "sig": base64.b64encode(signature).decode()}]
+    return json.dumps(document).encode()
+
+
 def test_openssl_checks_the_signature(tmp_path) -> None:
     document = json.loads(seal("application/test", b"words", KEY))
     signature = base64.b64decode(document["signatures"][0]["sig"])

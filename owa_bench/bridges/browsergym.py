@@ -19,12 +19,11 @@ from owa_bench.envs.changesurf.browser.observation import SurfState
 from owa_bench.envs.changesurf.generate import FAMILIES, HONEYPOT_FAMILIES
 from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 from owa_bench.records.events import Outcome, Violation
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.standard_tools import judge
 
-INSTALL = 'pip install "owa_bench[browsergym]"'
 _CONTROLS = """els => els.map(e => [
   e.id,
   e.tagName === "SELECT"
@@ -177,7 +176,7 @@ def task_class() -> type:
         from browsergym.core.task import AbstractBrowserTask
     except ImportError as error:
         part = "BrowserGym"
-        raise MissingPartError(part, INSTALL) from error
+        raise MissingPartError(part, extra("browsergym")) from error
 
     class ChangeSurfTask(_Task, AbstractBrowserTask):
         """A ChangeSurf task; all it does stands in `_Task`."""

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from owa_bench.bridges.pettingzoo import CrewMacroEnv
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import MissingPartError, UsageError, extra
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
-    raise MissingPartError("Stable-Baselines3", 'pip install "owa_bench[rl]"') from error
+    raise MissingPartError("Stable-Baselines3", extra("rl")) from error
 
 Rows = npt.NDArray[np.float32]
 

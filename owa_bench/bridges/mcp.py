@@ -16,7 +16,7 @@ import msgspec
 
 from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientResult, ClientRun
 from owa_bench.bridges.client_door import ClientDoor, fresh_token
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import MissingPartError, UsageError, extra
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.runs.plan.plan import read_plan
@@ -273,4 +273,4 @@ def require() -> None:
         import mcp.types  # noqa: F401
     except ImportError as error:
         part = "the package `mcp` (2 or later)"
-        raise MissingPartError(part, "pip install 'owa_bench[mcp]'") from error
+        raise MissingPartError(part, extra("mcp")) from error

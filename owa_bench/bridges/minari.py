@@ -4,8 +4,12 @@ An arm is one dataset of a suite: its counted attempts in plan order. A native s
 are those of the trace (float32, checked against the digest of each step). A tool suite's are its
 vector view's: the recorded actions are played again, so the run must be revealed, and an arm has a
 dataset only if all its actions are macros.
+
+A dataset names its env: `dataset.recover_environment()` returns one with the same spaces, on the
+family, tier and drift of the run where it played one of each.
 """
 
+import copy
 import os
 import re
 import warnings
@@ -18,7 +22,8 @@ import numpy as np
 
 from owa_bench import discovery
 from owa_bench.bridges.episode_arrays import MacroReader, Steps, native_steps
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import MissingPartError, UsageError, extra
+from owa_bench.interfaces.values import SuiteCard
 from owa_bench.records.dated import seed_names
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
@@ -30,7 +35,6 @@ from owa_bench.runs.store import files
 from owa_bench.shells.seat_policy import EACH_SEAT
 from owa_bench.shells.views import NO_MACRO
 
-INSTALL = 'pip install "owa_bench[minari]"'
 _FOLDER = "MINARI_DATASETS_PATH"
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
@@ -53,9 +57,10 @@ class ExportedDataset(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """How a suite's episodes become arrays, and the spaces of those."""
+    """How a suite's episodes become arrays, and the env that has their spaces."""
 
     read: Callable[[PlanEntry, Trace], Steps]
+    env: Any  # a gymnasium EnvSpec
     observations: Any
     actions: Any
     timed: bool  # whether an episode that a clock ended can be read
@@ -120,19 +125,40 @@ def _form(layout: RunLayout, plan: Plan, suite: str, stack: ExitStack) -> _Form:
         names = seed_names(layout, plan, files.plan_digest(layout))
         reader = MacroReader(plan, suite, revealed_root(layout, plan), names)
         view = stack.enter_context(reader).view
-        return _Form(reader.read, view.observation_space, view.action_space, timed=False)
+        spec = _spec(card, {"view": "vector", **_single_values(plan, suite)})
+        return _Form(reader.read, spec, view.observation_space, view.action_space, timed=False)
     import gymnasium
 
-    seated: dict[str, Any] = {"seat_policy": EACH_SEAT} if card.seats > 1 else {}
-    env = gymnasium.make(card.env_id, **seated)
+    spec = _spec(card, {})
+    env = gymnasium.make(spec)
     stack.callback(env.close)
     transcripts = Transcripts(layout)
     return _Form(
         lambda _, trace: native_steps(transcripts, trace),
-        env.observation_space,
-        env.action_space,
+        *(spec, env.observation_space, env.action_space),
         timed=True,
     )
+
+
+def _spec(card: SuiteCard, options: dict[str, Any]) -> Any:
+    """Return the Gymnasium spec of a suite's env under options; seats are played one by one."""
+    import gymnasium
+
+    spec = copy.deepcopy(gymnasium.spec(card.env_id))
+    seated = {"seat_policy": EACH_SEAT} if card.seats > 1 else {}
+    spec.kwargs.update(seated | options)
+    return spec
+
+
+def _single_values(plan: Plan, suite: str) -> dict[str, Any]:
+    """Return family, tier and magnitude of a suite's entries: each only if there is but one."""
+    entries = [entry for entry in plan.entries if entry.suite == suite]
+    values: dict[str, set[Any]] = {
+        "family": {entry.family for entry in entries},
+        "tier": {entry.tier for entry in entries},
+        "delta": {entry.delta for entry in entries},
+    }
+    return {name: found.pop() for name, found in values.items() if len(found) == 1}
 
 
 def _attempts(
@@ -198,11 +224,11 @@ def _write(name: str, episodes: list[Steps], form: _Form, folder: Path, **about:
     ]
     size = episodes[0].observations.shape[1]
     with _datasets_in(folder), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that no env is kept: a run names its own
+        warnings.simplefilter("ignore")  # of fields that are left out, such as an author
         create_dataset_from_buffers(
             name,
             buffers,
-            env=None,
+            env=form.env,
             observation_space=_cut(form.observations, size),
             action_space=form.actions,
             data_format="arrow",
@@ -240,5 +266,5 @@ def _require() -> None:
         import minari
         import pyarrow
     except ImportError as error:
-        raise MissingPartError("`minari` (for `owa-bench export`)", INSTALL) from error
+        raise MissingPartError("`minari` (for `owa-bench export`)", extra("minari")) from error
     del minari, pyarrow

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import MissingPartError, UsageError, extra
 from owa_bench.runs.episode_session import EpisodeSession, open_episode
 
 try:
@@ -21,7 +21,7 @@ try:
     )
     from openenv.core.env_server.types import Observation, State
 except ImportError as error:
-    raise MissingPartError("OpenEnv", 'pip install "owa_bench[openenv]"') from error
+    raise MissingPartError("OpenEnv", extra("openenv")) from error
 
 
 class PromptObservation(Observation):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from owa_bench import discovery
 from owa_bench.bridges.outside_seats import OfferedTools, OutsideSeats, refuse_other_agents
 from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
 from owa_bench.errors import FieldError
@@ -19,6 +20,7 @@ from owa_bench.hosting import protocol
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
+from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Progress, Request, RunOptions
 from owa_bench.runs.play import batch
 from owa_bench.runs.play.batch import RunSummary
@@ -148,7 +150,9 @@ class PersonSeats(OutsideSeats):
         held = batch.summary(self.layout)
         if self._complete is None:
             self._complete = held.complete
-        return f"Episode {self._complete + 1} of {held.entries}"
+        suites = {suite.name for suite in read_plan(self.layout).suites}
+        games = " and ".join(discovery.get("suites", name).card.title for name in sorted(suites))
+        return f"{games}: episode {self._complete + 1} of {held.entries}"
 
 
 class PersonTransport:

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from owa_bench.agents.solvers.crew.macros import FEATURES, MACROS, CrewMacros
 from owa_bench.bridges.crew_views import RENDER_MODES, CrewRounds
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import MissingPartError, UsageError, extra
 from owa_bench.interfaces import Brief, Sink
 from owa_bench.shells.action_forms import whole_number
 from owa_bench.shells.views import NO_MACRO, call_text_of_macro
@@ -20,7 +20,7 @@ from owa_bench.shells.views import NO_MACRO, call_text_of_macro
 try:
     from pettingzoo import ParallelEnv
 except ImportError as error:
-    raise MissingPartError("PettingZoo", 'pip install "owa_bench[crew]"') from error
+    raise MissingPartError("PettingZoo", extra("crew")) from error
 
 _HUMAN = "human"
 _MODES = (*RENDER_MODES, _HUMAN)

@@ -6,13 +6,13 @@ Needs the extra `[skyrl]`. Source: docs/train-a-language-model.md#skyrl-gym
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 from owa_bench.runs.episode_session import EpisodeSession, open_episode
 
 try:
     from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 except ImportError as error:
-    raise MissingPartError("SkyRL-gym", 'pip install "owa_bench[skyrl]"') from error
+    raise MissingPartError("SkyRL-gym", extra("skyrl")) from error
 
 
 class SkyRLEpisode(BaseTextEnv):

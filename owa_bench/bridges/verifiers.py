@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 from owa_bench.runs.episode_session import EpisodeSession, open_episode
 
 try:
@@ -17,7 +17,7 @@ try:
     from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
     from pydantic import ConfigDict
 except ImportError as error:
-    raise MissingPartError("verifiers", 'pip install "owa_bench[verifiers]"') from error
+    raise MissingPartError("verifiers", extra("verifiers")) from error
 
 
 class EpisodeState(vf.State):

@@ -119,12 +119,31 @@ def as_json(document: Any) -> None:
     OUT.out(msgspec.json.format(data, indent=2).decode())
 
 
-def plain(value: Any) -> Any:
-    """Return a result as JSON data: no NaN, no infinity, names kept."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: plain(part) for name, part in value._asdict().items()}
+_MICRO_USD = "micro_usd"
+
+
+def _plain_field(name: str, value: Any) -> tuple[str, Any]:
+    """Return a field of a document; an amount of micro-USD, or a dict of such, becomes USD."""
+    if not name.endswith(_MICRO_USD):
+        return name, value
+    usd = name.removesuffix(_MICRO_USD) + "usd"
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return usd, {key: _usd(part) for key, part in value.items()}
+    return usd, _usd(value)
+
+
+def _usd(micro: float | None) -> float | None:
+    return None if micro is None else micro / 10**6
+
+
+def plain(value: Any) -> Any:
+    """Return a result as JSON data: no NaN, no infinity, names kept, micro-USD as USD."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(value, enc_hook=str)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return dict(_plain_field(str(name), plain(part)) for name, part in value.items())
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, list | tuple):

@@ -1,16 +1,21 @@
 """`owa-bench report`, `verify`, `recompute` and `power`: the judging half."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from rich.text import Text
 
+from owa_bench.canonical import is_small_order, public_bytes
 from owa_bench.cli.console import OUT, as_json, check_line, figure_text, note, table
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
-from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.errors import CheckFailure, FieldError, UsageError
 from owa_bench.records import protocol as protocols
 from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from owa_bench.reports.read.outcomes import ArmOutcomes
     from owa_bench.scoring.validation.power import Need
 
+_LONGEST_PATH = 4096  # characters
+_KEY_FILE = 4096  # bytes that are read of a key's file
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
 _UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
 
@@ -89,8 +96,12 @@ def report(
 
 def verify(
     run_dir: Path = RunDir,
-    public_key: str | None = option(None, "Hex of the key you trust, not the plan's."),
-    verifier_key: str | None = option(None, "Hex of the key of who ran it for you."),
+    public_key: str | None = option(
+        None, "The key that must have signed: hex or NAME.pub, from the signer.", metavar="KEY"
+    ),
+    verifier_key: str | None = option(
+        None, "The key of who ran it for you, hex or NAME.pub.", metavar="KEY"
+    ),
     registry: Path | None = option(
         None, "Verifiers whose witnesses and replays you count, a TOML file."
     ),
@@ -98,13 +109,14 @@ def verify(
 ) -> None:
     """Check that nothing was added, removed, edited or reordered.
 
-    One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent and no key
-    of yours; --public-key holds the signatures to a key that you trust. Without --registry nobody's
-    witness or replay counts: V2 at most.
+    One line per check: ok, FAIL, or -- where there was nothing to check or nothing is lifted. The
+    last says what the assurance level leaves open. Needs no agent and no key of yours. Without
+    --public-key the run's own key is taken: that shows that nothing was changed since it was
+    signed, not by whom. Without --registry nobody's witness or replay counts: V2 at most.
 
       owa-bench verify runs/first
 
-      owa-bench verify runs/first --public-key HEX --json
+      owa-bench verify runs/first --public-key signer.pub --registry trusted.toml
     """
     from owa_bench.reports import verify as verifying
 
@@ -132,11 +144,13 @@ def recompute(run_dir: Path = RunDir, json: bool = AsJson) -> None:
 
 
 def compare(
-    first: str = typer.Argument(..., help="RUN or RUN:ARM."),
-    second: str = typer.Argument(..., help="RUN or RUN:ARM, of any run."),
+    agents: list[str] = typer.Argument(
+        ..., help="RUN or RUN:ARM; two, or with --html any number.", metavar="RUN[:ARM]..."
+    ),
+    html: Path | None = option(None, "Write a page over all agents of these runs, this file."),
     json: bool = AsJson,
 ) -> None:
-    """Compare two agents on the instances that both played.
+    """Compare two agents on the instances that both played, or any number on a page.
 
     Says first who succeeds more often, or how many tasks would tell. Then paired differences of
     quality, success and help and the ratio of their own costs, with intervals: over all pairs, by
@@ -146,10 +160,23 @@ def compare(
       owa-bench compare runs/first:agentic runs/first:fixed
 
       owa-bench compare runs/monday:agentic runs/tuesday:agentic --json
+
+    With --html any number of agents stand side by side on a page: success, cost, drift, frontiers.
+    RUN is all its agents. Those that were played on other terms stand in a group of their own.
+
+      owa-bench compare runs/first runs/second runs/third:agentic --html agents.html
     """
+    if html is not None:
+        _write_page(agents, html, json=json)
+        return
+    if len(agents) != 2:
+        raise UsageError(
+            f"Name two agents to compare pair by pair, got {len(agents)}; --html PAGE.html takes "
+            "any number."
+        )
     from owa_bench.reports.read import comparison  # brings SciPy
 
-    found = comparison.compare(first, second)
+    found = comparison.compare(*agents)
     if json:
         as_json(found)
         return
@@ -159,6 +186,24 @@ def compare(
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
         table(f"{measure}: {made.title}", made.columns[1:], rows)
     note(made.note, OUT)
+
+
+def _write_page(agents: Sequence[str], page: Path, *, json: bool) -> None:
+    """Write the page of any number of agents, and say which of them compare."""
+    from owa_bench.reports.export.lineup_page import group_words, write_lineup  # brings figures
+
+    if page.is_dir() or not page.parent.is_dir():
+        raise FieldError("--html", str(page), "must be a file in a folder that exists")
+    found = write_lineup(agents, page)
+    if json:
+        as_json(found)
+        return
+    for place, group in enumerate(found.groups):
+        names = ", ".join(one.label for _, one in found.of(place))
+        OUT.print(f"{group.name}: {names}. {group_words(group, found)}")
+        if group.differs:
+            note(f"{group.name} does not compare with A: {'; '.join(group.differs)}", OUT)
+    OUT.print(f"Page: {page.resolve()}")
 
 
 def _print_checks(checks: "Sequence[CheckResult]", *, json: bool) -> None:
@@ -190,16 +235,35 @@ def registry_of(path: Path) -> Registry:
 
 
 def public_key_of(name: str, text: str | None) -> bytes | None:
-    """Return the 32 bytes of a public key in hex."""
+    """Return the 32 bytes of a public key, given in hex or as a file of it."""
     if text is None:
         return None
-    try:
-        raw = bytes.fromhex(text)
-    except ValueError:
-        raw = b""
+    raw = _key_bytes(name, text)
     if len(raw) != 32:
-        raise FieldError(name, text, "must be 64 hex digits, as keygen prints")
+        rule = "must be 64 hex digits, as keygen prints, or the file NAME.pub that it writes"
+        raise FieldError(name, text, rule)
+    if is_small_order(raw):
+        raise FieldError(name, text, "must be a key under which not everybody can sign")
     return raw
+
+
+def _key_bytes(name: str, text: str) -> bytes:
+    """Return what is given as a key: hex, or a file of hex or PEM; b"" for neither."""
+    with contextlib.suppress(ValueError):
+        return bytes.fromhex(text)
+    path = Path(text)
+    if not (len(text) < _LONGEST_PATH and path.is_file()):
+        return b""
+    data = path.read_bytes()[:_KEY_FILE]
+    if b"PRIVATE KEY" in data:
+        raise FieldError(name, text, "must be a public key, and this file holds a private one")
+    with contextlib.suppress(ValueError, UnicodeDecodeError):
+        return bytes.fromhex(data.decode())
+    try:
+        key = load_pem_public_key(data)
+    except (ValueError, UnsupportedAlgorithm):
+        return b""
+    return public_bytes(key) if isinstance(key, Ed25519PublicKey) else b""
 
 
 def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool) -> None:
@@ -210,6 +274,8 @@ def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool
             OUT.print(f"  {line}")
         if not full:
             return
+    from owa_bench.reports.read.next_plays import next_plays
+
     if not verdict.axes:
         _print_gates(verdict.gates)
         for made in verdict.tables:
@@ -232,6 +298,8 @@ def _print(verdict: score.AgentVerdict, one: "ArmOutcomes | None", *, full: bool
             [_kappa_row(kappa) for kappa in verdict.kappas],
         )
     _print_gates(verdict.gates)
+    if lacking := next_plays(verdict):
+        table("evidence that is missing", ("on", "given by (options of run)"), lacking)
     for made in verdict.tables:
         if made.title.startswith("projects of "):
             table(made.title, made.columns, map(_cells, made.rows))

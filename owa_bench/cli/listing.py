@@ -1,8 +1,8 @@
 """`owa-bench list` and `doctor`: the plug-ins at hand and the parts of the machine."""
 
 import importlib.metadata
-import importlib.util
 import os
+import re
 import shutil
 import sys
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from owa_bench import __version__, discovery
 from owa_bench.cli.console import OUT, as_json, check_line, table
 from owa_bench.cli.options import AsJson, Panel
 from owa_bench.cli.server_probe import ask_server
-from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
+from owa_bench.errors import FieldError, MissingPartError, UnknownNameError, extra
 from owa_bench.runs.plan import draws
 from owa_bench.runs.plan.draws import Battery
 from owa_bench.runs.store import keys
@@ -32,15 +32,27 @@ _PROGRAMS = {
     "bwrap": ("sandboxes for untrusted agents", "sudo apt-get install bubblewrap"),
     "openssl": ("checking a signature without us", "sudo apt-get install openssl"),
 }
-_EXTRAS = {
-    "rl": ("torch", "stable_baselines3", "sb3_contrib"),
-    "mcp": ("mcp",),
-    "browser": ("playwright",),
-    "measures": ("sklearn", "numba"),
-    "minari": ("minari", "pyarrow"),
-    "tables": ("pyarrow",),
+# What each extra is for; which packages it has is read from the installed package.
+EXTRA_USES = {
+    "all": "all of them but browsergym, docs, openenv, project, ray, skyrl and verifiers",
+    "browser": "the suite ChangeSurf",
+    "browsergym": "ChangeSurf as a BrowserGym task; in an environment of its own",
+    "crew": "MultiCrew as a PettingZoo env",
+    "docs": "`make docs`",
+    "export": "tables of runs as Parquet and data frames",
+    "mcp": "`owa-bench serve`",
+    "measures": "classifiers for `owa-bench measure`",
+    "minari": "`owa-bench export --to minari`",
+    "openenv": "episodes for trainers as an OpenEnv server; in an environment of its own",
+    "physics": "the suite CartPole3D",
+    "project": "the suite ProjForge",
+    "providers": "`--model-api` anthropic, gemini and responses",
+    "ray": "`owa-bench run --executor ray`",
+    "rl": "`owa-bench train`",
+    "skyrl": "episodes for trainers in SkyRL-gym; in an environment of its own",
+    "verifiers": "episodes for trainers as a verifiers taskset; in an environment of its own",
 }
-_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*extra == ['\"]([^'\"]+)['\"]")
 
 
 def list_plugins(
@@ -252,19 +264,38 @@ def _browser() -> Part:
 
 
 def _extras() -> tuple[Part, ...]:
-    """Return the extras, each with the line that installs it."""
+    """Return the extras, each with its use, and the line that installs a missing one."""
     found = []
-    for extra, modules in _EXTRAS.items():
-        missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    for name, packages in sorted(_extra_packages().items()):
+        versions = {each: _version(each) for each in packages}
+        missing = [each for each, version in versions.items() if not version]
+        use = EXTRA_USES.get(name, "")
         detail = (
-            f"lacks {', '.join(missing)}; pip install 'owa_bench[{extra}]'"
+            f"for {use}; lacks {', '.join(missing)}; {extra(name)}"
             if missing
-            else ", ".join(f"{name} {_version(name)}" for name in modules)
+            else ", ".join(f"{each} {version}" for each, version in versions.items())
         )
-        found.append(Part(f"[{extra}]", not missing, False, detail))
+        found.append(Part(f"[{name}]", not missing, False, detail))
     return tuple(found)
 
 
-def _version(module: str) -> str:
-    name = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
-    return importlib.metadata.version(name)
+def _extra_packages() -> dict[str, list[str]]:
+    """Return the packages of each extra, as the installed owa_bench declares them."""
+    try:
+        declared = importlib.metadata.requires("owa_bench") or []
+    except importlib.metadata.PackageNotFoundError:  # read from a folder, never installed
+        return {}
+    extras: dict[str, list[str]] = {}
+    for line in declared:
+        match = _REQUIREMENT.match(line)
+        if match and match[1].replace("-", "_") != "owa_bench":  # `all` names other extras
+            extras.setdefault(match[2], []).append(match[1])
+    return extras
+
+
+def _version(package: str) -> str:
+    """Return the installed version of a package, or an empty text."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -13,7 +13,7 @@ import typer
 
 from owa_bench.cli.console import ERR, note
 from owa_bench.cli.options import option
-from owa_bench.errors import FieldError, ScoringError, UsageError, needs
+from owa_bench.errors import FieldError, ScoringError, UsageError, extra, needs
 from owa_bench.measures.generality.difficulty import SmallSampleWarning
 from owa_bench.records.csv_tables import text_of_cell
 from owa_bench.records.observables import Flags, Floats
@@ -282,7 +282,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
 
 def _read_parquet(path: Path) -> dict[str, Any]:
     """Return the columns of a Parquet file."""
-    with needs("pyarrow (reads Parquet)", "pip install 'owa_bench[tables]'"):
+    with needs("pyarrow (reads Parquet)", extra("export")):
         from pyarrow import ArrowInvalid, parquet
     try:
         table = parquet.read_table(path)

@@ -12,7 +12,7 @@ from owa_bench.cli.console import ERR, OUT, progress, table
 from owa_bench.cli.measuring import number, save
 from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
-from owa_bench.errors import FieldError, UsageError, needs, one_of
+from owa_bench.errors import FieldError, UsageError, extra, needs, one_of
 from owa_bench.measures.aiq import complexity
 from owa_bench.measures.aiq import measure as aiq
 from owa_bench.records.csv_tables import write_csv
@@ -136,7 +136,7 @@ def _plan(
         MissingPartError: torch is not installed.
         UsageError: an unknown level, or fewer than two.
     """
-    with needs("torch", "pip install 'owa_bench[rl]'"):
+    with needs("torch", extra("rl")):
         from owa_bench.subjects import agent_play, cartpole3d
     from owa_bench.envs.cartpole3d import levels
     from owa_bench.envs.cartpole3d.world import SPECS

@@ -13,7 +13,7 @@ from owa_bench.cli import options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.play_options import HOW, TERMS
-from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
+from owa_bench.cli.run_output import Outcomes, announce, print_estimate, run_progress
 from owa_bench.errors import (
     EntriesMissingError,
     FailureLimitError,
@@ -137,6 +137,10 @@ def run(
     resume: bool = play_options.Resume,
     plan_only: bool = HOW(False, "Sign the plan, play nothing yet."),
     dry_run: bool = play_options.DryRun,
+    like: Path | None = HOW(
+        None,
+        "With --dry-run: a run that was played; say what this one takes by what that one took.",
+    ),
     json: bool = play_options.Json,
 ) -> None:
     """Play agents on a battery or on suites, recorded as evidence.
@@ -206,10 +210,11 @@ def run(
         **terms,
     )
     if dry_run:
-        print_estimate(request, run_options, json=json)
+        print_estimate(request, run_options, json=json, like=like)
         return
 
     def play(told: requests.RunOptions) -> batch.RunSummary:
+        told = dataclasses.replace(told, announce=None if json else announce)
         return batch.play(request, out, told, resume=resume, plan_only=plan_only)
 
     play_shown(out, play, run_options, again, json=json)
@@ -220,6 +225,8 @@ def _refuse_contradictions(given: frozenset[str], calendar: str, battery: str | 
     if "dry_run" in given:
         why = "does not go with --dry-run: leave one out."
         options.refuse_together(given, ("resume", "plan_only"), why)
+    else:
+        options.refuse_together(given, ("like",), "goes with --dry-run.")
     if "calendar" in given and not calendar:
         raise FieldError("--calendar", calendar, "must name one, such as nested")
     if battery is not None:

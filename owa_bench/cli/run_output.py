@@ -5,13 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owa_bench import discovery
-from owa_bench.cli.console import ERR, OUT, as_json, figure_text, progress, table
+from owa_bench.cli.console import ERR, OUT, as_json, figure_text, note, progress, table
 from owa_bench.drift.calendar import Calendar
 from owa_bench.drift.timeline import own_schedule
-from owa_bench.records import protocol
+from owa_bench.records import price_card, protocol
+from owa_bench.records.price_card import INPUT, OUTPUT, PriceCard
 from owa_bench.runs.plan.budget import USD
 from owa_bench.runs.plan.request import (
     PlanDraft,
@@ -23,9 +25,10 @@ from owa_bench.runs.plan.request import (
     estimate,
 )
 from owa_bench.runs.plan.sample_sizes import sample_sizes
-from owa_bench.runs.plan.tokens import CHARACTERS, DETOURS, THOUGHT, total
+from owa_bench.runs.plan.tokens import CHARACTERS, DETOURS, THOUGHT, episode_tokens, total
 
 if TYPE_CHECKING:
+    from owa_bench.reports.read.pilot import PilotEstimate, RangedAmount
     from owa_bench.scoring.validation.power import GatePower, LevelPower
 
 
@@ -33,9 +36,12 @@ if TYPE_CHECKING:
 
 
 _MICRO = 10**6
+_HOUR_S = 3600.0
 
 
-def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
+def print_estimate(
+    request: Request, run_options: RunOptions, *, json: bool, like: Path | None = None
+) -> None:
     """Print episodes, time, the most a request can cost, and the power of gates and levels.
 
     Nothing is played. Power is shown of batteries that give a level.
@@ -44,16 +50,25 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
         request: What would be played; a wrong one raises as in `draft_plan`.
         run_options: How it would be played.
         json: Whether it is printed as JSON.
+        like: A pilot, by which requests, tokens, money and hours are reckoned; None: none.
     """
     draft = draft_plan(request, run_options.folder, in_process=run_options.in_process)
     found = estimate(draft, run_options)
     powers, levels = _powers(draft)
+    pilot = None if like is None else _by_pilot(draft, run_options, like)
     if json:
         gates = [power._asdict() for power in powers]
         places = [level._asdict() for level in levels]
         operators = _installed_operators(draft)
         tokens = [one._asdict() | {"each": one.each and one.each._asdict()} for one in found.tokens]
-        beside = {"tokens": tokens, "gates": gates, "levels": places, "operators": operators}
+        beside: dict[str, Any] = {
+            "tokens": tokens,
+            "gates": gates,
+            "levels": places,
+            "operators": operators,
+        }
+        if pilot is not None:
+            beside["like"] = pilot
         as_json({**found._asdict(), **beside})
         return
     record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
@@ -67,7 +82,10 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
         ("run directory", f"{record:,.1f} MB, with transcripts {texts:,.1f} more"),
     ]
     table("would take", ("", ""), rows)
-    _print_tokens(found)
+    if pilot is not None:
+        _print_pilot(pilot, draft, run_options)
+    if pilot is None or pilot.unknown:
+        _print_tokens(found)
     if found.unknown:
         OUT.print(
             f"No ceiling bounds {', '.join(found.unknown)}: "
@@ -84,6 +102,26 @@ def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> 
         OUT.print(f"Operators of other packages in nested drift of {suite}: {names}")
     if powers:
         _print_powers(powers, levels, protocol.load(draft.protocol))
+
+
+def announce(found: RunEstimate) -> None:
+    """Say in a line how many episodes a run will play, and what they take, before the first.
+
+    Args:
+        found: The estimate of the run.
+    """
+    arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
+    noun = "episode" if found.episodes == 1 else "episodes"
+    words = [f"playing {found.episodes:,} {noun}: {arms}"]
+    words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
+    known = [use for use in found.tokens if use.each]
+    tokens = sum(use.episodes * (use.each.input + use.each.output) for use in known if use.each)
+    cost = total(use.cached_micro_usd for use in known)
+    if known:
+        words.append(
+            f"as chat models about {tokens / _MICRO:,.1f} million tokens, {_money(cost, 'USD')}"
+        )
+    ERR.print(f"{'; '.join(words)} (--dry-run says more)")
 
 
 def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
@@ -165,6 +203,90 @@ def _print_tokens(found: RunEstimate) -> None:
         f"{CHARACTERS:g} characters a token, {DETOURS:g} steps of a model for each of the answer "
         f"key's, and {THOUGHT:g} tokens of thought a step."
     )
+
+
+def _by_pilot(draft: PlanDraft, run_options: RunOptions, pilot: Path) -> "PilotEstimate":
+    """Return what a plan takes by a pilot, with the cards for tiers that it did not play."""
+    from owa_bench.reports.read.pilot import pilot_estimate  # brings SciPy
+
+    prices = price_card.load(draft.price_card)
+    lanes = run_options.workers * run_options.concurrency
+    return pilot_estimate(
+        draft.plan, pilot, lanes=lanes, card=lambda *cell: _card_amounts(prices, *cell)
+    )
+
+
+def _card_amounts(prices: PriceCard, suite: str, tier: int) -> dict[str, float] | None:
+    """Return what a card says that an episode takes, by the measure it stands for."""
+    from owa_bench.reports.read import pilot
+
+    each = episode_tokens(suite, tier)
+    if each is None:
+        return None
+    spent = [prices.cost(INPUT, each.input), prices.cost(OUTPUT, each.output)]
+    by_steps = (pilot.REQUESTS, pilot.HOURS, pilot.SUPERVISOR)
+    return {
+        **dict.fromkeys(by_steps, each.steps),
+        pilot.READ: each.input,
+        pilot.WRITTEN: each.output,
+        pilot.DOLLARS: float(total(spent) or each.steps),
+    }
+
+
+def _print_pilot(found: "PilotEstimate", draft: PlanDraft, run_options: RunOptions) -> None:
+    """Print what a plan takes by a pilot, by suite and in all, each with its range."""
+    from owa_bench.reports.read.pilot import HOURS
+
+    measures = [*found.rows[0].amounts] if found.rows else []
+    shown = found.rows[:1] if len(found.rows) == 2 else found.rows  # of one suite all is the same
+    rows = [
+        (row.suite, f"{row.episodes:,}", *(_ranged(name, row.amounts[name]) for name in measures))
+        for row in shown
+    ]
+    names = ("time" if name == HOURS else name for name in measures)
+    table(f"would take, by {found.pilot}", ("suite", "episodes", *names), rows)
+    lanes = run_options.workers * run_options.concurrency
+    at_once = "one episode at a time" if lanes == 1 else f"{lanes} episodes at once"
+    OUT.print(
+        "In brackets 95 percent, over the pilot's tasks and those that are drawn. Time: "
+        f"{at_once}, at the pilot's pace. USD: the agents' own, by the pilot's price card; the "
+        "supervisor is simulated and paid by nobody."
+    )
+    if any(entry.lane is not None for entry in draft.plan.entries):
+        OUT.print("Episodes of a lane follow each other: it takes longer where lanes are few.")
+    if found.unknown:
+        OUT.print(f"Not known from the pilot, and in no sum: {', '.join(found.unknown)}.")
+    bare = {
+        amount.reason: f"{row.suite}, {name}"
+        for row in shown
+        for name, amount in row.amounts.items()
+        if amount.low is None
+    }
+    for reason, where in bare.items():
+        note(f"no range, such as of {where}: {reason}", OUT)
+    for words in found.notes:
+        note(words, OUT)
+
+
+def _ranged(measure: str, amount: "RangedAmount") -> str:
+    """Return an estimate with its range below it."""
+    from owa_bench.reports.read.pilot import HOURS
+
+    def words(value: float) -> str:
+        return _duration(value * _HOUR_S) if measure == HOURS else _short(value)
+
+    if amount.estimate is None:
+        return "unknown"
+    if amount.low is None or amount.high is None:
+        return f"{words(amount.estimate)}\n(no range)"
+    return f"{words(amount.estimate)}\n({words(amount.low)} to {words(amount.high)})"
+
+
+def _short(value: float) -> str:
+    """Return an amount in two digits behind the point, more where it is small, none where large."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
 
 
 def _money(cost: int | None, unit: str) -> str:

@@ -26,8 +26,10 @@ def is_image(spec: str) -> bool:
 
 
 def image_name(spec: str) -> str:
-    """Return what an arm that plays an image is called."""
-    return f"image-{spec.rpartition(':')[2][:_NAME_DIGITS]}"
+    """Return what an arm that plays an image is called: its repository's name and its digest's."""
+    named, _, digest = spec.rpartition("sha256:")
+    word = named.rstrip("@").rpartition("/")[2].partition(":")[0]
+    return f"{word or 'image'}-{digest[:_NAME_DIGITS]}"
 
 
 def image_fault(spec: str) -> str:

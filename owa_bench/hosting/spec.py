@@ -9,6 +9,7 @@ git clone of its project, under a driver. `bundle:DIGEST` is what a submitted bu
 (`bundles.py`). A spec stands in the plan, which is public: a password has no place in it.
 """
 
+import ast
 import importlib.machinery
 import re
 import shlex
@@ -53,7 +54,8 @@ _AGENTS = "owa_bench.agents"
 _SOLVERS = "owa_bench.agents.solvers"
 _DRIVER = Path(owa_bench.__file__).parent / "bridges/project_clone.py"
 _WITH_CLONES = ("projforge",)
-_NAMED = re.compile(r"([A-Za-z][\w.-]{0,39})=(.+)", re.ASCII | re.DOTALL)
+_OWN_NAME = re.compile(r"[A-Za-z][\w.-]{0,39}", re.ASCII)
+_NAMED = re.compile(rf"({_OWN_NAME.pattern})=(.+)", re.ASCII | re.DOTALL)
 _FORMS = (
     "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command, "
     "clone:COMMAND, http://HOST/PATH or an image sha256:HEX"
@@ -251,9 +253,29 @@ def _object(spec: str, place: Path) -> AgentHandle:
 
 
 def _file(spec: str, place: Path) -> AgentHandle:
+    """Return the agent of a file, called as its card says; nothing of it is run here."""
     path = (place / spec).resolve()
     origin = Origin(kind="file", target=str(path), folders=(str(path.parent),))
-    return _handle(spec, path.stem, origin, _digest(path.name, path))
+    return _handle(spec, _name_on_card(path) or path.stem, origin, _digest(path.name, path))
+
+
+def _name_on_card(path: Path) -> str:
+    """Return the name that a file's `AGENT = AgentCard(name="..")` says, "" if it says none."""
+    try:
+        lines = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # loading it says so
+        return ""
+    for line in lines:
+        match line:
+            case (
+                ast.Assign(targets=[ast.Name(id="AGENT")], value=ast.Call(keywords=fields))
+                | ast.AnnAssign(target=ast.Name(id="AGENT"), value=ast.Call(keywords=fields))
+            ):
+                for field in fields:
+                    if field.arg == "name" and isinstance(field.value, ast.Constant):
+                        name = str(field.value.value)
+                        return name if _OWN_NAME.fullmatch(name) else ""
+    return ""
 
 
 def _bundled(spec: str, place: Path) -> AgentHandle:
@@ -310,7 +332,7 @@ def _service(spec: str) -> AgentHandle:
         return _handle(spec, image_name(spec), Origin(kind="command", target=spec))
     try:
         parts = urlsplit(spec)
-        _ = parts.port  # read where it is asked for
+        port = parts.port  # read where it is asked for
     except ValueError as error:
         rule = "An agent's address must be http://HOST[:PORT]/PATH"
         raise AgentSpecError(f"{rule}, got {spec}: {error}.") from error
@@ -320,7 +342,8 @@ def _service(spec: str) -> AgentHandle:
             "An agent's address needs a host and no user or password (the plan that "
             f"names it is public), got {shown}."
         )
-    return _handle(spec, parts.hostname, Origin(kind="http", target=spec))
+    name = f"{parts.hostname}-{port}" if port else parts.hostname
+    return _handle(spec, name, Origin(kind="http", target=spec))
 
 
 def _mixed_crew(spec: str, place: Path) -> AgentHandle:

@@ -121,7 +121,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Returns: The report without the digest of its page.
     Raises: TraceError: a counted attempt does not read.
     """
-    judgement = _judge(bundle, assurance.level)
+    judgement = judge_bundle(bundle, assurance.level)
     return Report(
         version=metadata.version("owa_bench"),
         renderer=RENDERER,
@@ -149,7 +149,7 @@ def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
         RunDirectoryError: there is no run.
         TraceError: an attempt does not read.
     """
-    verdicts = _judge(read(Path(run_dir)), None).verdicts
+    verdicts = judge_bundle(read(Path(run_dir)), None).verdicts
     return {verdict.arm: verdict for verdict in verdicts}
 
 
@@ -198,8 +198,13 @@ def _costs(judgement: Judgement) -> dict[str, int | None]:
     return costs
 
 
-def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
-    """Return the judgement; a warning names each attempt that does not read."""
+def judge_bundle(bundle: Bundle, assurance: int | None) -> Judgement:
+    """Return the judgement of a run; a warning names each attempt that does not read.
+
+    Args:
+        bundle: the run directory.
+        assurance: the assurance level that the run meets; None grants none.
+    """
     judgement = judge(
         bundle.plan,
         bundle.traces(),

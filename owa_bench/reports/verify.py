@@ -30,6 +30,10 @@ from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.statement import input_digests, trace_digests
 
 _NO_REPORT = "there is no report yet"
+_OWN_KEY = (
+    "which the run names itself: nothing was changed since it was signed, by whom is not shown "
+    "(--public-key KEY, from the signer by another way than the run)"
+)
 _ATTESTED = 3  # the first assurance level that needs another party
 
 
@@ -167,6 +171,8 @@ def _report_checks(
         yield held if not held.ok else held._replace(detail=words)
     else:
         yield _assurance_claim(claimed, now)
+    words = assurance.open_words(bundle, now, registry)
+    yield CheckResult("left open", True, words, skipped=True)
 
 
 def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
@@ -177,13 +183,17 @@ def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
         reason = f"the events cannot be priced: {error}"
         return CheckResult("signed cost", False, reason)
     faults = [
-        f"{verdict.arm}, {stream} stream: signed {amount} micro-USD, "
-        f"its events cost {costs.get(verdict.arm, {}).get(stream, 0)}"
+        f"{verdict.arm}, {stream} stream: signed {_usd(amount)}, "
+        f"its events cost {_usd(costs.get(verdict.arm, {}).get(stream, 0))}"
         for verdict in signed.report.judgement.verdicts
         for stream, amount in verdict.cost_micro_usd.items()
         if costs.get(verdict.arm, {}).get(stream, 0) != amount
     ]
     return check_result("signed cost", faults, "every agent's cost follows from its events")
+
+
+def _usd(micro: int | None) -> str:
+    return "unknown" if micro is None else f"{micro / 10**6:.6f} USD"
 
 
 def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:
@@ -216,7 +226,10 @@ def _signature(bundle: Bundle, signed: SignedReport, public: bytes | None) -> Ch
         faults.append("report.json is not what was signed")
     if signed.report.judgement.plan_digest != bundle.plan_digest:
         faults.append("the report is of another plan")
-    return check_result("signature", faults, f"by key {key_id(key)}")
+    if peek(envelope) != canonical_json(decode_document(peek(envelope))):
+        faults.append("the statement is not in canonical form: programs may read it in two ways")
+    whose = "the key that you gave" if public is not None else _OWN_KEY
+    return check_result("signature", faults, f"by key {key_id(key)}, {whose}")
 
 
 def _root(bundle: Bundle, signed: SignedReport, name: str, field: str) -> CheckResult:
@@ -284,6 +297,8 @@ def _witness(bundle: Bundle, registry: Registry | None) -> CheckResult:
         return skipped_check("witness", "nobody witnessed the plan: it could be rewritten")
     texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in attestations]
     faults = [f"{one.file} {one.fault}" for one in attestations if one.fault]
+    if not faults and all(one.shortfall for one in attestations):
+        return CheckResult("witness", True, f"lifts nothing: {'; '.join(texts)}", skipped=True)
     return check_result("witness", faults, "; ".join(texts))
 
 
@@ -293,7 +308,7 @@ def _attendance(bundle: Bundle, registry: Registry | None) -> Iterator[CheckResu
         return
     if bundle.unattended:
         words = f"unattended ({', '.join(bundle.unattended)}): they enter no gate"
-        yield CheckResult("norms", True, words)
+        yield CheckResult("norms", True, words, skipped=True)
     elif registry is None:
         words = "watched, by a registry that the run names: --registry names your own"
         yield CheckResult("norms", True, words)

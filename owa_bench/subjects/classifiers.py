@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench import seeding
-from owa_bench.errors import MissingPartError, UnknownNameError
+from owa_bench.errors import MissingPartError, UnknownNameError, extra
 
 Images = npt.NDArray[np.float32]
 Classes = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ def _sklearn(module: str) -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError as error:
-        install = "pip install 'owa_bench[measures]'"
+        install = extra("measures")
         raise MissingPartError("scikit-learn", install) from error
 
 
@@ -47,7 +47,7 @@ def load_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
+        raise MissingPartError("torch", extra("rl")) from error
     return torch
 
 

@@ -68,6 +68,11 @@ def test_the_dataset_loads_and_equals_the_trace(layout, tmp_path, monkeypatch):
             assert episode.terminations.tolist() == [a.terminated for a in actions]
             assert episode.truncations.tolist() == [a.truncated for a in actions]
             assert dataset.observation_space.contains(episode.observations[0])
+        recovered = dataset.recover_environment()
+        assert recovered.observation_space == dataset.observation_space
+        assert recovered.action_space == dataset.action_space
+        assert dataset.observation_space.contains(recovered.reset(seed=1)[0])
+        recovered.close()
     with pytest.raises(UsageError, match="is there already"):
         bridge.export(layout.root, tmp_path / "sets")
 
@@ -150,6 +155,18 @@ def test_a_tool_suites_datasets_are_what_its_vector_env_gives(projects, tmp_path
         assert not episode.infos["action_mask"][-1].any()
         assert dataset.action_space.n == env.action_space.n
     env.close()
+    recovered = dataset.recover_environment()
+    assert recovered.spec.kwargs == {
+        "suite": "projforge_fast",
+        "view": "vector",
+        "family": "billing",
+        "tier": 1,
+    }
+    seen, info = recovered.reset(seed=3)
+    assert dataset.observation_space == recovered.observation_space
+    assert dataset.observation_space.contains(seen)
+    assert dataset.action_space == recovered.action_space
+    recovered.close()
 
 
 def test_a_record_that_plays_otherwise_is_no_dataset(projects):

@@ -59,7 +59,7 @@ def test_a_person_is_shown_the_task_and_plays_a_run_like_any_other(play):
     (script,) = scripts_of(play.layout, play.home)
     lines = [f"{step['tool']} {json.dumps(step['arguments'])}" for step in script]
     shown = play("\n" + "\n".join(lines) + "\n")
-    assert shown.count("Episode 1 of 1") == 1
+    assert shown.count("ToolQuest: episode 1 of 1") == 1
     assert "Reconcile the ledger" in shown
     assert '"status":200' in shown
     (end,) = ends(play.layout)
@@ -93,7 +93,7 @@ def test_fields_are_asked_one_by_one_and_a_wrong_one_costs_no_step(play):
 def test_leaving_between_episodes_stops_and_within_one_fails(play):
     two = request(("reconcile", "sla_report"))
     shown = play("\n" + FINISH + "leave\n", two)
-    assert "Episode 2 of 2" in shown
+    assert "ToolQuest: episode 2 of 2" in shown
     assert [end.outcome for end in ends(play.layout)] == ["finished"]
     play("\nvault {}\n")  # the end of the stream: Ctrl-D
     last = ends(play.layout)[-1]

@@ -102,7 +102,7 @@ TWO = ("--family", "reconcile,sla_report", "--person", "ada", "--scripted")
 def test_a_person_plays_with_the_keyboard_stops_and_goes_on(server, page, tmp_path):
     process, url = server(*TWO)
     page.goto(url)
-    page.get_by_text("Episode 1 of 2").wait_for()
+    page.get_by_text("ToolQuest: episode 1 of 2").wait_for()
     picture(page, "1-begin")
     page.keyboard.press("Enter")  # the button Begin has the focus
     page.get_by_text("200 steps left").wait_for()

@@ -1,7 +1,13 @@
 """`owa-bench doctor`."""
 
+import ast
+import importlib.metadata
 import json
+import tomllib
+from pathlib import Path
 
+import owa_bench
+from owa_bench.cli.listing import EXTRA_USES
 from tests.builders.chat_server import MODEL, Habits, listening
 
 KEY = "sk-a-key-that-nobody-sees"
@@ -16,6 +22,43 @@ def test_what_is_there_and_what_is_not(owa):
     missing = [p for p in parts.values() if not p["present"]]
     fixes = ("install", "Allow")
     assert all(any(fix in part["detail"] for fix in fixes) for part in missing)
+
+
+def _extras() -> dict[str, list[str]]:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    return project["project"]["optional-dependencies"]
+
+
+def test_every_extra_has_a_use():
+    assert EXTRA_USES.keys() == _extras().keys()
+
+
+def test_every_hint_names_an_extra_that_exists():
+    named, by_hand = set(), []
+    for path in Path(owa_bench.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="extra"), args=[ast.Constant(value=name)]):
+                    named.add(name)
+                case ast.Constant(value=str(text)) if "pip install 'owa_bench[" in text:
+                    by_hand.append(path.name)
+    assert by_hand == ["errors.py"]
+    assert len(named) > 8
+    assert named <= _extras().keys()
+
+
+def test_a_missing_package_is_named_with_its_extra_and_use(owa, monkeypatch):
+    monkeypatch.setattr(
+        importlib.metadata,
+        "requires",
+        lambda _: ["nobody-has-this>=1; extra == 'rl'", "owa_bench[rl]; extra == 'all'", "numpy"],
+    )
+    lines = [line for line in owa("doctor").out.splitlines() if "[" in line]
+    assert [line.split()[:2] for line in lines if line.split()[1].startswith("[")] == [
+        ["--", "[rl]"]
+    ]
+    (line,) = [line for line in lines if "[rl] " in line]
+    assert "for `owa-bench train`; lacks nobody-has-this; pip install 'owa_bench[rl]'" in line
 
 
 def test_a_data_folder_that_cannot_be_written_is_a_lack(owa, monkeypatch):

@@ -26,12 +26,12 @@ def test_duckdb_and_pandas_read_the_parquet(owa, run, place):
     pandas = pytest.importorskip("pandas")
     assert owa("export run --to parquet --out tables").code == 0
     path = place / "tables" / "episodes.parquet"
-    sums = f"SELECT arm, count(*), sum(cost_agent) FROM '{path}' GROUP BY arm"
+    sums = f"SELECT arm, count(*), sum(usd_agent) FROM '{path}' GROUP BY arm"
     frame = pandas.read_parquet(path)
     for arm, count, cost in duckdb.sql(sums).fetchall():
         verdict = composition.score(run.root)[arm]
         assert count == verdict.counted == (frame.arm == arm).sum()
-        assert cost == verdict.cost_micro_usd["agent"]
+        assert cost == pytest.approx(verdict.cost_micro_usd["agent"] / 1e6)
 
 
 def test_a_format_that_is_none_and_an_unrevealed_run_are_refused(owa, run):

@@ -1,9 +1,12 @@
 """`report`, `verify` and `recompute` on runs that are whole, half, torn or none."""
 
 import json
+import re
 import shutil
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from owa_bench.runs.store import keys
 from owa_bench.runs.store.files import shard_paths
@@ -70,6 +73,37 @@ def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     assert "must name one of the arms" in wrong.err
 
 
+def test_compare_writes_a_page_with_what_report_prints(owa, run, place):
+    printed = owa("report run").out
+    said = owa("compare run --html page.html")
+    assert said.code == 0, said.err
+    assert "A: fixed, noop. 2 agents on the same terms and the same worlds." in said.out
+    assert f"Page: {place / 'page.html'}" in said.out
+    page = " ".join(re.sub(r"<[^>]+>", " ", (place / "page.html").read_text()).split())
+    assert "http" not in page
+    costs = re.findall(r"Its own cost: [\d.]+ USD \(([\d.]+ USD) an episode", printed)
+    counts = re.findall(r"(?:it does|changes and) (\d+ of \d+)", printed)
+    assert costs
+    assert len(counts) > 2, printed
+    assert all(words in page for words in [*costs, *counts, "not placed (no battery"])
+    (found,) = json.loads(owa("compare run:fixed --html page.html --json").out)["agents"]
+    assert found["label"] == "fixed"
+
+
+def test_compare_refuses_what_it_cannot_do(owa, run, place):
+    for words in ("run:fixed", "run:fixed run:noop run"):
+        wrong = owa(f"compare {words}")
+        assert wrong.code == 2
+        assert "takes any number" in wrong.err
+    for path in ("nowhere/page.html", "."):
+        assert "must be a file in a folder that exists" in owa(f"compare run --html {path}").err
+    gone = owa("compare run gone --html page.html")
+    assert gone.code == 2
+    assert gone.err.startswith("error: gone cannot be read: ")
+    assert gone.err.count("\n") == 1
+    assert not (place / "page.html").exists()
+
+
 def test_report_says_what_stands_before_the_next_level(owa, run):
     lines = owa("report run --full").out.splitlines()
     start = lines.index(next(x for x in lines if x.startswith("what stands before")))
@@ -120,6 +154,47 @@ def test_keys_that_are_wrong(owa, run, place):
     assert owa(f"verify run --public-key {other}").code == 1
     assert "must be 64 hex digits" in owa("verify run --public-key abc").err
     assert owa("verify run --verifier-key zz").code == 2
+
+
+def test_the_key_that_signed_is_pinned_by_hex_or_by_its_file(owa, run, place):
+    folder = place / "home" / ".local" / "share" / "owa-bench"
+    hexed = keys.public_hex(keys.load(folder))
+    (place / "signer.pub").write_bytes((folder / "keys" / "default.pub").read_bytes())
+    (place / "signer.hex").write_text(f"{hexed}\n")
+    for given in (hexed, "signer.pub", "signer.hex"):
+        said = owa(f"verify run --public-key {given}")
+        assert said.code == 0
+        assert "the key that you gave" in said.out
+    said = owa("verify run").out
+    assert "which the run names itself: nothing was changed since it was signed" in said
+    assert "--   left open        V2: the chain is whole and its report signed; not shown: " in said
+    [left] = [x for x in json.loads(owa("verify run --json").out) if x["name"] == "left open"]
+    assert left["skipped"]
+    assert left["detail"] in said
+
+
+def test_files_that_are_no_public_key_are_named_with_the_rule(owa, run, place):
+    folder = place / "home" / ".local" / "share" / "owa-bench" / "keys"
+    bad = {
+        "private.pem": ((folder / "default.pem").read_bytes(), "must be a public key, and this"),
+        "curve.pub": (
+            X25519PrivateKey.generate()
+            .public_key()
+            .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+            "must be 64 hex digits, as keygen prints, or the file NAME.pub",
+        ),
+        "torn.pub": ((folder / "default.pub").read_bytes()[:40], "must be 64 hex digits"),
+        "binary.pub": (bytes(range(256)), "must be 64 hex digits"),
+        "empty.pub": (b"", "must be 64 hex digits"),
+        "anybody.hex": (b"01" + b"00" * 31, "must be a key under which not everybody can sign"),
+    }
+    for name, (data, rule) in bad.items():
+        (place / name).write_bytes(data)
+        said = owa(f"verify run --public-key {name}")
+        assert said.code == 2
+        assert f"`--public-key` {rule}" in said.err
+        assert f"got '{name}'" in said.err
+    assert "got 'gone.pub'" in owa("verify run --public-key gone.pub").err
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_parquet_without_its_extra_says_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "answers.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingPartError, match=r"owa_bench\[tables\]"):
+    with pytest.raises(MissingPartError, match=r"owa_bench\[export\]"):
         call("generality", path)
 
 

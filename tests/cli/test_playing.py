@@ -174,6 +174,8 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ),
         ("--battery demo --protocol mine.toml", "--protocol does not go with --battery"),
         ("--suite toolquest --dry-run --plan-only", "does not go with --dry-run"),
+        ("--suite toolquest --like pilot", "--like goes with --dry-run"),
+        ("--suite toolquest --dry-run --like pilot", "A run directory must exist, got pilot"),
         ("--suite toolquest --resume", "is no run to resume"),
         ("--suite toolquest --agent oracel", "Did you mean `oracle`?"),
         ("--suite toolquest --agent gone.py", "no such file, got 'gone.py'"),
@@ -363,6 +365,21 @@ def test_dry_run_plays_nothing(owa, place):
     assert not (place / "x").exists()
 
 
+def test_what_a_run_takes_is_said_before_its_first_episode(owa, place):
+    words = "run --suite toolquest --family restock --tier 1 --agent noop --episodes 2"
+    estimate = json.loads(owa(f"{words} --out x --dry-run --json").out)
+    said = owa(f"{words} --out x").err.splitlines()
+    (line,) = [line for line in said if line.startswith("playing ")]
+    assert line.startswith(
+        f"playing {estimate['episodes']} episodes: {estimate['episodes']} of noop"
+    )
+    (use,) = estimate["tokens"]
+    tokens = use["episodes"] * (use["each"]["input"] + use["each"]["output"])
+    assert f"about {tokens / 1e6:,.1f} million tokens" in line
+    assert f"{use['cached_usd']:,.2f} USD" in line
+    assert "playing" not in owa("run --out x --resume").err
+
+
 def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
     """They take part in every nested drift of their domain, so worlds differ."""
     slow = discovery.get("operators", "api/pager_swap")
@@ -377,6 +394,36 @@ def test_a_dry_run_names_the_packages_of_installed_operators(owa, monkeypatch):
     named = json.loads(owa(f"{drifted} --json").out)["operators"]
     assert named == {"toolquest": {"api/slow_lane": "owa-stranger"}}
     assert "owa-stranger" not in owa(f"{RUN} --agent noop --dry-run").out
+
+
+def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
+    asked = "run --out x --suite toolquest,recall --tier 1,2 --delta 0,1 --agent fixed --in-process"
+    found = json.loads(owa(f"{asked} --dry-run --like run --workers 2 --json").out)["like"]
+    toolquest, total = found["rows"]
+    assert (toolquest["suite"], total["suite"]) == ("toolquest", "all")
+    assert found["unknown"] == ["recall 1 (32 episodes)", "recall 2 (32 episodes)"]
+    said = owa(f"{asked} --dry-run --like run")
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    assert "would take, by run" in text
+    assert "in no sum: recall 1 (32 episodes), recall 2 (32 episodes)." in text
+    assert "note: toolquest 2: not played by the pilot; reckoned from the other tiers" in text
+    assert "note: no range, such as of toolquest, supervisor USD: the pilot played one task" in text
+    assert "tokens an episode, if the agents were chat models" in text  # for what is not known
+    usd = toolquest["amounts"]["USD"]["estimate"]
+    assert f"{usd:.2g}" in text
+    assert not (place / "x").exists()
+
+
+def test_a_dry_run_like_its_pilot_takes_what_the_pilot_took(owa, run):
+    asked = "run --out x --suite toolquest --family restock --tier 1 --delta 0,1 --in-process"
+    agents = "--agent fixed --agent noop --dry-run --json"
+    rows = json.loads(owa(f"{asked} {agents} --like run").out)["like"]["rows"]
+    verdicts = json.loads(owa("report run --json").out)["verdicts"]
+    took = sum(one["cost_usd"]["agent"] for one in verdicts)
+    assert took > 0
+    assert math.isclose(rows[-1]["amounts"]["USD"]["estimate"], took, rel_tol=1e-9)
+    assert "like" not in json.loads(owa(f"{asked} {agents}").out)
 
 
 @pytest.fixture

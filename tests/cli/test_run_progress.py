@@ -52,9 +52,9 @@ def test_a_run_whose_money_is_spent_says_so_and_on_the_page(owa, place):
 
 def test_money_bounds_what_a_run_can_cost(owa):
     run = f"run --out x {SMALL} --agent noop --dry-run --json"
-    assert json.loads(owa(run).out)["cost_micro_usd"] > 10_000
+    assert json.loads(owa(run).out)["cost_usd"] > 0.01
     bounded = json.loads(owa(f"{run} --budget usd=0.01").out)
-    assert (bounded["cost_micro_usd"], bounded["unknown"]) == (10_000, [])
+    assert (bounded["cost_usd"], bounded["unknown"]) == (0.01, [])
 
 
 @pytest.mark.slow

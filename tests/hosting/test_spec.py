@@ -53,6 +53,29 @@ def test_file(tmp_path):
     assert after.fingerprint != before.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('AGENT = AgentCard(name="ada", about="x", make=None)', "ada"),
+        ('AGENT: AgentCard = AgentCard(about="x", name="ada-2.b", make=None)', "ada-2.b"),
+        ('AGENT = AgentCard(name="a name", about="x", make=None)', "mine"),
+        ("AGENT = AgentCard(name=NAME, about='x', make=None)", "mine"),
+        ("AGENT = (", "mine"),
+        ("(" * 10_000, "mine"),
+    ],
+)
+def test_a_file_is_called_as_its_card_says_and_never_run_for_it(line, name, tmp_path):
+    (tmp_path / "mine.py").write_text(f"raise SystemExit\n{line}\n")
+    assert load_agent("mine.py", folder=tmp_path).name == name
+    assert load_agent("own=mine.py", folder=tmp_path).name == "own"
+
+
+def test_an_image_is_called_as_its_repository():
+    digest = "ab" * 32
+    assert load(f"sha256:{digest}").name == f"image-{digest[:12]}"
+    assert load(f"host:5000/team/solver:v2@sha256:{digest}").name == f"solver-{digest[:12]}"
+
+
 def test_fingerprint_does_not_know_the_folder(tmp_path):
     prints = set()
     for name in ("a", "b"):
@@ -70,7 +93,7 @@ def test_command():
 
 def test_address():
     agent = load("http://localhost:8000/play")
-    assert (agent.name, agent.origin.kind) == ("localhost", "http")
+    assert (agent.name, agent.origin.kind) == ("localhost-8000", "http")
 
 
 def test_unknown_name_offers_the_nearest():

@@ -1,10 +1,12 @@
 """Pages of four real runs: the first screen says the truth, and the page fits."""
 
+import json
 import re
 
 import pytest
 
 from benchmarks import report_pages
+from tests.builders.check_page import VALID, CheckPage
 
 SCREENS = 6
 
@@ -64,3 +66,15 @@ def test_a_page_fits_every_width_in_six_screens(pages):
                 unfolded = report_pages.sizes(window)
                 assert unfolded.width <= unfolded.window, (name, unfolded)
                 window.close()
+
+
+@pytest.mark.part(4)
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_check_page_reads_the_first_screen_of_each(pages):
+    with report_pages.browser() as found:
+        for name, path in pages.items():
+            files = ("report.dsse.json", "report.html")
+            given = {file: (path.parent / file).read_bytes() for file in files}
+            key = json.loads((path.parent / "plan.json").read_bytes())["public_key"]
+            assert CheckPage(found).say(given, key) == VALID, name

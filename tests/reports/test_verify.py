@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from owa_bench.canonical import public_bytes, sha256
+from owa_bench.canonical import peek, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, RunDirectoryError
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.registry import Registry
 from owa_bench.reports import statement, verify
 from owa_bench.reports.read.bundle import read
@@ -37,6 +37,7 @@ EXPECTED = (
     "page",
     "witness",
     "assurance",
+    "left open",
 )
 
 
@@ -51,18 +52,19 @@ def test_an_honest_run_passes_every_check_and_recomputes(signed):
     checks = verify.verify(signed.root, public_bytes(KEY.public_key()))
     assert tuple(check.name for check in checks) == EXPECTED
     assert all(check.ok for check in checks)
-    assert [check.name for check in checks if check.skipped] == ["witness"]
+    assert [check.name for check in checks if check.skipped] == ["witness", "left open"]
     again = verify.recompute(signed.root)
     assert [check.name for check in again] == ["recompute", "assurance", "page"]
     assert all(check.ok and not check.skipped for check in again)
-    for found in (checks[-1], again[1]):
+    for found in (checks[-2], again[1]):
         assert (found.name, found.detail) == ("assurance", "V2 now, V2 when signed")
 
 
 def test_who_executed_the_run_with_own_nonce_sees_it_in_the_ladder(signed):
     key = public_bytes(KEY.public_key())
-    last = verify.verify(signed.root, verifier=key)[-1]
+    *_, last, left = verify.verify(signed.root, verifier=key)
     assert last.detail.startswith("V2 now")
+    assert left.detail.startswith("V2: the chain is whole and its report signed; not shown: ")
 
 
 def test_without_report_or_reveal_these_checks_are_skipped_not_passed(tmp_path):
@@ -78,8 +80,11 @@ def test_without_report_or_reveal_these_checks_are_skipped_not_passed(tmp_path):
         "trace files",
         "page",
         "witness",
+        "left open",
     }
-    assert all(checks[name].detail.startswith("not checked") for name in skipped)
+    left = checks["left open"].detail
+    assert left.startswith("V1: the chain is whole; not shown: who wrote it")
+    assert all(checks[name].detail.startswith("not checked") for name in skipped - {"left open"})
     with pytest.raises(RunDirectoryError, match="owa-bench report"):
         verify.recompute(layout.root)
 
@@ -176,9 +181,25 @@ def test_a_report_that_claims_v2_without_a_signature_fails(copied):
 
 
 def test_the_signature_is_checked_with_the_key_that_the_reader_trusts(copied):
-    assert signature(copied).ok
-    assert signature(copied, public_bytes(KEY.public_key())).ok
+    own = signature(copied)
+    assert own.ok
+    assert "which the run names itself: nothing was changed since" in own.detail
+    assert "by whom is not shown (--public-key KEY" in own.detail
+    pinned = signature(copied, public_bytes(KEY.public_key()))
+    assert pinned.ok
+    assert pinned.detail.endswith("the key that you gave")
     assert not signature(copied, public_bytes(OTHER_KEY.public_key())).ok
+
+
+def test_a_statement_that_can_be_read_in_two_ways_is_refused(copied):
+    """The signer writes a name twice: one program reads the first, another the last."""
+    payload = peek(copied.report_envelope.read_bytes())
+    twice = payload.replace(b'{"_type"', b'{"_type":"x","_type"', 1)
+    for other in (twice, payload + b"\n"):
+        copied.report_envelope.write_bytes(seal(STATEMENT_TYPE, other, KEY))
+        assert "not in canonical form" in signature(copied).detail
+    copied.report_envelope.write_bytes(seal(STATEMENT_TYPE, payload, KEY))
+    assert signature(copied).ok
 
 
 def test_a_report_json_that_is_gone_or_changed_is_named(copied):
@@ -215,13 +236,13 @@ def priced(costs, *episodes, monkeypatch):
     ("costs", "fault"),
     [
         ({"x": {"agent": 7, "human": None}, "y": {"agent": 11}}, ""),
-        ({"x": {"agent": 8}}, "x, agent stream: signed 8 micro-USD, its events cost 7"),
-        ({"x": {"human": 2}}, "x, human stream: signed 2 micro-USD, its events cost N"),
+        ({"x": {"agent": 8}}, "x, agent stream: signed 0.000008 USD, its events cost 0.000007 USD"),
+        ({"x": {"human": 2}}, "x, human stream: signed 0.000002 USD, its events cost unknown"),
         ({"y": {"human": 0}}, ""),
         ({"z": {"agent": 0}}, ""),
-        ({"z": {"agent": 1}}, "z, agent stream: signed 1 micro-USD, its events cost 0"),
-        ({"y": {"human": 1}}, "y, human stream: signed 1 micro-USD, its events cost 0"),
-        ({"y": {"agent": 3}, "x": {"agent": 7}}, "y, agent stream: signed 3"),
+        ({"z": {"agent": 1}}, "z, agent stream: signed 0.000001 USD, its events cost 0.000000 USD"),
+        ({"y": {"human": 1}}, "y, human stream: signed 0.000001 USD, its events cost 0.000000 USD"),
+        ({"y": {"agent": 3}, "x": {"agent": 7}}, "y, agent stream: signed 0.000003"),
     ],
 )
 def test_the_cost_of_an_arm_is_the_sum_of_its_episodes_by_stream(monkeypatch, costs, fault):
@@ -364,6 +385,8 @@ WITNESS = SimpleNamespace(file="w", text="seen", fault="", shortfall="")
         ((), (WITNESS,), True, "seen"),
         ((WITNESS,), ({"shortfall": "few"},), True, "seen; seen: few"),
         (({"fault": "lies"},), (WITNESS,), False, "w lies"),
+        (({"shortfall": "few"},), (), True, "lifts nothing: seen: few"),
+        (({"fault": "lies", "shortfall": "few"},), (), False, "w lies"),
     ],
 )
 def test_a_witness_or_receipt_that_does_not_hold_fails(
@@ -380,7 +403,7 @@ def test_a_witness_or_receipt_that_does_not_hold_fails(
     found = verify._witness(None, None)
     assert found.ok == ok
     assert found.detail.startswith(detail)
-    assert found.skipped == (not witnesses and not receipts)
+    assert found.skipped == (not witnesses + receipts or detail.startswith("lifts nothing"))
 
 
 @pytest.mark.parametrize(
@@ -402,6 +425,6 @@ def test_nobodys_word_is_taken_for_a_claim_under_the_runs_own_registry(
     changed = msgspec.structs.replace(report.report, assurance=claim)
     monkeypatch.setattr(verify, "read_signed_report", lambda _: report._replace(report=changed))
     found = verify._report_checks(bundle, (), None, None, lab if asked else None)
-    last = list(found)[-1]
+    last = list(found)[-2]
     assert last.ok == ok
     assert last.detail.startswith(detail)

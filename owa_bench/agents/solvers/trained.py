@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.errors import AgentSpecError, MissingPartError, UnknownNameError
+from owa_bench.errors import AgentSpecError, MissingPartError, UnknownNameError, extra
 from owa_bench.interfaces import Agent, AgentConfig, Brief, ToolSpec
 
 MEMBER = "owa.json"
 _FULL = 39  # numbers of CartPole3D's full observation
 _TRIAL_STATE = "recurrent_state.npz"
-INSTALL = 'pip install "owa_bench[rl]"'
 _CLASSES = {
     "dqn": ("stable_baselines3", "DQN"),
     "ppo": ("stable_baselines3", "PPO"),
@@ -215,7 +214,7 @@ def load_policy(path: Path) -> Callable[[AgentConfig], Agent]:
 
         kind = getattr(importlib.import_module(module), name)
     except ImportError as error:
-        raise MissingPartError(f"{module} (for trained agents)", INSTALL) from error
+        raise MissingPartError(f"{module} (for trained agents)", extra("rl")) from error
     torch.set_num_threads(1)  # a policy this small is slower on more
     model = kind.load(path, device="cpu", custom_objects=RECHOSEN)
     return lambda _config: _TrainedPolicy(model, metadata)

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.envs.cartpole3d import world as physics
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 
-INSTALL = "pip install 'owa_bench[physics]'"
 FREE, FIXED, RAIL = "free", "fixed", "rail"
 POOL = 4  # balls of a kind that are built at once
 SLIDE_X, SLIDE_Y, CART, POLE = 0, 1, 2, 3  # links of the cart-pole
@@ -60,7 +59,7 @@ def load_engine() -> Any:
         with _silenced_stderr():
             return importlib.import_module("pybullet")
     except ImportError as error:
-        raise MissingPartError("pybullet", INSTALL) from error
+        raise MissingPartError("pybullet", extra("physics")) from error
 
 
 @contextmanager

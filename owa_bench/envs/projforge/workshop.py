@@ -18,7 +18,7 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.projforge.world import ProjectWorld
 from owa_bench.envs.projforge.world_code import PIPELINE, EndpointCase, index_files, library_source
 from owa_bench.envs.projforge.world_rules import RuleShift
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 from owa_bench.repositories.commit_runner import CommitRunner
 from owa_bench.repositories.repository import ProjectRepository
 from owa_bench.sandbox import backends
@@ -308,7 +308,7 @@ def tools() -> tuple[Bind, ...]:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             if name in ("pip", "pytest"):
-                raise MissingPartError(name, "pip install 'owa_bench[project]'")
+                raise MissingPartError(name, extra("project"))
             continue
         file = Path(spec.origin)
         source = file.parent if file.name == "__init__.py" else file

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, extra
 
 ModelApi = Literal["chat", "responses", "anthropic", "gemini"]
 _PARAMETERS = frozenset(
@@ -92,7 +92,7 @@ def require_library() -> None:
     Raises: MissingPartError: With the line that installs it.
     """
     if importlib.util.find_spec(_LIBRARY) is None:
-        raise MissingPartError(_LIBRARY, "pip install 'owa_bench[providers]'")
+        raise MissingPartError(_LIBRARY, extra("providers"))
 
 
 class Translator:

@@ -34,6 +34,7 @@ from owa_bench.records.witness import Receipt, Witness
 from owa_bench.reports.check.integrity_checks import CheckResult
 from owa_bench.reports.read.bundle import Bundle
 
+_ATTESTED = (3, 4)  # levels that rest on others' words
 _NO_REGISTRY = "counts where a registry of verifiers names its signer (--registry)"
 
 
@@ -78,6 +79,53 @@ _TEXTS = (
     ("V3", "plan witnessed before episode 0"),
     ("V4", "replay passed by a second party"),
     ("V5", "executed by the verifier, with the verifier's seeds"),
+)
+
+
+class _LevelWords(NamedTuple):
+    """What a level shows, what it leaves open, and what lifts a run above it."""
+
+    shown: str
+    left: str
+    lift: str
+
+
+_WORDS = (
+    _LevelWords(
+        "nothing is shown",
+        "that the files are those that were recorded",
+        "the run directory as it was written: FAIL names what is damaged or missing",
+    ),
+    _LevelWords(
+        "the chain is whole",
+        "who wrote it, and that it was not written anew as a whole: nobody signed a report of it",
+        "`owa-bench report RUN` by whoever holds the plan's key",
+    ),
+    _LevelWords(
+        "the chain is whole and its report signed",
+        "that the plan was there before the first episode, that nobody picked the seeds for their "
+        "worlds, and that the episodes were played at all: the signer alone says so",
+        "a run whose plan a verifier of your --registry challenged before its first episode "
+        "(`owa-bench challenge`); for one that was played it is too late",
+    ),
+    _LevelWords(
+        "a verifier saw the plan before the first episode",
+        "that the recorded actions do what the traces say: the signer alone played them",
+        "after the reveal a replay of every counted episode by a verifier of your --registry "
+        "(`owa-bench replay RUN --sign`)",
+    ),
+    _LevelWords(
+        "a second party played every recorded action again and the same happened",
+        "who chose the actions (a person or an oracle inside the agent is not seen), and that this "
+        "play is not the best of several: the signer alone saw the agent run",
+        "a run of the agent by an evaluator of your --registry, with seeds of theirs "
+        "(`owa-bench evaluate`)",
+    ),
+    _LevelWords(
+        "a party that you trust ran the agent itself, with seeds of theirs",
+        "that this party is honest, and that the agent is elsewhere what it was there",
+        "nothing in this package",
+    ),
 )
 
 
@@ -141,6 +189,28 @@ def assess(
     )
     highest = sum(1 for _ in takewhile(lambda level: level.met, levels)) - 1
     return Assurance(level=highest, rungs=levels)
+
+
+def open_words(bundle: Bundle, assurance: Assurance, registry: Registry | None = None) -> str:
+    """Return in words what the level of a run leaves open, and what lifts it.
+
+    Args:
+        bundle: the run directory.
+        assurance: what it supports.
+        registry: whose witnesses and replays were counted; None: nobody's.
+    """
+    level = assurance.level
+    shown, left, lift = _WORDS[level]
+    if level in _ATTESTED and not bundle.plan.challenger:
+        left += "; that nobody picked the seeds for their worlds: the plan had no challenge"
+    cap, why = hosting_cap(bundle.plan)
+    if level == cap < len(_WORDS) - 1:
+        lift = f"another hosting ({why}; docs/isolation.md), and {lift}"
+    elif registry is None and any(
+        one.shortfall == _NO_REGISTRY for one in (*witnesses(bundle), *receipts(bundle))
+    ):
+        lift = f"--registry FILE, where you trust who signed its witnesses and replays; else {lift}"
+    return f"{assurance.name}: {shown}; not shown: {left}. What lifts it: {lift}."
 
 
 def hosting_cap(plan: Plan) -> tuple[int, str]:

@@ -32,9 +32,9 @@ _SHOWN = 3  # faults named in one line; the rest is counted
 
 
 class CheckResult(NamedTuple):
-    """One line of `verify`; `skipped` marks a check that had nothing to check yet.
+    """One line of `verify`; `skipped` marks one that had nothing to check, or lifts nothing.
 
-    A skipped check does not fail a run and proves nothing; its detail says why.
+    Such a line does not fail a run and proves nothing; its detail says why.
     """
 
     name: str

@@ -19,11 +19,11 @@ from owa_bench.canonical import key_id
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, error_line
 from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
 from owa_bench.records.registry import Registry
-from owa_bench.records.score import AgentVerdict
+from owa_bench.records.score import AgentVerdict, GateResult
 from owa_bench.reports import verify
 from owa_bench.reports.check.assurance import Assurance, Submission, assess, submission
 from owa_bench.reports.check.integrity_checks import CheckResult
-from owa_bench.reports.page.templates import page_template
+from owa_bench.reports.page.templates import own_file, page_template
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.terms import own_terms
 from owa_bench.reports.statement import write_atomically
@@ -32,6 +32,7 @@ from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.statistics.task_means import mean_over_tasks
 
 PAGE = "index.html"
+CHECK = "check.html"  # whose script verifies a report's signature
 LEAST = 4  # V4: replayed by a second party
 MOST_LOST = 0.02  # attempts laid to a provider, as a share of the planned episodes [D]
 MEMORY_BYTES = 4 << 30  # of the process that reads one member [D]
@@ -51,8 +52,9 @@ class BoardRow(NamedTuple):
     """An agent of a run that counts.
 
     `cost` is USD an episode of agent and human streams, `success` a share of the unaided episodes,
-    `axes` the ten by symbol. `rung` is the assurance, "V4" or "V5". `plans` says which plan of the
-    submitter's it is, and of how many.
+    `axes` the ten by symbol. A placement has none of these figures, because a mean until a stop
+    ranks nobody; it has `gates`. `rung` is the assurance, "V4" or "V5". `plans` says which plan of
+    the submitter's it is, and of how many.
     """
 
     agent: str
@@ -61,10 +63,11 @@ class BoardRow(NamedTuple):
     rung: str
     level: str
     order: int
-    composite: Figure
-    success: Figure
-    cost: Figure
+    composite: Figure | None
+    success: Figure | None
+    cost: Figure | None
     axes: tuple[tuple[str, Figure], ...]
+    gates: tuple[GateResult, ...]
     submitter: str
     plans: str
     made: str
@@ -108,8 +111,12 @@ def leaderboard(
             refused.append(RefusedRun(str(run), reason.rstrip(".")))
         else:
             rows += member.rows
-    rows.sort(key=lambda row: (-row.order, -(row.composite.value or 0.0), row.agent))
+    rows.sort(key=lambda row: (-row.order, -_index(row), row.agent))
     return Standings(registry.name, tuple(rows), tuple(refused))
+
+
+def _index(row: BoardRow) -> float:
+    return row.composite.value or 0.0 if row.composite else 0.0
 
 
 # --- one member, in a process of its own ----------------------------------------------
@@ -243,10 +250,13 @@ def _refuse_broken(checks: Sequence[CheckResult]) -> None:
 
 
 def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRow:
-    index = next(one for one in verdict.indices if one.name == "AAI")
-    interval = index.tasks_like_these
-    success, cost = _outcomes(bundle, verdict.arm)
     plan, whose = bundle.plan, submission(bundle)
+    composite, success, cost = None, None, None
+    if plan.placement is None:
+        index = next(one for one in verdict.indices if one.name == "AAI")
+        interval = index.tasks_like_these
+        composite = Figure(index.value, interval.low, interval.high)
+        success, cost = _outcomes(bundle, verdict.arm)
     return BoardRow(
         agent=verdict.agent,
         run=bundle.layout.root.name,
@@ -254,13 +264,14 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
         rung=assurance.name,
         level=verdict.level_text,
         order=_order(verdict),
-        composite=Figure(index.value, interval.low, interval.high),
+        composite=composite,
         success=success,
         cost=cost,
         axes=tuple(
             (axis.symbol, Figure(axis.value, axis.tasks_like_these.low, axis.tasks_like_these.high))
             for axis in verdict.axes
         ),
+        gates=() if plan.placement is None else verdict.gates,
         submitter=whose.submitter or f"key {key_id(bytes.fromhex(plan.public_key))}",
         plans=_which_plan(whose),
         made=plan.created[:10],
@@ -294,31 +305,34 @@ def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure]:
 
 
 def write_board(board: Standings, folder: Path) -> Path:
-    """Write a leaderboard as one page without scripts.
+    """Write a leaderboard as one page without scripts, and beside it the page that checks reports.
 
     Args:
         board: The leaderboard.
         folder: Where to; made where it is missing.
-    Returns: The page.
+    Returns: The leaderboard's page.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / CHECK, own_file(CHECK).encode())
     template = page_template("leaderboard.html.j2", {"shown": figure_text})
     page = folder / PAGE
     write_atomically(page, template.render(board=board).encode())
     return page
 
 
-def figure_text(figure: Figure, decimals: int = 3) -> str:
+def figure_text(figure: Figure | None, decimals: int = 3) -> str:
     """Return a figure with its interval as text.
 
     Args:
-        figure: The figure.
+        figure: The figure; None: of a placement, which has none.
         decimals: Places after the point.
     Returns: Such as "0.500 [0.400, 0.600]".
 
     >>> [figure_text(f) for f in (Figure(0.5, 0.4, 0.6), Figure(None), Figure(1.0))]
     ['0.500 [0.400, 0.600]', 'NO EVIDENCE', '1.000']
     """
+    if figure is None:
+        return "–"
     if figure.value is None:
         return "NO EVIDENCE"
     text = f"{figure.value:.{decimals}f}"

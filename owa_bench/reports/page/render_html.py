@@ -27,6 +27,7 @@ from owa_bench.reports.read.delegation import (
     next_command,
 )
 from owa_bench.reports.read.failures import KINDS, FailureSummary
+from owa_bench.reports.read.next_plays import next_play
 from owa_bench.reports.read.outcomes import ArmOutcomes
 from owa_bench.reports.read.pictures import PageImage, caption, page_images
 from owa_bench.scoring.estimate.drift_response import GAPS
@@ -86,6 +87,7 @@ _FORMATS: tuple[Callable[..., Any], ...] = (
     frontier_words,
     templates.cost_lines,
     next_command,
+    next_play,
     templates.reading_columns,
     templates.gate_levels,
     templates.axis_names,

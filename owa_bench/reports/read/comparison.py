@@ -10,7 +10,7 @@ docs/read-a-run.md#compare
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 
 from owa_bench.errors import FieldError, OwaError, UsageError
 from owa_bench.records.events import EpisodeStart
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, arm_role
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
@@ -82,7 +82,7 @@ def compare(first: str, second: str) -> ArmComparison:
         UsageError: They were played on different terms, or share no pair.
     """
     one, other = arm_of(first), arm_of(second)
-    wrong = _different_terms(one.bundle.plan, other.bundle.plan)
+    wrong = different_terms(plan_terms(one.bundle.plan), plan_terms(other.bundle.plan))
     if wrong:
         raise UsageError(
             f"{first} and {second} must be played on the same terms to be compared, "
@@ -93,17 +93,39 @@ def compare(first: str, second: str) -> ArmComparison:
 
 def arm_of(text: str) -> ComparedArm:
     """Return the arm that "RUN" or "RUN:ARM" names; FieldError if there is none."""
-    folder, colon, arm = text.rpartition(":")
-    if not colon or Path(text).is_dir():
-        folder, arm = text, ""
+    folder, arm = _run_and_arm(text)
     bundle = read(Path(folder))
     names = [one.name for one in bundle.plan.arms]
     if not arm and len(names) == 1:
         arm = names[0]
+    _require_arm(arm, names, folder)
+    return ComparedArm(text, bundle, arm)
+
+
+def arms_of(text: str) -> list[ComparedArm]:
+    """Return the arm that "RUN:ARM" names, or of "RUN" all that are no control of another.
+
+    Raises: FieldError: There is no such arm.
+    """
+    folder, arm = _run_and_arm(text)
+    bundle = read(Path(folder))
+    own = [one.name for one in bundle.plan.arms if arm_role(one) in ("learner", "reference")]
+    if arm:
+        _require_arm(arm, [one.name for one in bundle.plan.arms], folder)
+        own = [arm]
+    return [ComparedArm(folder, bundle, name) for name in own]
+
+
+def _run_and_arm(text: str) -> tuple[str, str]:
+    """Return the folder and the arm of "RUN:ARM"; the arm is "" where none is named."""
+    folder, colon, arm = text.rpartition(":")
+    return (text, "") if not colon or Path(text).is_dir() else (folder, arm)
+
+
+def _require_arm(arm: str, names: Sequence[str], folder: str) -> None:
     if arm not in names:
         rule = f"must name one of the arms of {folder}: {', '.join(names)}"
         raise FieldError("ARM", arm, rule)
-    return ComparedArm(text, bundle, arm)
 
 
 def compare_arms(one: ComparedArm, other: ComparedArm) -> ArmComparison:
@@ -261,9 +283,13 @@ _PAIR_TERMS = (
 )
 
 
-def _different_terms(one: Plan, other: Plan) -> list[str]:
-    """Return the terms in which two plans differ, by name, with both values."""
-    first, second = _terms(one), _terms(other)
+def different_terms(first: Mapping[str, object], second: Mapping[str, object]) -> list[str]:
+    """Return the terms in which two differ, by name, with both values.
+
+    Args:
+        first: Terms by name.
+        second: Others; what has a name in one of them alone does not count.
+    """
     return [
         f"{name} ({value} against {second[name]})"
         for name, value in first.items()
@@ -271,7 +297,7 @@ def _different_terms(one: Plan, other: Plan) -> list[str]:
     ]
 
 
-def _terms(plan: Plan) -> dict[str, object]:
+def plan_terms(plan: Plan) -> dict[str, object]:
     """Return the terms of a plan that every episode is played under, by name."""
     budget = msgspec.structs.asdict(plan.budget)
     return {

@@ -4,6 +4,7 @@ Of the episodes that axes read: holdout and checkpoints, no practice, set, contr
 calendar of some drift alone. Intervals are over tasks. Source: docs/read-a-run.md#the-answer.
 """
 
+import math
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -71,6 +72,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         still: Alone, without drift.
         drifted: Alone, under any drift.
         helped: With a supervisor to ask, at all magnitudes.
+        budgets: The same by what it may ask for, from the least; empty if there are many.
         asked: Episodes with a supervisor in which help was given.
         magnitudes: By drift magnitude, rising.
         classes: Alone, by the hardest class of change that struck.
@@ -80,6 +82,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
     drifted: SuccessCount | None
     helped: SuccessCount | None
     asked: int
+    budgets: tuple[tuple[str, SuccessCount], ...] = ()
     magnitudes: tuple[MagnitudeSuccess, ...] = ()
     classes: tuple[tuple[str, SuccessCount], ...] = ()
 
@@ -94,8 +97,16 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         said = f"Alone it does {_list_words(parts)}." if parts else ""
         if self.helped is not None:
             took = f"it took help in {self.asked}" if self.asked else "it took none"
-            said += f" With help to ask for it does {self.helped.words}; {took}."
+            said += f" {self._with_help(self.helped)}; {took}."
         return said.strip()
+
+    def _with_help(self, helped: SuccessCount) -> str:
+        """Return what it does with help, by what it may ask for."""
+        if not self.budgets:
+            return f"With help to ask for it does {helped.words}"
+        (first, one), *others = self.budgets
+        more = "".join(f" and {other.brief} with {words}" for words, other in others)
+        return f"With {first} it does {one.words}{more}"
 
     def _alone(self) -> list[tuple[str, SuccessCount | None]]:
         """Return what it does alone without drift and at the magnitudes that are told."""
@@ -110,10 +121,6 @@ class _Episode(NamedTuple):
     success: bool
     asked: bool
     hardest: str
-
-    @property
-    def is_alone(self) -> bool:
-        return self.start.interventions == 0 and not self.start.priced
 
 
 def frontier_words(frontier: FrontierScore) -> str:
@@ -147,6 +154,15 @@ def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
     return {arm: _delegation(seen) for arm, seen in by_arm.items()}
 
 
+def tells_alone(start: EpisodeStart) -> bool:
+    """Return whether an episode tells what an agent does alone."""
+    return _is_read(start) and _is_alone(start)
+
+
+def _is_alone(start: EpisodeStart) -> bool:
+    return start.interventions == 0 and not start.priced
+
+
 def _is_read(start: EpisodeStart) -> bool:
     outside = start.condition or start.control or start.honeypot or start.calendar
     return start.phase != "practice" and not outside and start.delta is not None
@@ -160,8 +176,8 @@ def _episode(trace: Trace) -> _Episode:
 
 
 def _delegation(seen: Sequence[_Episode]) -> Delegation:
-    alone = [one for one in seen if one.is_alone]
-    helped = [one for one in seen if not one.is_alone]
+    alone = [one for one in seen if _is_alone(one.start)]
+    helped = [one for one in seen if not _is_alone(one.start)]
     deltas = sorted({one.start.delta or 0.0 for one in seen})
     by_class = ((name, _count(_of_class(alone, name))) for name in (NO_DRIFT, *ANNOUNCEMENTS))
     return Delegation(
@@ -169,12 +185,49 @@ def _delegation(seen: Sequence[_Episode]) -> Delegation:
         drifted=_count([one for one in alone if one.start.delta]),
         helped=_count(helped),
         asked=sum(one.asked for one in helped),
+        budgets=_by_budget(helped),
         magnitudes=tuple(
             MagnitudeSuccess(delta, _count(_at(alone, delta)), _count(_at(helped, delta)))
             for delta in deltas
         ),
         classes=tuple((name, found) for name, found in by_class if found is not None),
     )
+
+
+_MOST_BUDGETS = 2  # that a sentence names
+
+
+def _by_budget(helped: Sequence[_Episode]) -> tuple[tuple[str, SuccessCount], ...]:
+    """Return success by budget of help, from the least; nothing where there are many.
+
+    The protocol's share of a world's horizon is one budget, whatever number it comes to.
+    """
+    by_budget: dict[float | None, list[_Episode]] = {}
+    for one in helped:
+        key = None if one.start.priced else _most([one])
+        by_budget.setdefault(key, []).append(one)
+    if len(by_budget) > _MOST_BUDGETS:
+        return ()
+    rows = sorted((_most(seen), _budget_words(seen), _count(seen)) for seen in by_budget.values())
+    return tuple((words, count) for _, words, count in rows if count is not None)
+
+
+def _most(seen: Sequence[_Episode]) -> float:
+    return max(_allowed(seen))
+
+
+def _allowed(seen: Sequence[_Episode]) -> list[float]:
+    limits = (one.start.interventions for one in seen)
+    return [math.inf if limit is None else limit for limit in limits]
+
+
+def _budget_words(seen: Sequence[_Episode]) -> str:
+    """Return the help that episodes of one budget allow, in words."""
+    least, most = min(_allowed(seen)), max(_allowed(seen))
+    if most == math.inf:
+        return "help without a limit"
+    between = "" if least == most else f"{least:g} to "
+    return f"at most {between}{_number(int(most), 'intervention')}"
 
 
 def _at(seen: Iterable[_Episode], delta: float) -> list[_Episode]:
@@ -186,9 +239,18 @@ def _of_class(seen: Iterable[_Episode], name: str) -> list[_Episode]:
 
 
 def _count(seen: Sequence[_Episode]) -> SuccessCount | None:
-    if not seen:
+    return count_success([one.start.pair for one in seen], [one.success for one in seen])
+
+
+def count_success(pairs: Sequence[str], won: Sequence[bool]) -> SuccessCount | None:
+    """Return the successes among episodes of one agent, None of no episode.
+
+    Args:
+        pairs: The plan's name of the world of each episode.
+        won: Whether each succeeded.
+    """
+    if not won:
         return None
-    pairs, won = [one.start.pair for one in seen], [one.success for one in seen]
     tasks = len({task_of(pair) for pair in pairs})
     return SuccessCount(sum(won), len(won), tasks, success_over_tasks(pairs, won))
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from owa_bench.errors import needs
+from owa_bench.errors import extra, needs
 from owa_bench.records import events
 from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.instance import ANNOUNCEMENTS
@@ -34,7 +34,6 @@ from owa_bench.scoring.observe.observables import observe
 # --- rows of one kind, as pandas, Arrow, CSV and Parquet ------------------------------
 
 
-INSTALL = 'pip install "owa_bench[export]"'
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 
@@ -65,7 +64,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
 
         Raises: MissingPartError: pyarrow is not installed.
         """
-        with needs("pyarrow", INSTALL):
+        with needs("pyarrow", extra("export")):
             import pyarrow
         names = {
             bool: pyarrow.bool_(),
@@ -82,7 +81,7 @@ class RowTable(Sequence[RowT], Generic[RowT]):
 
         Raises: MissingPartError: pandas is not installed.
         """
-        with needs("pandas", INSTALL):
+        with needs("pandas", extra("export")):
             import pandas
         return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 
@@ -111,7 +110,8 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
 
     `delta` is the nominal drift magnitude, None in a campaign; `classes` are the classes in effect
     of the drift that was applied ("D0+D2"). `interventions` is the supervisor budget in words.
-    Costs are micro-USD, None where unknown.
+    Costs are USD by the run's price card, None where unknown; `usd_human` is the simulated
+    supervisor's.
     """
 
     attempt: str
@@ -148,9 +148,9 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int
     simulated_s: float
     wall_s: float
-    cost_agent: int | None
-    cost_human: int | None
-    cost_evaluation: int | None
+    usd_agent: float | None
+    usd_human: float | None
+    usd_evaluation: float | None
 
 
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +183,7 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a counted episode used of one meter; without a price `micro_usd` is None.
+    """What a counted episode used of one meter; without a price `usd` is None.
 
     Only what env and harness measured; what an agent declares has no price.
     """
@@ -193,7 +193,7 @@ class CostRow(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     meter: str
     amount: float
-    micro_usd: int | None
+    usd: float | None
 
 
 class WrittenTable(NamedTuple):
@@ -278,13 +278,14 @@ class OpenRun:
 
     def _costs(self, trace: Trace) -> Iterator[CostRow]:
         for (stream, meter), amount in amounts_used(trace.events).items():
+            cost = self.bundle.prices.cost(meter, amount)
             yield CostRow(
                 attempt=trace.leaf.attempt_id,
                 arm=trace.start.arm,
                 stream=stream,
                 meter=meter,
                 amount=amount,
-                micro_usd=self.bundle.prices.cost(meter, amount),
+                usd=None if cost is None else cost / _MICRO,
             )
 
 
@@ -296,6 +297,7 @@ def open_run(path: str | Path) -> OpenRun:
     return OpenRun(read(Path(path)))
 
 
+_MICRO = 10**6  # micro-USD a USD
 _AS_SCORED = (
     *("index", "arm", "suite", "tier", "pair", "repeat", "realised", "calendar"),
     *("phase", "condition", "helped", "outcome", "q_state", "disqualified"),
@@ -325,9 +327,9 @@ def _episode_rows(table: Observables, starts: dict[str, _Terms]) -> Iterator[Epi
             violations=str(table.breach[i]),
             verified_run=int(table.n[i]),
             solved_depth=int(table.d[i]),
-            cost_agent=_integer(table.cost_agent[i]),
-            cost_human=_integer(table.cost_human[i]),
-            cost_evaluation=_integer(table.cost_evaluation[i]),
+            usd_agent=_usd(table.cost_agent[i]),
+            usd_human=_usd(table.cost_human[i]),
+            usd_evaluation=_usd(table.cost_evaluation[i]),
             **{name: values[i] for name, values in columns.items()},
         )
 
@@ -380,5 +382,6 @@ def _number(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _integer(value: Any) -> int | None:
-    return None if np.isnan(value) else round(float(value))
+def _usd(micro: Any) -> float | None:
+    """Return micro-USD as USD, None where unknown."""
+    return None if np.isnan(micro) else round(float(micro)) / _MICRO

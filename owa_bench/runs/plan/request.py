@@ -108,7 +108,8 @@ class RunOptions:
     `home` holds keys and masters; `folder` is where relative agents are found; `client` seats an
     agent that plays from outside, one episode at a time. `executor` "local" is this process, or
     `workers` processes; "ray" is the cluster at `ray_address`, or one started on this machine.
-    `preflight` is told what answered before anything is signed or played; None: nothing is asked.
+    `announce` is told what a new plan will take, before it is signed. `preflight` is told what
+    answered before anything is signed or played; None: nothing is asked.
     The run stops when more than `failure_share` of an agent's attempts failed through the harness;
     None: the protocol's share, 1: it never does.
     """
@@ -124,6 +125,7 @@ class RunOptions:
     wire: bool = False
     gateway: GatewayOptions = _NO_GATEWAY
     progress: Callable[[Progress], None] | None = None
+    announce: "Callable[[RunEstimate], None] | None" = None
     preflight: Callable[[str], None] | None = None
     failure_share: float | None = None
     client: Callable[[], AgentTransport] | None = None

@@ -49,6 +49,7 @@ from owa_bench.runs.plan.request import (
     RunOptions,
     check_agents,
     draft_plan,
+    estimate,
 )
 from owa_bench.runs.play import executors, ray_executor
 from owa_bench.runs.play.executors import Executor
@@ -126,6 +127,8 @@ def play(
             _preflight(draft.plan, options)
             options = replace(options, preflight=None)
         keys.ensure(options.home, options.key)
+        if options.announce is not None and not plan_only:
+            options.announce(estimate(draft, options))
     directory.make_folder(out)
     with directory.locked(out) as lock:
         if layout.plan.exists():

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from owa_bench.errors import InfrastructureFailure, UsageError, needs
+from owa_bench.errors import InfrastructureFailure, UsageError, extra, needs
 from owa_bench.hosting.archives import pack_agents
 from owa_bench.hosting.spec import AgentHandle, load_agent
 from owa_bench.records.layout import RunLayout
@@ -118,7 +118,7 @@ def _connected(address: str, workers: int) -> Any:
     if not cluster and "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = fresh_bytes().hex()
-    with needs("Ray", "pip install 'owa_bench[ray]'"):
+    with needs("Ray", extra("ray")):
         import ray
     if not cluster:
         level = logging.WARNING

@@ -16,14 +16,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from owa_bench.agents.solvers.trained import (
-    INSTALL,
     RECHOSEN,
     Normalisation,
     PolicyMetadata,
     read_metadata,
     write_metadata,
 )
-from owa_bench.errors import MissingPartError, UnknownNameError, UsageError
+from owa_bench.errors import MissingPartError, UnknownNameError, UsageError, extra
 from owa_bench.runs.train.algorithms import (
     SB3,
     AlgorithmRecipe,
@@ -65,7 +64,7 @@ def check_machine(recipe: AlgorithmRecipe) -> None:
     for module in ("torch", SB3, recipe.module):
         if importlib.util.find_spec(module) is None:
             part = f"`{module}` (for `owa-bench train`)"
-            raise MissingPartError(part, INSTALL)
+            raise MissingPartError(part, extra("rl"))
 
 
 # --- learners -------------------------------------------------------------------------

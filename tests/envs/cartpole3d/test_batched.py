@@ -64,6 +64,17 @@ def thrown(count, level=0, spec="table1"):
     return [draw_start(world(level, spec), stream(7, i)) for i in range(count)]
 
 
+def test_the_first_compilation_is_said(tmp_path, monkeypatch, caplog):
+    simulator(thrown(1))
+    batched._announce_compilation.__wrapped__()
+    assert "compiled" not in caplog.text
+    newer = tmp_path / "kernels.py"
+    newer.touch()
+    monkeypatch.setattr(batched.kernels, "__file__", str(newer))
+    batched._announce_compilation.__wrapped__()
+    assert "is compiled: once" in caplog.text
+
+
 # --- against PyBullet -----------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from owa_bench.reports.check.assurance import (
     AttestationCheck,
     assess,
     hosting_cap,
+    open_words,
 )
 from owa_bench.reports.check.integrity_checks import CheckResult
 from owa_bench.reports.verify import _assurance_claim
@@ -29,7 +30,7 @@ def run(*hostings, nonce=None):
         SimpleNamespace(name=f"a{i}", hosting=hosting, root="")
         for i, hosting in enumerate(hostings or (strong(),))
     )
-    plan = SimpleNamespace(public_key=KEY, arms=arms, verifier_nonce=nonce)
+    plan = SimpleNamespace(public_key=KEY, arms=arms, verifier_nonce=nonce, challenger="")
     return SimpleNamespace(plan=plan, plan_digest="p", evidence_root="e", replay_root="r")
 
 
@@ -71,6 +72,50 @@ def test_a_level_is_the_highest_met_with_all_below_it(attested):
     broken = [*GOOD, CheckResult("cost", False, ""), CheckResult("leaf", False, "")]
     found = assess(run(), broken, signed=True)
     assert (found.level, found.rungs[1].evidence) == (0, "fails: cost, leaf")
+
+
+def at(level):
+    return Assurance(level=level, rungs=())
+
+
+@pytest.mark.parametrize(
+    ("level", "shown", "left", "lift"),
+    [
+        (0, "nothing is shown", "those that were recorded", "FAIL names what is damaged"),
+        (1, "the chain is whole", "nobody signed a report of it", "`owa-bench report RUN`"),
+        (2, "its report signed", "the signer alone says so", "challenged before its first episode"),
+        (3, "a verifier saw the plan", "the signer alone played them", "`owa-bench replay RUN"),
+        (4, "a second party played", "an oracle inside the agent", "`owa-bench evaluate`"),
+        (5, "you trust ran the agent", "that this party is honest", "nothing in this package"),
+    ],
+)
+def test_a_level_says_what_it_leaves_open_and_what_lifts_it(attested, level, shown, left, lift):
+    words = open_words(run(), at(level))
+    said, lifts = words.split(". What lifts it: ")
+    name, said = said.split(": ", 1)
+    assert name == f"V{level}"
+    assert shown in said.split("; not shown: ")[0]
+    assert left in said.split("; not shown: ")[1]
+    assert lift in lifts
+
+
+def test_a_plan_that_was_witnessed_and_not_challenged_leaves_its_seeds_open(attested):
+    """A witness shows when a plan existed, not that nobody picked its seeds."""
+    one = run()
+    for level, said in ((2, False), (3, True), (4, True), (5, False)):
+        assert ("the plan had no challenge" in open_words(one, at(level))) == said
+    one.plan.challenger = OTHER
+    assert "the plan had no challenge" not in open_words(one, at(3))
+
+
+def test_hosting_and_a_registry_that_lack_are_said_first(attested):
+    weak = next(hosting for hosting, cap in WEAK_HOSTINGS.items() if cap == 2)
+    assert "What lifts it: another hosting (agents" in open_words(run(weak), at(2))
+    assert "another hosting" not in open_words(run(weak), at(1))  # a signature would lift that
+    attested(receipts=(AttestationCheck("r", "seen", "", assurance._NO_REGISTRY),))
+    registry = SimpleNamespace(name="lab")
+    assert "What lifts it: --registry FILE" in open_words(run(), at(2))
+    assert "--registry FILE" not in open_words(run(), at(2), registry)
 
 
 def test_a_verifier_that_played_it_needs_no_other_party(attested):

@@ -1,6 +1,8 @@
 """Leaderboard: what gives a row, what does not, and the page."""
 
+import json
 import shutil
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from benchmarks import report_pages
 from owa_bench.errors import CheckFailure, OwaError
 from owa_bench.records.plan import Arm
 from owa_bench.records.registry import Registry, VerifierKey, read_registry
@@ -16,6 +19,7 @@ from owa_bench.reports.export import leaderboard as boards
 from owa_bench.reports.export.leaderboard import leaderboard, write_board
 from owa_bench.runs.plan.request import Request, draft_plan
 from tests.builders.ceremony_run import hold_ceremony
+from tests.builders.check_page import VALID, CheckPage
 from tests.builders.columns import Columns
 from tests.builders.sandboxes import needs_namespaces
 
@@ -106,12 +110,23 @@ def trusted(place):
 def test_a_run_on_terms_of_ones_own_gives_no_row(place, trusted):
     board = leaderboard([place / "run"], trusted)
     assert board.rows == ()
-    assert "own terms: battery short" in board.refused[0].reason
+    assert "own terms: protocol and battery small_place" in board.refused[0].reason
+
+
+@pytest.mark.part(4)
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_check_page_finds_a_placement_valid_under_its_submitters_key(place):
+    names = ("report.dsse.json", "report.html", "registry.toml")
+    given = {name: (place / "run" / name).read_bytes() for name in names}
+    key = json.loads((place / "submitter.json").read_bytes())["public_hex"]
+    with report_pages.browser() as found:
+        assert CheckPage(found).say(given, key) == VALID
 
 
 @pytest.mark.slow
 class TestTermsAside:
-    """The rest of the checks, on a battery that is too short to place anybody."""
+    """The rest of the checks, on a placement over a pool that is too small for a level."""
 
     @pytest.fixture(autouse=True)
     def fit(self, monkeypatch):
@@ -121,12 +136,17 @@ class TestTermsAside:
         board = leaderboard([place / "run"], trusted)
         assert board.refused == ()
         [row] = board.rows
-        assert (row.agent, row.rung, row.battery) == ("agentic", "V4", "short")
-        assert 0.0 <= row.success.value <= 1.0
-        assert row.cost.value > 0.0
+        assert (row.agent, row.rung, row.battery) == ("fixed", "V4", "small_place")
+        # A mean over what was played until a stop ranks nobody: the gates stand there.
+        assert (row.composite, row.success, row.cost, row.axes) == (None, None, None, ())
+        assert [gate.gate for gate in row.gates] == ["A", "G", "P", "T"]
+        assert "BELOW" in {gate.status for gate in row.gates}
         page = write_board(board, tmp_path).read_text()
-        assert "agentic" in page
-        assert "V4" in page
+        assert "Gates of placements" in page
+        assert f"<td>{row.gates[0].measured}</td>" in page
+        assert "<h2>Axes</h2>" not in page
+        checked = files("owa_bench.reports.page").joinpath("check.html").read_bytes()
+        assert (tmp_path / "check.html").read_bytes() == checked
 
     def test_one_plan_in_two_directories_gives_none(self, place, trusted, tmp_path):
         """The attack: play a plan twice, hand in both, or the better one twice."""
@@ -222,6 +242,23 @@ def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
     assert len(twice.refused) == 2
 
 
+def test_a_page_of_a_placement_above_a_profile_has_the_axes_of_the_profile(tmp_path):
+    """A placement has no axes; what stands first on a board must not decide its tables."""
+    made = dict.fromkeys(boards.BoardRow._fields, "")
+    none = dict.fromkeys(("composite", "success", "cost"))
+    gate = SimpleNamespace(level=1, gate="A", required="A >= .5", measured=".9", status="PASS")
+    placed = boards.BoardRow(**made | none | {"agent": "placed", "axes": (), "gates": (gate,)})
+    figures = dict.fromkeys(none, boards.Figure(0.5))
+    axes = (("A", boards.Figure(0.25)),)
+    profile = boards.BoardRow(**made | figures | {"agent": "profile", "axes": axes, "gates": ()})
+    page = write_board(boards.Standings("lab", (placed, profile), ()), tmp_path).read_text()
+    first, second = page.split("<h2>Axes</h2>")
+    assert first.count('<td class="num">–</td>') == 3
+    assert "<td>placed</td>" not in second.split("<h2>Gates of placements</h2>")[0]
+    assert '<td class="num">0.250</td>' in second
+    assert "<td>AAI-1: A</td><td>A &gt;= .5</td><td>.9</td><td>PASS</td>" in second
+
+
 def test_the_first_check_that_fails_is_named():
     held, broken = (SimpleNamespace(ok=ok, name="n", detail="d") for ok in (1, 0))
     boards._refuse_broken([held, held])
@@ -315,8 +352,10 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
             SimpleNamespace(name="AAI", value=0.4, tasks_like_these=band),
         ],
         axes=[SimpleNamespace(symbol="A", value=0.45, tasks_like_these=band)],
+        gates=("a gate",),
     )
-    plan = SimpleNamespace(battery=None, public_key=KEY, created="2026-01-02T03:04")
+    terms = {"battery": None, "public_key": KEY, "created": "2026-01-02T03:04"}
+    plan = SimpleNamespace(placement=None, **terms)
     bundle = SimpleNamespace(plan=plan, layout=SimpleNamespace(root=Path("some/run")))
     monkeypatch.setattr(boards, "submission", lambda _: Submission("a lab", 1, 3))
     found = boards._row(bundle, verdict, SimpleNamespace(name="V4"))
@@ -324,6 +363,7 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     assert found.composite == boards.Figure(0.4, 0.3, 0.6)
     assert found.axes == (("A", boards.Figure(0.45, 0.3, 0.6)),)
     assert (found.success, found.cost) == (one, other)
+    assert found.gates == ()
     assert (found.run, found.rung, found.made) == ("run", "V4", "2026-01-02")
     assert (found.submitter, found.plans) == ("a lab", "1 of 3")
     # The attack: the replay of another verifier, who counts no plans of the challenger.

@@ -73,7 +73,7 @@ def test_the_list_holds_what_the_tables_hold(layout, written):
         assert row["success"] == episode.success
         assert row["q_state"] == episode.q_state
         assert row["steps"] == episode.steps
-        assert row["cost"] == episode.cost_agent + episode.cost_human
+        assert row["cost"] == round(1e6 * (episode.usd_agent + episode.usd_human))
         assert row["drift"] == episode.classes
         assert row["state"] == "counts"
 

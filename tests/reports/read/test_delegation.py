@@ -32,9 +32,23 @@ def test_alone_drifted_and_helped_are_three_numbers():
     )
     assert told.still.share == 1.0
     assert told.sentence == (
-        "Alone it does 3 of 3 tasks when nothing changes and 1 of 4 at drift 0.5. With help to ask "
-        "for it does 2 of 2 tasks; it took none."
+        "Alone it does 3 of 3 tasks when nothing changes and 1 of 4 at drift 0.5. With at "
+        "most 2 interventions it does 2 of 2 tasks; it took none."
     )
+
+
+def test_help_is_told_by_what_may_be_asked_for():
+    def helped(start, limits, **more):
+        return [won(start + i, interventions=limit, **more) for i, limit in enumerate(limits)]
+
+    shares = helped(20, (2, 5, 5), priced=True)
+    told = answer(won(0), *shares, *helped(30, (None, None), won=False))
+    assert told.sentence == (
+        "Alone it does 1 of 1 task when nothing changes. With at most 2 to 5 interventions it does "
+        "3 of 3 tasks and 0 of 2 with help without a limit; it took none."
+    )
+    many = answer(*helped(20, (1,)), *helped(30, (2,)), *helped(40, (3,)))
+    assert "With help to ask for it does 3 of 3 tasks" in many.sentence
 
 
 def test_a_pooled_success_would_hide_it():
@@ -75,7 +89,7 @@ def test_help_counts_where_it_was_given_and_not_where_it_was_refused():
 
     told = answer(won(0), helped(1, "hint"), helped(2, "refused"))
     assert told.asked == 1
-    assert told.sentence.endswith("help to ask for it does 2 of 2 tasks; it took help in 1.")
+    assert told.sentence.endswith("2 interventions it does 2 of 2 tasks; it took help in 1.")
 
 
 def test_an_episode_stands_under_the_hardest_class_that_struck():

@@ -29,11 +29,13 @@ def test_counts_and_costs_are_those_of_the_report(run, layout):
         own = [row for row in run.episodes() if row.arm == arm]
         assert len(own) == verdicts[arm].counted
         for stream, total in verdicts[arm].cost_micro_usd.items():
-            assert sum(getattr(row, f"cost_{stream}") for row in own) == total
-            prices = [
-                row.micro_usd for row in run.costs() if (row.arm, row.stream) == (arm, stream)
-            ]
-            assert sum(prices) == total
+            assert _micro(getattr(row, f"usd_{stream}") for row in own) == total
+            of_meters = [row for row in run.costs() if (row.arm, row.stream) == (arm, stream)]
+            assert _micro(row.usd for row in of_meters) == total
+
+
+def _micro(costs):
+    return sum(round(1e6 * cost) for cost in costs)
 
 
 def test_steps_are_those_of_the_episodes(run):

@@ -1,8 +1,11 @@
 """Batched simulator of CartPole3D and its control rules: nothing, random and PD."""
 
+import functools
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +22,7 @@ LaneActions = npt.NDArray[np.int64]
 LaneFlags = npt.NDArray[np.bool_]
 
 _U64 = np.uint64
+_LOG = logging.getLogger(__name__)
 
 
 class TickEnd(NamedTuple):
@@ -26,6 +30,17 @@ class TickEnd(NamedTuple):
 
     fallen: LaneFlags
     late: LaneFlags
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """Say before the first compilation on a machine that it takes a while, and happens once."""
+    changed = Path(kernels.__file__).stat().st_mtime
+    folder = Path(str(kernels.play_hidden_tick.stats.cache_path))
+    kept = folder.glob("kernels.play_hidden_tick-*.nbi")
+    if not any(path.stat().st_mtime >= changed for path in kept):
+        words = "CartPole3D's physics is compiled: once, about half a minute; kept in %s"
+        _LOG.warning(words, folder)
 
 
 class Simulator:
@@ -55,6 +70,7 @@ class Simulator:
         for name, value in (("count", count), ("starts", starts), ("threads", threads)):
             if value < 1:
                 raise FieldError(name, value, "must be at least 1")
+        _announce_compilation()
         self.world = world
         self.count = count
         self.slots = records.most_balls(world)

@@ -17,7 +17,7 @@ from owa_bench.envs.cartpole3d.batched.planner import PlannedActions
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
 from owa_bench.envs.cartpole3d.observation import ObservationMode, observation_space
 from owa_bench.envs.cartpole3d.world import PRESETS, PhysicsWorld, Spec
-from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
+from owa_bench.errors import FieldError, MissingPartError, UsageError, extra, one_of
 from owa_bench.shells.action_forms import discrete_rule, lane_actions
 
 try:
@@ -268,5 +268,5 @@ def vec_env(num_envs: int, **arguments: Any) -> Any:
     Raises: MissingPartError: Stable-Baselines3 is not installed.
     """
     if not hasattr(VecEnv, "step_wait"):
-        raise MissingPartError("stable-baselines3", "pip install 'owa_bench[rl]'")
+        raise MissingPartError("stable-baselines3", extra("rl"))
     return _BatchedVecEnv(BatchedCartPole3D(num_envs, **arguments))

@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from owa_bench.errors import FieldError, InfrastructureFailure, MissingPartError
+from owa_bench.errors import FieldError, InfrastructureFailure, MissingPartError, extra
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def require(executable: str | None = None) -> None:
     Raises: MissingPartError: a part is missing; with the line that installs it.
     """
     if importlib.util.find_spec("playwright") is None:
-        raise MissingPartError("Playwright", "pip install 'owa_bench[browser]'")
+        raise MissingPartError("Playwright", extra("browser"))
     if not (executable or find_browser() or _has_own()):
         raise MissingPartError("A Chromium browser", INSTALL)
     _require_node()
@@ -130,7 +130,7 @@ class BrowserHost:
         try:
             import playwright  # noqa: F401
         except ImportError as error:
-            part, line = "Playwright", "pip install 'owa_bench[browser]'"
+            part, line = "Playwright", extra("browser")
             raise MissingPartError(part, line) from error
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from owa_bench.agents.solvers.trained import INSTALL
-from owa_bench.errors import MissingPartError, UnknownNameError, UsageError
+from owa_bench.errors import MissingPartError, UnknownNameError, UsageError, extra
 from owa_bench.runs.train.algorithms import Training
 
 _FOLDER = Path(__file__).parent
@@ -48,7 +47,7 @@ def read_recipe(name: str) -> TrainingRecipe:
     try:
         return msgspec.yaml.decode(path.read_bytes(), type=TrainingRecipe)
     except ImportError as error:
-        raise MissingPartError("PyYAML (for recipes)", INSTALL) from error
+        raise MissingPartError("PyYAML (for recipes)", extra("rl")) from error
     except OSError as error:
         raise UsageError(f"The recipe {name} cannot be read: {error.strerror}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -1,0 +1,48 @@
+"""What to play for evidence that a run does not hold, by axis and gate.
+
+Each entry is an option of `owa-bench run`, or what the agent has to do.
+Source: docs/read-a-report.md#no-evidence.
+"""
+
+from collections.abc import Iterable
+
+from owa_bench.records.score import AgentVerdict
+
+_PLAYS = {
+    "M": "--battery recall",
+    "R": "--suite selfrev",
+    "S": "--suite multicrew --crews 1,4,4:muted",
+    "T": "--suite toolquest,changesurf,projforge --delta 0,.25,.5,.75,1",
+    "W": "an agent that states p when it finishes",
+    "E": "nothing yet: no suite has embodied episodes",
+    "kappa": "--suite toolquest --days 14",
+    "maintenance": "--suite toolquest --days 14 --maintenance 12",
+    "expansion": "--suite toolquest --days 44",
+    "cognitive": "--battery recall",
+    "project": "--suite projforge",
+    "assurance": "a run whose plan a verifier challenges (docs/check-a-report.md)",
+}
+
+
+def next_play(name: str) -> str:
+    """Return what gives evidence on an axis or a gate, "" where this table does not say.
+
+    Args:
+        name: The symbol of an axis, or a gate's name, whose first word it is.
+    """
+    return _PLAYS.get(name.partition(" ")[0], "")
+
+
+def next_plays(verdict: AgentVerdict) -> tuple[tuple[str, str], ...]:
+    """Return what gives the evidence that an agent's axes and gates lack, each name once.
+
+    Args:
+        verdict: Of the agent.
+    """
+    return tuple((name, play) for name in _names(verdict) if (play := next_play(name)))
+
+
+def _names(verdict: AgentVerdict) -> Iterable[str]:
+    lacking = [axis.symbol for axis in verdict.axes if axis.value is None]
+    gates = [gate.gate for gate in verdict.gates if gate.status == "NO EVIDENCE"]
+    return dict.fromkeys((*lacking, *gates))
