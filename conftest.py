@@ -27,9 +27,13 @@ settings.load_profile("busy")
 
 _NEEDS = {
     "inspect_ai": ["owa_bench/bridges/inspect.py"],
+    "nemo_gym": ["owa_bench/bridges/nemo_gym.py"],
     "numba": ["owa_bench/envs/cartpole3d/batched/*.py"],
+    "openenv": ["owa_bench/bridges/openenv.py"],
+    "skyrl_gym": ["owa_bench/bridges/skyrl.py"],
     "stable_baselines3": ["owa_bench/bridges/crew_learning.py"],
     "torch": ["owa_bench/subjects/cartpole*.py", "owa_bench/subjects/learning.py"],
+    "verifiers": ["owa_bench/bridges/verifiers.py"],
 }
 
 collect_ignore_glob = [

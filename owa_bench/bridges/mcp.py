@@ -8,15 +8,16 @@ import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientRun
+from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientResult, ClientRun
 from owa_bench.bridges.client_door import ClientDoor, fresh_token
 from owa_bench.errors import MissingPartError, UsageError, extra
+from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.records.layout import RunLayout
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
@@ -75,7 +76,7 @@ def serve(
         MissingPartError: the package `mcp` is not installed.
         UsageError: nothing can listen at the address; also those of `batch.play`.
     """
-    _require()
+    require()
     listener = address and _listener(address)
     calls = ClientCalls()
     player = ClientRun(calls, request, out, options)
@@ -98,7 +99,33 @@ def serve(
 # --- the protocol ---------------------------------------------------------------------
 
 
-def server_of(calls: ClientCalls) -> Any:
+class OfferedCalls(Protocol):
+    """What an MCP server of one episode asks: `ClientCalls`, or those of a session."""
+
+    brief: Brief
+
+    @property
+    def task(self) -> str:
+        """The task as a client reads it."""
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools that may be called now."""
+
+    def connect(self) -> None:
+        """Note that a client is there."""
+
+    def call(self, tool: str, arguments: dict[str, Any] | None) -> ClientResult:
+        """Play a call.
+
+        Args:
+            tool: Name of the tool.
+            arguments: Of the call; None for none.
+        Returns: Its result.
+        """
+
+
+def server_of(calls: OfferedCalls) -> Any:
     """Return the MCP server over calls of a client; an episode must be open."""
     from mcp import types
     from mcp.server.lowlevel.server import Server
@@ -239,7 +266,8 @@ async def _http(
         tasks.cancel_scope.cancel()
 
 
-def _require() -> None:
+def require() -> None:
+    """Refuse where the package is not installed. Raises: MissingPartError."""
     try:
         import mcp.server.lowlevel.server
         import mcp.types  # noqa: F401

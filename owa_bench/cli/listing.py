@@ -34,7 +34,7 @@ _PROGRAMS = {
 }
 # What each extra is for; which packages it has is read from the installed package.
 EXTRA_USES = {
-    "all": "all of them but browsergym, docs, project and ray",
+    "all": "all of them but browsergym, docs, openenv, project, ray, skyrl and verifiers",
     "browser": "the suite ChangeSurf",
     "browsergym": "ChangeSurf as a BrowserGym task; in an environment of its own",
     "crew": "MultiCrew as a PettingZoo env",
@@ -43,11 +43,14 @@ EXTRA_USES = {
     "mcp": "`owa-bench serve`",
     "measures": "classifiers for `owa-bench measure`",
     "minari": "`owa-bench export --to minari`",
+    "openenv": "episodes for trainers as an OpenEnv server; in an environment of its own",
     "physics": "the suite CartPole3D",
     "project": "the suite ProjForge",
     "providers": "`--model-api` anthropic, gemini and responses",
     "ray": "`owa-bench run --executor ray`",
     "rl": "`owa-bench train`",
+    "skyrl": "episodes for trainers in SkyRL-gym; in an environment of its own",
+    "verifiers": "episodes for trainers as a verifiers taskset; in an environment of its own",
 }
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*extra == ['\"]([^'\"]+)['\"]")
 

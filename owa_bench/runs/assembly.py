@@ -2,7 +2,8 @@
 
 import contextlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 from owa_bench.discovery import get
 from owa_bench.drift.timeline import base_world, drift_step, source
 from owa_bench.errors import UnknownNameError, UsageError
-from owa_bench.interfaces import EnumerableSchedule, Setting, Suite, View
+from owa_bench.interfaces import EnumerableSchedule, Setting, Suite, TimelineSource, View
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.runs.laboratory_process import LaboratoryProcess
 from owa_bench.shells.episode_events import NullSink
@@ -50,7 +51,39 @@ def tool_names(suite: str, families: Iterable[str]) -> set[str]:
     return names
 
 
-def make_env(
+def make_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return an env of a suite: the entry point of its Gymnasium id.
+
+    Args:
+        suite: Name of the suite.
+        **options: As for `env_factory`.
+    """
+    return env_factory(suite, **options)()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvFactory:
+    """Makes envs of a suite, by a call; all of them share the worlds of one source."""
+
+    suite: Suite
+    source: TimelineSource
+    instances: Instances
+    view: View
+    seat_policy: SeatPolicy | None
+    options: Mapping[str, Any]
+
+    def __call__(self) -> gymnasium.Env[Any, Any]:
+        """Return a new env."""
+        options = {**self.options, **laboratory_options(self.suite)}
+        env = self.suite.env(self.source, view=self.view, instances=self.instances, **options)
+        return env if self.seat_policy is None else SeatEnv(env, self.seat_policy)
+
+    def of(self, instance: Instance) -> "EnvFactory":
+        """Return a factory of envs that play one instance, whatever the seed."""
+        return replace(self, instances=partial(_same, instance))
+
+
+def env_factory(
     suite: str,
     tier: int = 1,
     family: str | None = None,
@@ -61,8 +94,8 @@ def make_env(
     site: str | None = None,
     seat_policy: SeatPolicy | None = None,
     **options: Any,
-) -> gymnasium.Env[Any, Any]:
-    """Return an env of a suite: the entry point of its Gymnasium id.
+) -> EnvFactory:
+    """Return the factory of a suite's envs.
 
     Args:
         suite: Name of the suite.
@@ -87,16 +120,20 @@ def make_env(
     )
     if delta is not None:
         instances = partial(_at_magnitude, suite, instances, delta, schedule)
-    played = source(suite, schedule)
-    options = {**options, **laboratory_options(plugin)}
     if seat_policy == ONE_READER:
         options["one_reader"] = True
-    known = (*inspect.signature(make_env).parameters, *inspect.signature(ToolEnv).parameters)
+    known = (*inspect.signature(env_factory).parameters, *inspect.signature(ToolEnv).parameters)
     for name in options if isinstance(plugin, ToolSuite) else ():
         if name not in known:
             raise UnknownNameError("option of this env", name, set(known) - _NOT_OPTIONS)
-    env = plugin.env(played, view=view, instances=instances, **options)
-    return env if seat_policy is None else SeatEnv(env, seat_policy)
+    return EnvFactory(
+        suite=plugin,
+        source=source(suite, schedule),
+        instances=instances,
+        view=view,
+        seat_policy=seat_policy,
+        options=options,
+    )
 
 
 def laboratory_options(suite: Suite) -> dict[str, Any]:
@@ -174,3 +211,8 @@ def _at_magnitude(
     plain = instances(seed)
     step = drift_step(suite, plain, delta, schedule)
     return msgspec.structs.replace(plain, drift_step=step)
+
+
+def _same(instance: Instance, _seed: int) -> Instance:
+    """Return the instance, whatever the seed."""
+    return instance

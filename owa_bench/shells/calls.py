@@ -6,7 +6,8 @@ printable ASCII, newline and tab; any other character is JSON-escaped.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -136,11 +137,18 @@ def _refuse_shared_memory(space: PlainText, *_: Any, **__: Any) -> NoReturn:
     )
 
 
+@lru_cache(maxsize=256)  # tools: envs of one suite share their checks
+def _check_of(schema: bytes) -> Callable[[Any, str], str | None]:
+    return compile_schema(msgspec.json.decode(schema))
+
+
 class CallParser:
     """Turns action text into calls, by checks compiled once from the schemas."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._checks = {tool.name: compile_schema(tool.parameters) for tool in tools}
+        self._checks = {
+            tool.name: _check_of(msgspec.json.encode(tool.parameters)) for tool in tools
+        }
         self._names = ", ".join(self._checks)
 
     def parse(self, text: str) -> ParsedCall | str:
