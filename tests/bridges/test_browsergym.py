@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 from owa_bench.bridges import browsergym as bridge
-from owa_bench.errors import InstanceError, MissingPartError
+from owa_bench.errors import InstanceError, MissingPartError, extra
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "browsergym_task.py"
 HERE = importlib.util.find_spec("browsergym") is not None
 needs_browsergym = pytest.mark.skipif(
-    not HERE, reason=f"BrowserGym is not installed: {bridge.INSTALL}"
+    not HERE, reason=f"BrowserGym is not installed: {extra('browsergym')}"
 )
 GREETING = {"role": "assistant", "message": "Hi!"}
 GOAL = {"role": "user", "message": "Book a room."}
