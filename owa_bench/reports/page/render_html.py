@@ -60,13 +60,14 @@ _AXES_CAPTION = (
     " (gates read this one). Both 95 percent."
 )
 _SUCCESS_CAPTION = (
-    "Success over drift magnitude. Solid, with its band: alone. Dashed: with a supervisor to ask."
+    "Success over drift magnitude: 0 changes nothing, 1 is the most that the suite changes. Solid, "
+    "with its band: alone. Dashed: with a supervisor to ask."
     " 95 percent over tasks."
 )
 _FRONTIER_CAPTION = (
     "Delegability frontier: share of successful episodes at each autonomy demand,"
     " fitted so that it never rises; dots are the observed shares. The dashed line is"
-    " the share asked for."
+    " the share that the protocol asks for."
 )
 _MOST_GROUPS = 10  # of like failures
 _COST_CAPTION = "Cost of the whole run by stream, priced with the run's price card."

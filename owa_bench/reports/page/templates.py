@@ -159,7 +159,7 @@ def cost_lines(verdict: score.AgentVerdict, one: ArmOutcomes | None) -> list[tup
     helped = answer.helped.episodes if answer and answer.helped else 0
     for stream, name, episodes, per in (
         ("agent", "Its own cost", counted, "an episode"),
-        ("human", "Supervisor", helped, "an episode with help; simulated, paid by nobody"),
+        ("human", "Supervisor", helped, "an episode with a supervisor; simulated, paid by nobody"),
         ("evaluation", "Evaluation", counted, "an episode"),
     ):
         amount = costs.get(stream, 0)

@@ -96,7 +96,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         ]
         said = f"Alone it does {_list_words(parts)}." if parts else ""
         if self.helped is not None:
-            took = f"it took help in {self.asked}" if self.asked else "it took none"
+            took = f"it took help in {self.asked} of them" if self.asked else "it took none"
             said += f" {self._with_help(self.helped)}; {took}."
         return said.strip()
 
@@ -129,10 +129,11 @@ def frontier_words(frontier: FrontierScore) -> str:
         return ""
     if not frontier.deleg:
         return f"However much help it gets, its success does not reach {frontier.target:g}."
-    sure = "" if frontier.deleg_cert is None else f", over {frontier.deleg_cert:.2f} for sure"
+    low = frontier.deleg_cert
+    bound = "" if low is None else f" (lower bound {low:.2f})"
     return (
-        f"From full help to none, its success stays at {frontier.target:g} or more over "
-        f"{frontier.deleg:.2f} of the range{sure}."
+        f"Its success stays at {frontier.target:g} or more over {frontier.deleg:.2f} of the way "
+        f"from full help to none{bound}."
     )
 
 
@@ -226,8 +227,9 @@ def _budget_words(seen: Sequence[_Episode]) -> str:
     least, most = min(_allowed(seen)), max(_allowed(seen))
     if most == math.inf:
         return "help without a limit"
-    between = "" if least == most else f"{least:g} to "
-    return f"at most {between}{_number(int(most), 'intervention')}"
+    if least == most:
+        return f"at most {_number(int(most), 'intervention')}"
+    return f"at most {least:g} to {most:g} interventions, by task,"
 
 
 def _at(seen: Iterable[_Episode], delta: float) -> list[_Episode]:

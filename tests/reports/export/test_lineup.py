@@ -128,11 +128,12 @@ def test_figures_are_those_of_the_report(runs, three):
         assert agent.level == verdict.level_text
         lines = dict(cost_lines(verdict, outcomes))
         each = re.search(r"\(([\d.]+ USD) an episode", lines["Its own cost"])[1]
-        help_each = re.search(r"\(([\d.]+ USD) an episode with help", lines["Supervisor"])[1]
+        told = lines["Supervisor"]
+        help_each = re.search(r"\(([\d.]+ USD) an episode with a supervisor", told)[1]
         for count in (agent.answer.still, agent.answer.drifted, agent.answer.helped):
             assert f"{count.share:.2f} {count.interval.low:.2f} to" in page
         assert f" {each} " in page
-        assert f"{help_each} an episode with help" in page
+        assert f"{help_each} an episode with a supervisor" in page
 
 
 def test_cost_has_its_interval_over_tasks_and_alone_leaves_helped_episodes_out(runs):

@@ -44,8 +44,8 @@ def test_help_is_told_by_what_may_be_asked_for():
     shares = helped(20, (2, 5, 5), priced=True)
     told = answer(won(0), *shares, *helped(30, (None, None), won=False))
     assert told.sentence == (
-        "Alone it does 1 of 1 task when nothing changes. With at most 2 to 5 interventions it does "
-        "3 of 3 tasks and 0 of 2 with help without a limit; it took none."
+        "Alone it does 1 of 1 task when nothing changes. With at most 2 to 5 interventions, by "
+        "task, it does 3 of 3 tasks and 0 of 2 with help without a limit; it took none."
     )
     many = answer(*helped(20, (1,)), *helped(30, (2,)), *helped(40, (3,)))
     assert "With help to ask for it does 3 of 3 tasks" in many.sentence
@@ -89,7 +89,9 @@ def test_help_counts_where_it_was_given_and_not_where_it_was_refused():
 
     told = answer(won(0), helped(1, "hint"), helped(2, "refused"))
     assert told.asked == 1
-    assert told.sentence.endswith("2 interventions it does 2 of 2 tasks; it took help in 1.")
+    assert told.sentence.endswith(
+        "2 interventions it does 2 of 2 tasks; it took help in 1 of them."
+    )
 
 
 def test_an_episode_stands_under_the_hardest_class_that_struck():
@@ -111,6 +113,6 @@ def test_a_frontier_in_words():
     assert frontier_words(FrontierScore(target=0.8)) == ""
     assert "does not reach 0.8" in frontier_words(FrontierScore(target=0.8, deleg=0.0))
     assert frontier_words(FrontierScore(target=0.8, deleg=0.42, deleg_cert=0.1)) == (
-        "From full help to none, its success stays at 0.8 or more over 0.42 of the range, over "
-        "0.10 for sure."
+        "Its success stays at 0.8 or more over 0.42 of the way from full help to none (lower bound "
+        "0.10)."
     )
