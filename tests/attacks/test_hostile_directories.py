@@ -367,6 +367,7 @@ def stand_in(bundle, registry, evaluator):
         battery="toolquest",
         rung="V4",
         level="AAI-1",
+        gates=(),
         order=1,
         composite=figure,
         success=figure,
