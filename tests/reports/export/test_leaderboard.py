@@ -256,7 +256,12 @@ def test_a_page_of_a_placement_above_a_profile_has_the_axes_of_the_profile(tmp_p
     assert first.count('<td class="num">–</td>') == 3
     assert "<td>placed</td>" not in second.split("<h2>Gates of placements</h2>")[0]
     assert '<td class="num">0.250</td>' in second
-    assert "<td>AAI-1: A</td><td>A &gt;= .5</td><td>.9</td><td>PASS</td>" in second
+    assert "<td>AAI-1: A</td><td>PASS</td><td>.9</td><td>A &gt;= .5</td>" in second
+    said = placed._replace(level="undecided (A .9 <b>)")
+    alone = write_board(boards.Standings("lab", (said,), ()), tmp_path).read_text()
+    assert "success, unaided" in first
+    assert "success, unaided" not in alone
+    assert "<summary>undecided</summary>(A .9 &lt;b&gt;)</details>" in alone
 
 
 def test_the_first_check_that_fails_is_named():
