@@ -17,6 +17,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from owa_bench.records.price_card import usd_of
+
 _BIDI = (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell says it
 
@@ -128,12 +130,8 @@ def _plain_field(name: str, value: Any) -> tuple[str, Any]:
         return name, value
     usd = name.removesuffix(_MICRO_USD) + "usd"
     if isinstance(value, dict):
-        return usd, {key: _usd(part) for key, part in value.items()}
-    return usd, _usd(value)
-
-
-def _usd(micro: float | None) -> float | None:
-    return None if micro is None else micro / 10**6
+        return usd, {key: usd_of(part) for key, part in value.items()}
+    return usd, usd_of(value)
 
 
 def plain(value: Any) -> Any:

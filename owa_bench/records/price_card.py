@@ -71,6 +71,11 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
 
 
+def usd_of(micro: float | None) -> float | None:
+    """Return micro-USD as USD, None where it is unknown."""
+    return None if micro is None else micro / 10**6
+
+
 def load(data: bytes) -> PriceCard:
     """Return the card that TOML bytes hold; ProtocolError names a bad field."""
     card = decode(data, PriceCard)

@@ -17,7 +17,7 @@ from owa_bench.records.bounds import decode_document
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.packs import read_pruned
 from owa_bench.records.people import unattended
-from owa_bench.records.price_card import episode_cost
+from owa_bench.records.price_card import episode_cost, usd_of
 from owa_bench.records.registry import Registry
 from owa_bench.reports.check import assurance
 from owa_bench.reports.check.assurance import Assurance
@@ -193,7 +193,8 @@ def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
 
 
 def _usd(micro: int | None) -> str:
-    return "unknown" if micro is None else f"{micro / 10**6:.6f} USD"
+    usd = usd_of(micro)
+    return "unknown" if usd is None else f"{usd:.6f} USD"
 
 
 def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:

@@ -1,4 +1,4 @@
-"""Line-up: agents of any number of runs, in groups that were played on the same terms.
+"""Line-up: agents of any number of runs, grouped by the terms they were played on.
 
     from owa_bench.reports.export.lineup import lineup
 
@@ -220,13 +220,13 @@ def _levels(bundle: Bundle) -> dict[str, str]:
 
 
 def _terms(arm: ComparedArm) -> dict[str, Any]:
-    """Return what decides how hard and how dear an agent's tasks are, by name."""
+    """Return the terms that decide the difficulty and the cost of an agent's tasks."""
     plan = arm.bundle.plan
     return {"battery": plan.battery or "none", **task_terms(plan, arm.arm), **plan_terms(plan)}
 
 
 def task_terms(plan: Plan, arm: str) -> dict[str, object]:
-    """Return which tasks an arm is asked for, and in which proportions, by name.
+    """Return the kinds of tasks in an arm's plan and their proportions, by name.
 
     Twice as many tasks of every kind are the same terms.
 
@@ -251,7 +251,7 @@ _KIND_NAMES = (
 
 
 def _kind(entry: PlanEntry) -> tuple[str, ...]:
-    """Return what two episodes share that differ in their world alone, in words."""
+    """Return the kind of an entry in words: everything but its world and seed."""
     budget = entry.interventions
     delta = "by day" if entry.delta is None else f"{entry.delta:g}"
     roles = "none" if entry.role_cap is None else f"{entry.role_cap}"
@@ -270,7 +270,7 @@ def _kind(entry: PlanEntry) -> tuple[str, ...]:
 
 
 def _list_words(values: Iterable[str]) -> str:
-    """Return values in words, each once; of many the first. The mix tells those apart."""
+    """Return distinct values as a list in words, cut after the first few."""
     known = sorted(set(values))
     more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
     return ", ".join(known[:_LISTED]) + more

@@ -1,7 +1,7 @@
 """Figures of a line-up: success against cost, over drift, and frontiers, one line an agent.
 
-Colours come from the page, as in `figures`; each agent has a dash and a mark of its own too, so
-that no figure is told by colour alone.
+Colours come from the page, as in `figures`. Each agent also has its own dash and mark, so
+that a reader without colour can tell the lines apart.
 """
 
 import textwrap
@@ -27,7 +27,7 @@ _SHIFT = 0.008  # of the bars of two agents at one magnitude
 def line_style(place: int) -> dict[str, Any]:
     """Return colour, dash and mark of an agent by its place on the page.
 
-    Whole lines are wide and lie below, so that a line over another one hides nothing.
+    Solid lines are wider and drawn below dashed ones, so that overlapping lines stay visible.
     """
     dash = place % len(_DASHES)
     return {
@@ -46,7 +46,7 @@ def priced(agents: Sequence[Placed]) -> list[Placed]:
 
 
 def is_wide(costs: Sequence[float]) -> bool:
-    """Return whether costs lie so far apart that they need a logarithmic axis."""
+    """Return whether costs span a range that needs a logarithmic axis."""
     return 0 < LOG_FROM * min(costs) <= max(costs)
 
 
@@ -142,7 +142,7 @@ def _log_axis(plot: Axes) -> None:
 
 
 def _name_agents(plot: Axes) -> None:
-    """Name what is drawn above the plot, in as many columns as the names leave room for."""
+    """Draw the legend above the plot, in as many columns as fit."""
     handles, names = plot.get_legend_handles_labels()
     names = [textwrap.shorten(name, _LEGEND, placeholder="…") for name in names]
     longest = max(map(len, names), default=1) + 5

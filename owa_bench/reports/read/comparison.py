@@ -21,6 +21,7 @@ import numpy as np
 from owa_bench.errors import FieldError, OwaError, UsageError
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.plan import Plan, arm_role
+from owa_bench.records.price_card import usd_of
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
@@ -41,7 +42,6 @@ _NOTE = (
     " alone: of twenty rows without a difference about one excludes it by chance."
 )
 _LEAST = 0.1  # [D] the smallest difference of success that a verdict looks for
-_MICRO = 10**6
 
 
 class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,7 +196,7 @@ def _sides(row: PairedFigure) -> tuple[float | None, ...]:
     """Return the figures of both agents, costs in USD."""
     if row.measure != COST:
         return row.first, row.second
-    return tuple(None if cost is None else cost / _MICRO for cost in (row.first, row.second))
+    return usd_of(row.first), usd_of(row.second)
 
 
 def verdict_words(comparison: ArmComparison) -> str:

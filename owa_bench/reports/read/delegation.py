@@ -199,7 +199,7 @@ _MOST_BUDGETS = 2  # that a sentence names
 
 
 def _by_budget(helped: Sequence[_Episode]) -> tuple[tuple[str, SuccessCount], ...]:
-    """Return success by budget of help, from the least; nothing where there are many.
+    """Return success by budget of help in rising order; empty if there are many budgets.
 
     The protocol's share of a world's horizon is one budget, whatever number it comes to.
     """

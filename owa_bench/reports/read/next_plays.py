@@ -1,6 +1,6 @@
-"""Ways to evidence that a run lacks, by axis and gate.
+"""Options of `owa-bench run` that give the evidence a run lacks, by axis and gate.
 
-Each entry is an option of `owa-bench run`, or what the agent has to do.
+Some evidence needs a change of the agent or of the set-up instead; its entry says so.
 Source: docs/read-a-report.md
 """
 
@@ -25,7 +25,7 @@ _PLAYS = {
 
 
 def next_play(name: str) -> str:
-    """Return what gives evidence on an axis or a gate, "" where this table does not say.
+    """Return the option that gives evidence on an axis or a gate, "" if the table has none.
 
     Args:
         name: The symbol of an axis, or a gate's name, whose first word it is.
@@ -34,7 +34,7 @@ def next_play(name: str) -> str:
 
 
 def next_plays(verdict: AgentVerdict) -> tuple[tuple[str, str], ...]:
-    """Return what gives the evidence that an agent's axes and gates lack, each name once.
+    """Return name and option for each axis and gate of an agent without evidence.
 
     Args:
         verdict: Of the agent.

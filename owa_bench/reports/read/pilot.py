@@ -1,4 +1,4 @@
-"""Pilot: what a run that was played says of one that is planned, by suite and in all.
+"""Pilot: the cost and time of a planned run, estimated from a run that was played.
 
     from owa_bench.reports.read.pilot import pilot_estimate
 
@@ -21,7 +21,7 @@ import numpy as np
 from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.records.plan import Plan, PlanEntry
-from owa_bench.records.price_card import CACHED, INPUT, OUTPUT, amounts_used, episode_cost
+from owa_bench.records.price_card import CACHED, INPUT, OUTPUT, amounts_used, episode_cost, usd_of
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.scoring.statistics.jackknife import Clusters, jackknife_estimate
 from owa_bench.scoring.statistics.task_means import task_of
@@ -31,7 +31,7 @@ DOLLARS, HOURS, SUPERVISOR = "USD", "hours", "supervisor USD"
 MEASURES = (REQUESTS, READ, WRITTEN, DOLLARS, HOURS, SUPERVISOR)
 TOTAL = "all"
 _LEVEL = 0.95
-_MICRO, _HOUR_S = 10**6, 3600.0
+_HOUR_S = 3600.0
 
 # Amounts of MEASURES in an episode of a suite and tier as its card has it, None: not said.
 CardAmounts = Callable[[str, int], Mapping[str, float] | None]
@@ -57,8 +57,9 @@ class SuiteEstimate(msgspec.Struct, frozen=True):
 class PilotEstimate(msgspec.Struct, frozen=True):
     """What a plan takes by a pilot.
 
-    `rows` are suites and last all of them. `unknown` are parts of the plan of which the pilot tells
-    nothing, in no row; `notes` say what is reckoned by something else than its like.
+    `rows` has one row for each suite, then the total. `unknown` lists the parts of the plan that
+    the pilot cannot estimate; no row counts them. `notes` lists the estimates that rest on other
+    tiers, magnitudes or agents than the planned ones.
     """
 
     pilot: str
@@ -98,7 +99,7 @@ class _Stratum(NamedTuple):
 def pilot_estimate(
     plan: Plan, pilot: str | Path, *, lanes: int = 1, card: CardAmounts = lambda suite, tier: None
 ) -> PilotEstimate:
-    """Return what a plan takes, by a pilot.
+    """Return the estimated cost and time of a plan.
 
     Formula:
         x = sum over strata h of N_h mean_h, mean_h over the pilot's episodes of the stratum;
@@ -146,11 +147,11 @@ def pilot_estimate(
     return PilotEstimate(str(pilot), tuple(rows), tuple(unknown), tuple(dict.fromkeys(notes)))
 
 
-# --- what the pilot took --------------------------------------------------------------
+# --- amounts of the pilot -------------------------------------------------------------
 
 
 def _pilot_table(bundle: Bundle) -> tuple[_PilotTable, list[str]]:
-    """Return what each counted episode took with its lost attempts, and what a reader must know."""
+    """Return the amounts of each counted episode, lost attempts included, and the notes on them."""
     counted = {leaf.index for leaf in bundle.counting_leaves if leaf is not None}
     sums: dict[int, dict[str, float]] = {}
     cached = declared = 0
@@ -182,10 +183,11 @@ def _pilot_table(bundle: Bundle) -> tuple[_PilotTable, list[str]]:
 
 
 def _usd(cost: int | None) -> float:
-    return math.nan if cost is None else cost / _MICRO
+    usd = usd_of(cost)
+    return math.nan if usd is None else usd
 
 
-# --- which of it stands for what is planned -------------------------------------------
+# --- pilot episodes for each planned stratum -------------------------------------------
 
 
 def _arms(plan: Plan, pilot: Plan, played: Iterable[str]) -> tuple[dict[str, str], list[str]]:
@@ -209,7 +211,7 @@ def _arms(plan: Plan, pilot: Plan, played: Iterable[str]) -> tuple[dict[str, str
 def _part(
     stratum: _Stratum, entries: Sequence[PlanEntry], played: _PilotTable, card: CardAmounts
 ) -> tuple[_Part | None, str]:
-    """Return how planned episodes of a stratum are reckoned, and where that is not its like."""
+    """Return the estimate of a stratum, and a note where it rests on another stratum."""
     count = len(entries)
     name = f"{stratum.suite} {stratum.tier}"
     tasks = frozenset(task_of(entry.pair) for entry in entries)

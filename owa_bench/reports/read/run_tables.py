@@ -26,7 +26,7 @@ from owa_bench.records.csv_tables import write_csv
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import BUDGET_NAMES, NO_DAY, Observables
 from owa_bench.records.packs import Transcripts
-from owa_bench.records.price_card import amounts_used
+from owa_bench.records.price_card import amounts_used, usd_of
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.scoring.observe.observables import observe
@@ -285,7 +285,7 @@ class OpenRun:
                 stream=stream,
                 meter=meter,
                 amount=amount,
-                usd=None if cost is None else cost / _MICRO,
+                usd=usd_of(cost),
             )
 
 
@@ -297,7 +297,6 @@ def open_run(path: str | Path) -> OpenRun:
     return OpenRun(read(Path(path)))
 
 
-_MICRO = 10**6  # micro-USD a USD
 _AS_SCORED = (
     *("index", "arm", "suite", "tier", "pair", "repeat", "realised", "calendar"),
     *("phase", "condition", "helped", "outcome", "q_state", "disqualified"),
@@ -383,5 +382,5 @@ def _number(value: Any) -> float | None:
 
 
 def _usd(micro: Any) -> float | None:
-    """Return micro-USD as USD, None where unknown."""
-    return None if np.isnan(micro) else round(float(micro)) / _MICRO
+    """Return a cost of a table, NaN where unknown, as USD."""
+    return usd_of(None if np.isnan(micro) else round(float(micro)))
