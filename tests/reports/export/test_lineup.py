@@ -200,6 +200,8 @@ def test_the_front_holds_whom_no_other_one_beats():
     points = [(3.0, 0.9), (1.0, 0.2), (2.0, 0.9), (2.5, 0.5), (2.0, 0.9), (0.5, 0.2)]
     assert efficient(points) == (5, 2, 4)  # dear (0), weak (1) and beaten (3) ones are not
     assert efficient([(1.0, 0.0)]) == (0,)
+    assert efficient([(1.0, 0.5), (1.0, 0.7), (2.0, 0.7)]) == (1,)  # a tie in one of the two
+    assert efficient([(1.0, 0.5), (1.0, 0.5)]) == (0, 1)  # equal points do not beat each other
 
 
 def agent_at(three, usd, share):
