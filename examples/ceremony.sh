@@ -11,7 +11,7 @@
 #
 # The agent `fixed` is decided after about 90 episodes.
 set -eu
-place=$1
+place=${1:?usage: sh examples/ceremony.sh FOLDER [AGENT]}
 agent=${2:-fixed}
 mkdir -p "$place"
 run=$place/run

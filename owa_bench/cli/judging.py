@@ -243,7 +243,7 @@ def public_key_of(name: str, text: str | None) -> bytes | None:
         rule = "must be 64 hex digits, as keygen prints, or the file NAME.pub that it writes"
         raise FieldError(name, text, rule)
     if is_small_order(raw):
-        raise FieldError(name, text, "must be a key under which not everybody can sign")
+        raise FieldError(name, text, "must not be of small order: anybody can sign under it")
     return raw
 
 

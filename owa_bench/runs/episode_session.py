@@ -28,7 +28,7 @@ from owa_bench.agents.language_model.replies import (
     malformed_action,
 )
 from owa_bench.canonical import sha256
-from owa_bench.errors import FieldError, UsageError, one_of
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import ENCODER, Event
 from owa_bench.records.instance import SEED_LIMIT, Instance
@@ -335,7 +335,7 @@ def _session_factory(suite: str, options: Mapping[str, Any]) -> assembly.EnvFact
     """Return what makes envs with a session's options."""
     if discovery.get("suites", suite).card.native:
         tools = [name for name, it in discovery.find("suites").items() if not it.plugin.card.native]
-        raise FieldError("suite", suite, f"{one_of(suite, tools)}: it has no tools to call")
+        raise FieldError("suite", suite, f"must be one with tools: {', '.join(tools)}")
     for name in _SET_HERE & options.keys():
         raise FieldError(name, options[name], "is set by the session: leave it out")
     return assembly.env_factory(suite, **{"interventions": 0, **options})

@@ -186,7 +186,7 @@ def test_files_that_are_no_public_key_are_named_with_the_rule(owa, run, place):
         "torn.pub": ((folder / "default.pub").read_bytes()[:40], "must be 64 hex digits"),
         "binary.pub": (bytes(range(256)), "must be 64 hex digits"),
         "empty.pub": (b"", "must be 64 hex digits"),
-        "anybody.hex": (b"01" + b"00" * 31, "must be a key under which not everybody can sign"),
+        "anybody.hex": (b"01" + b"00" * 31, "must not be of small order"),
     }
     for name, (data, rule) in bad.items():
         (place / name).write_bytes(data)
