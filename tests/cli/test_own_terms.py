@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from benchmarks import battery_digests
 from owa_bench.canonical import sha256
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.placement import PlacementTerms
 from owa_bench.records.plan import NO_TERMS, Plan, arm_terms
 from owa_bench.reports.read.terms import own_terms
 from owa_bench.runs.plan.draws import battery_names, load_battery
@@ -109,8 +110,9 @@ def test_each_field_of_a_plan_is_a_term_or_named_as_none(campaign):
     """A field that is added later is a term by default."""
     [arm, *_] = campaign.arms
     asked = arm_terms(campaign, arm)
+    terms = PlacementTerms(level=1, rule="owa", rule_digest="", depth=4, kappa_family="restock")
     for field in set(Plan.__struct_fields__) - NO_TERMS:
-        changed = replace(campaign, **{field: "something else"})
+        changed = replace(campaign, **{field: terms if field == "placement" else "something else"})
         assert arm_terms(changed, arm) != asked, field
     for field in NO_TERMS - {"suites", "arms", "entries"}:
         changed = replace(campaign, **{field: "something else"})

@@ -417,7 +417,7 @@ def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
 
 def test_a_dry_run_like_its_pilot_takes_what_the_pilot_took(owa, run):
     asked = "run --out x --suite toolquest --family restock --tier 1 --delta 0,1 --in-process"
-    agents = "--agent fixed --agent noop --dry-run --json"
+    agents = "--interventions protocol --agent fixed --agent noop --dry-run --json"
     rows = json.loads(owa(f"{asked} {agents} --like run").out)["like"]["rows"]
     verdicts = json.loads(owa("report run --json").out)["verdicts"]
     took = sum(one["cost_usd"]["agent"] for one in verdicts)

@@ -5,6 +5,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -162,7 +163,8 @@ def test_a_cache_alone_and_agents_without_a_model_need_no_call(tmp_path):
 def test_an_agents_address_begins_and_ends_an_episode():
     with agent_server() as (url, asked):
         [line] = lines(url)
-    assert "127.0.0.1: the agent at 127.0.0.1:" in line
+    host = urlsplit(url).netloc
+    assert line.startswith(f"{host.replace(':', '-')}: the agent at {host} answered in ")
     first, second = asked
     assert ("reset" in first, "close" in second) == (True, True)
     assert first["episode"] == second["episode"]
