@@ -1,7 +1,7 @@
 """OWA-Bench: changing environments, hash-chained evidence, signed level reports.
 
     make                                 a Gymnasium env
-    open_episode, open_group             episodes for trainers of language models
+    open_episode, open_group, list_tasks episodes for trainers of language models
     run, resume                          agents played, recorded as evidence
     place                                an agent played until its level is decided
     report, verify, recompute, compare   what a run shows, and whether it holds
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from owa_bench.interfaces import Agent, Suite
     from owa_bench.reports.read.run_tables import open_run
     from owa_bench.runs.episode_session import open_episode, open_group
+    from owa_bench.runs.episode_tasks import list_tasks
     from owa_bench.scoring.axis import Axis
 
 __version__ = "0.1.0"
 __all__ = [
-    "Agent", "Axis", "Suite", "compare", "make", "open_episode", "open_group", "open_run",
-    "operator", "place", "recompute", "report", "resume", "run", "verify",
+    "Agent", "Axis", "Suite", "compare", "list_tasks", "make", "open_episode", "open_group",
+    "open_run", "operator", "place", "recompute", "report", "resume", "run", "verify",
 ]  # fmt: skip
 
 _PLACES = {
     "Agent": "interfaces",
     "Axis": "scoring.axis",
     "Suite": "interfaces",
+    "list_tasks": "runs.episode_tasks",
     "open_episode": "runs.episode_session",
     "open_group": "runs.episode_session",
     "open_run": "reports.read.run_tables",

@@ -40,6 +40,7 @@ EXTRA_USES = {
     "crew": "MultiCrew as a PettingZoo env",
     "docs": "`make docs`",
     "export": "tables of runs as Parquet and data frames",
+    "llm": "examples/train_a_language_model.py",
     "mcp": "`owa-bench serve`",
     "measures": "classifiers for `owa-bench measure`",
     "minari": "`owa-bench export --to minari`",

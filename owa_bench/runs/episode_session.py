@@ -5,7 +5,8 @@
 
 A session is the suite's own env (`runs.assembly`) with the prompts and the reading of calls that
 the agent `language-model` has. An episode's rewards sum to its Q, so an episode that is ended at
-once is paid for its forecast: docs/train-a-language-model.md#what-giving-up-pays.
+once is paid for its forecast; with reward="q_state" they sum to the state's part of Q, and giving
+up pays nothing: docs/train-a-language-model.md#what-giving-up-pays.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, Literal, NamedTuple, Self, get_args
 
 import gymnasium
 import msgspec
@@ -39,6 +40,7 @@ from owa_bench.shells.seating import first_text
 from owa_bench.shells.tool_env import ToolEnv
 
 MOST_COPIES = 4096  # sessions of one group
+RewardSum = Literal["quality", "q_state"]
 _SET_HERE = frozenset({"view", "sink", "instances", "laboratories", "one_reader", "render_mode"})
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MARKED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
@@ -83,13 +85,17 @@ class EpisodeSession:
         messages: The system message and the user message that the model reads first.
         step_limit: The most steps of the episode.
         steps: Steps so far.
-        reward: Sum of the rewards so far; of a whole episode it is Q.
+        reward: Sum of the rewards so far; of a whole episode it is Q, or q_state.
         done: Whether the episode has ended.
         success: Whether it has ended with its task done.
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], instances: Instances, record: str | Path | None = None
+        self,
+        env: gymnasium.Env[Any, Any],
+        instances: Instances,
+        record: str | Path | None = None,
+        reward: RewardSum = "quality",
     ) -> None:
         shell = env.unwrapped
         if not isinstance(shell, ToolEnv):
@@ -99,6 +105,7 @@ class EpisodeSession:
         self._instances = instances
         self._record = None if record is None else Path(record)
         self._file: EpisodeFile | None = None
+        self._sum_to: RewardSum = reward
 
     def reset(self, seed: int, *, instance: Instance | None = None) -> None:
         """Begin another episode, with the same options.
@@ -185,6 +192,15 @@ class EpisodeSession:
         reply = self._play(self._actions(calls, text))
         return reply if calls else reply._replace(text=f"{reply.text}\n{_FORM}")
 
+    def solution(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the oracle's calls from the start of this episode: name and arguments of each.
+
+        They are for imitation. A model that is judged must never see those of its own episode.
+        """
+        made = assembly.solution(self.instance.suite, self._shell.timeline)
+        calls = [bounded_json.decode(action) for action in made.actions]
+        return [(call["tool"], call["arguments"]) for call in calls]
+
     def close(self) -> None:
         """End the session; what was recorded is whole."""
         self._close_file()
@@ -218,9 +234,9 @@ class EpisodeSession:
         for text in texts:
             observation, reward, terminated, truncated, info = self._env.step(text)
             answers.append(str(observation["text"]))
-            total += float(reward)
             self.steps += 1
             self.done = bool(terminated or truncated)
+            total += self._reward_of(float(reward), self.reward + total, info)
             if self.done:
                 break
         self.success = bool(info.get("success", False))
@@ -228,6 +244,12 @@ class EpisodeSession:
         if self.done:
             self._close_file()
         return Reply("\n\n".join(answers), total, self.done, info)
+
+    def _reward_of(self, reward: float, before: float, info: Mapping[str, Any]) -> float:
+        """Return what a step earns after `before`; the last one brings the sum to what is asked."""
+        if self._sum_to == "q_state" and self.done:
+            return float(info["q_state"]) - before
+        return reward
 
     def _close_file(self) -> None:
         if self._file is not None:
@@ -253,7 +275,12 @@ class SessionGroup(tuple[EpisodeSession, ...]):
 
 
 def open_episode(
-    suite: str, seed: int, *, record: str | Path | None = None, **options: Any
+    suite: str,
+    seed: int,
+    *,
+    record: str | Path | None = None,
+    reward: RewardSum = "quality",
+    **options: Any,
 ) -> EpisodeSession:
     """Open an episode for a trainer of language models.
 
@@ -261,17 +288,25 @@ def open_episode(
         suite: Name of a suite with tools, such as "toolquest".
         seed: Of the instance, as for `reset` of the suite's Gymnasium env.
         record: Folder for a file of the episode's events and texts; None: nothing is kept.
+        reward: What an episode's rewards sum to: "quality", Q, as in the suite's env; "q_state",
+            the state's part of it alone, so that a forecast of failure earns nothing.
         options: As for `owa_bench.make`: tier, family, delta, shaping, .. The supervisor may not be
             asked unless `interventions` says how often: its hints are the oracle's steps, for
             nothing.
     Returns: The session, begun.
     Raises: UsageError: A name, the seed or an option is wrong; the message says what is right.
     """
-    return open_group(suite, seed, 1, record=record, **options)[0]
+    return open_group(suite, seed, 1, record=record, reward=reward, **options)[0]
 
 
 def open_group(
-    suite: str, seed: int, copies: int, *, record: str | Path | None = None, **options: Any
+    suite: str,
+    seed: int,
+    copies: int,
+    *,
+    record: str | Path | None = None,
+    reward: RewardSum = "quality",
+    **options: Any,
 ) -> SessionGroup:
     """Open several sessions of one instance, whose world is made once.
 
@@ -280,6 +315,7 @@ def open_group(
         seed: Of the instance.
         copies: How many sessions.
         record: As for `open_episode`, a file a session.
+        reward: As for `open_episode`.
         options: As for `open_episode`.
     Returns: The sessions; each has a state of its own.
     Raises: UsageError: As for `open_episode`.
@@ -287,13 +323,15 @@ def open_group(
     _check_seed(seed)
     if type(copies) is not int or not 1 <= copies <= MOST_COPIES:
         raise FieldError("copies", copies, f"must be a whole number from 1 to {MOST_COPIES}")
+    if reward not in get_args(RewardSum):
+        raise FieldError("reward", reward, 'must be "quality" or "q_state"')
     factory = _session_factory(suite, options)
     instance = factory.instances(seed)
     make = factory.of(instance)
     sessions: list[EpisodeSession] = []
     try:
         for _ in range(copies):
-            sessions.append(EpisodeSession(make(), factory.instances, record))
+            sessions.append(EpisodeSession(make(), factory.instances, record, reward))
             sessions[-1].reset(seed, instance=instance)
     except BaseException:
         SessionGroup(sessions).close()

@@ -70,7 +70,7 @@ def test_the_blocks_of_open_episode_run(native, tmp_path, monkeypatch, capsys):
         return '<tool_call>{"name": "finish", "arguments": {"p": 0.0}}</tool_call>'
 
     names = {"model": model, "said": said}
-    first, record, group, giving_up = blocks("open_episode")
+    first, record, group, *giving_up, tasks = blocks("open_episode")
     exec(first, names)
     assert capsys.readouterr().out == "1.0 True\n"
     assert turns["model"] == len(script)
@@ -79,7 +79,12 @@ def test_the_blocks_of_open_episode_run(native, tmp_path, monkeypatch, capsys):
     names["model"] = lambda _messages, _tools: ("finish", {"p": 0.0})
     exec(group, names)
     assert names["rewards"] == [0.1] * 8
-    exec(giving_up, names)
+    for block in giving_up:
+        exec(block, names)
+    exec(tasks, names)
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 2 * 8
+    assert rows[0].split()[1:4] == ["1", "0.0", "train"]
 
 
 def test_the_block_of_harbor_runs(tmp_path, monkeypatch):

@@ -131,6 +131,53 @@ def test_giving_up_at_once_pays_the_forecast_alone(tool, arguments, pay):
     assert not session.success
 
 
+@pytest.mark.parametrize(
+    "suite_family", [("toolquest", "restock"), ("recall", "n_back"), ("recall", "literacy")]
+)
+@pytest.mark.parametrize("ending", ["finish", "declare_infeasible"])
+def test_with_q_state_giving_up_pays_nothing(suite_family, ending):
+    """The forecast of the failure is what it would be paid for: the control is Q."""
+    suite, family = suite_family
+    paid = {}
+    for reward in ("quality", "q_state"):
+        with owa_bench.open_episode(suite, SEED, family=family, reward=reward) as session:
+            paid[reward] = session.call(ending, {"p": 0.0}).reward
+    assert paid == {"quality": 0.1, "q_state": 0.0}
+
+
+def test_with_q_state_a_forecast_moves_nothing(native):
+    for p in (0.0, 1.0):
+        with open_one(reward="q_state") as session:
+            *work, _ = native.calls
+            play(session, work)
+            session.call("finish", {"p": p})
+        assert session.reward == 1.0
+
+
+def test_q_state_is_paid_as_it_is_earned_and_kept(native):
+    """With shaping: the sum is q_state at the end, also where the steps run out."""
+    with open_one(reward="q_state", shaping=True) as session:
+        replies = play(session, native.calls)
+    assert session.reward == pytest.approx(1.0)
+    assert sum(reply.reward > 0 for reply in replies[:-1]) > 1
+    options = {"family": "n_back", "shaping": True, "reward": "q_state", "step_limit": 9}
+    with owa_bench.open_episode("recall", SEED, **options) as session:
+        earned = [session.call(*call).reward for call in session.solution()[:8]]
+        last = session.call("go_on")
+    assert all(pay > 0 for pay in earned[1:])
+    assert last.done
+    assert session.reward == pytest.approx(last.info["q_state"])
+    assert 0.0 < session.reward < 0.5
+
+
+def test_the_solution_of_a_session_is_the_oracles(native):
+    with open_one() as session:
+        for call in session.solution():
+            session.call(*call)
+    assert session.success
+    assert session.reward == native.reward
+
+
 def test_the_supervisor_is_asked_only_where_it_is_allowed():
     with owa_bench.open_episode("toolquest", SEED) as session:
         refused = session.call("ask_supervisor", {"question": "?"})
@@ -265,6 +312,7 @@ def test_a_session_begins_again(native, tmp_path):
         ({"delta": 2.0}, UsageError, "2.0"),
         ({"suite": "multicrew"}, UsageError, "`seat_policy` must say who plays"),
         ({"copies": 0}, FieldError, "`copies` must be a whole number from 1"),
+        ({"reward": "success"}, FieldError, '`reward` must be "quality" or "q_state"'),
     ],
 )
 def test_an_error_names_field_value_and_fix(given, kind, words):

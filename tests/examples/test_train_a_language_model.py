@@ -1,0 +1,223 @@
+"""The recipe for language models: a tiny model in its place, of random weights.
+
+What it learns is measured by the recipe itself (docs/tables/language_model_training.md).
+"""
+
+import importlib.util
+import json
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+pytestmark = pytest.mark.rl
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "train_a_language_model.py"
+START, END = "<|im_start|>", "<|im_end|>"
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    spec = importlib.util.spec_from_file_location("train_a_language_model", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """A token for each byte, and one for each mark of a turn."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: number for number, letter in enumerate(letters)}
+    made = Tokenizer(models.BPE(vocabulary, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([START, END])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made)
+
+
+@pytest.fixture
+def player(recipe, tokenizer):
+    torch.manual_seed(0)
+    shape = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=8192,
+    )
+    model = transformers.LlamaForCausalLM(shape).eval()
+    return recipe.Player(model, tokenizer, recipe.Config(most_tokens=6, tests=2))
+
+
+def sessions(recipe, player, seeds, delta=0.0):
+    return [recipe.open_sessions(player.config, seed, delta)[0] for seed in seeds]
+
+
+def test_texts_of_other_lengths_beside_it_change_no_call(recipe, player):
+    """Padding is never read: a text alone and in a batch get the same tokens."""
+    opened = sessions(recipe, player, (1, 2))
+    opened += sessions(recipe, player, (3,), delta=0.5)
+    together = player.play(opened, turns=3)
+    assert len({len(each.ids) for each in together}) > 1
+    for seed, delta, each in zip((1, 2, 3), (0.0, 0.0, 0.5), together, strict=True):
+        [alone] = player.play(sessions(recipe, player, (seed,), delta), turns=3)
+        assert (alone.ids, alone.own, alone.turns) == (each.ids, each.own, each.turns)
+
+
+def test_own_tokens_are_those_of_the_calls(recipe, player):
+    [each] = player.play(sessions(recipe, player, (1,)), turns=3)
+    assert [sum(each.own[start:end]) for start, end, _ in each.turns] == [
+        end - start for start, end, _ in each.turns
+    ]
+    assert sum(each.own) == sum(end - start for start, end, _ in each.turns)
+    assert all(each.ids[end - 1] == player.end for _, end, _ in each.turns)
+
+
+def test_the_oracle_is_written_as_a_model_would_have_played(recipe, player):
+    each = recipe.oracle_transcript(player, 1, 0.5)
+    calls = [player.tokenizer.decode(each.ids[start:end]) for start, end, _ in each.turns]
+    assert all(call.endswith(END) for call in calls)
+    with recipe.open_sessions(player.config, 1, 0.5)[0] as session:
+        for call in calls:
+            session.call(*recipe.read_call(call.removesuffix(END)))
+        assert session.success
+    assert sum(reward for _, _, reward in each.turns) == pytest.approx(1.0)
+
+
+def test_pieces_hold_every_turn_once_after_the_opening(recipe, player):
+    each = recipe.oracle_transcript(player, 1, 0.0)
+    first = each.turns[0][0]
+    pieces = each.pieces(4000)
+    assert len(pieces) > 2
+    assert all(piece.ids[:first] == each.ids[:first] for piece in pieces)
+    assert [token for piece in pieces for token in piece.ids[first:]] == each.ids[first:]
+    assert [own for piece in pieces for own in piece.own[first:]] == each.own[first:]
+    calls = [piece.ids[start:end] for piece in pieces for start, end, _ in piece.turns]
+    assert calls == [each.ids[start:end] for start, end, _ in each.turns]
+    assert all(len(piece.ids) <= 4000 for piece in pieces)
+
+
+def test_a_call_counts_by_what_its_group_was_paid_at_that_turn(recipe):
+    group = [
+        recipe.Transcript([0] * 6, [False, True, True, False, True, False], turns)
+        for turns in ([(1, 3, 1.0), (4, 5, 0.0)], [(1, 3, 0.0), (4, 5, 0.0)])
+    ]
+    better, worse = recipe.advantages(group)
+    spread = 8**-0.5  # gaps are .5, -.5, 0, 0
+    assert better == pytest.approx(np.array([0, 0.5, 0.5, 0, 0, 0]) / spread)
+    assert worse == pytest.approx(-better)
+    same = [recipe.Transcript([0] * 3, [False, True, True], [(1, 3, 0.2)]) for _ in range(2)]
+    assert not np.any(recipe.advantages(same))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_update_makes_paid_calls_likelier_and_others_not(recipe, player, sign):
+    [each] = player.play(sessions(recipe, player, (1,)), turns=1)
+    start, end, _ = each.turns[0]
+
+    def likelihood():
+        with torch.no_grad():
+            logits = player.model(torch.tensor([each.ids])).logits[0, start - 1 : end - 1]
+        said = torch.tensor(each.ids[start:end])[:, None]
+        return float(torch.log_softmax(logits, -1).gather(1, said).sum())
+
+    before = likelihood()
+    recipe.Learner(player, 1e-3).update([each], [sign * np.asarray(each.own, float)])
+    assert (likelihood() - before) * sign > 0
+
+
+def phases_of(folder):
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [json.loads(line)["phase"] for line in lines]
+
+
+def test_a_training_stops_and_goes_on_where_a_phase_ended(recipe, player, tmp_path, monkeypatch):
+    start = tmp_path / "start"
+    player.model.save_pretrained(start)
+    player.tokenizer.save_pretrained(start)
+    config = recipe.Config(
+        transcripts=1, piece=3000, updates=1, group=2, turns=2, tests=2, most_tokens=6
+    )
+    folder = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(recipe, "reinforce", lambda *_: sys.exit("stopped"))
+        with pytest.raises(SystemExit, match="stopped"):
+            recipe.train(config, folder, start)
+    phases = phases_of(folder)
+    recipe.train(config, folder, start)
+    whole = phases_of(folder)
+    assert whole == [*phases, "GRPO", "trained"]
+    found = json.loads((folder / "results.json").read_text())
+    assert {cell["delta"] for cell in found["cells"]} == {0.0, 0.5}
+    assert all(np.isfinite(cell["gains"]["pretrained to trained"]).all() for cell in found["cells"])
+    with pytest.raises(SystemExit, match="is of another training"):
+        recipe.train(recipe.Config(), folder, start)
+
+
+def test_what_is_learnt_from_is_not_tested_on(recipe):
+    config = recipe.Config()
+    learnt = recipe.TRAINING_SEEDS[: config.transcripts + config.updates]
+    assert not {*learnt} & {*recipe.HELD_OUT_SEEDS[: config.tests]}
+
+
+def test_the_gain_is_paired(recipe):
+    mean, low, high = recipe.paired([0.0, 0.5], [0.2, 0.9])
+    assert (mean, low, high) == pytest.approx(
+        (0.3, 0.3 - 12.706 * 0.1, 0.3 + 12.706 * 0.1), abs=1e-3
+    )
+
+
+def chat_messages(session, turns):
+    """Return messages as a chat server gets them after some of the oracle's calls."""
+    found = list(session.messages)
+    for number, (name, arguments) in enumerate(session.solution()[:turns]):
+        function = {"name": name, "arguments": json.dumps(arguments, separators=(",", ":"))}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        found.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        text = session.call(name, arguments).text
+        found.append({"role": "tool", "tool_call_id": f"c{number}", "content": text})
+    return found
+
+
+def test_a_server_reads_messages_as_they_were_learnt(recipe, player):
+    each = recipe.oracle_transcript(player, 1, 0.5)
+    with recipe.open_sessions(player.config, 1, 0.5)[0] as session:
+        read = recipe.conversation(chat_messages(session, 5), session.tools)
+    assert player.tokens(read) == each.ids[: each.turns[5][0]]
+
+
+def test_a_server_answers_as_the_player_plays(recipe, player):
+    [alone] = player.play(sessions(recipe, player, (1,)), turns=1)
+    [(start, end, _)] = alone.turns
+    words = player.tokenizer.decode(alone.ids[start : end - 1])
+    server = recipe.ChatServer(player, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    [session] = sessions(recipe, player, (1,))
+    asked = {"model": "trained", "messages": session.messages, "tools": session.tools}
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        [named] = httpx.get(f"{url}/models").json()["data"]
+        said = httpx.post(f"{url}/chat/completions", json=asked, timeout=60).json()
+        player.write = lambda *_: [player.tokens(f'answer {{"values":["no"]}}{END}')]
+        called = httpx.post(f"{url}/chat/completions", json=asked, timeout=60).json()
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert named["id"] == "trained"
+    assert said["choices"][0]["message"]["content"] == words
+    assert said["usage"]["prompt_tokens"] == start
+    [call] = called["choices"][0]["message"]["tool_calls"]
+    assert call["function"] == {"name": "answer", "arguments": '{"values":["no"]}'}
