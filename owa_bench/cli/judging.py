@@ -316,7 +316,7 @@ def _answer_lines(
         yield answer.sentence
     if words := frontier_words(verdict.frontier):
         yield words
-    yield "; ".join(f"{name}: {words}" for name, words in cost_lines(verdict, one)) + "."
+    yield ". ".join(f"{name}: {words}" for name, words in cost_lines(verdict, one)) + "."
     if verdict.level is None:
         yield f"To decide a level: {next_command(verdict)}"
 

@@ -235,22 +235,24 @@ def _card_amounts(prices: PriceCard, suite: str, tier: int) -> dict[str, float] 
 
 def _print_pilot(found: "PilotEstimate", draft: PlanDraft, run_options: RunOptions) -> None:
     """Print what a plan takes by a pilot, by suite and in all, each with its range."""
-    from owa_bench.reports.read.pilot import HOURS
+    from owa_bench.reports.read import pilot
 
-    measures = [*found.rows[0].amounts] if found.rows else []
+    # A measure that nobody has any of is a column of zeros: on 80 characters each one counts.
+    used = {name for row in found.rows for name, it in row.amounts.items() if it.estimate != 0}
+    measures = [name for name in pilot.MEASURES if name in used]
     shown = found.rows[:1] if len(found.rows) == 2 else found.rows  # of one suite all is the same
     rows = [
         (row.suite, f"{row.episodes:,}", *(_ranged(name, row.amounts[name]) for name in measures))
         for row in shown
     ]
-    names = ("time" if name == HOURS else name for name in measures)
+    names = ("time" if name == pilot.HOURS else name for name in measures)
     table(f"would take, by {found.pilot}", ("suite", "episodes", *names), rows)
     lanes = run_options.workers * run_options.concurrency
     at_once = "one episode at a time" if lanes == 1 else f"{lanes} episodes at once"
     OUT.print(
         "In brackets 95 percent, over the pilot's tasks and those that are drawn. Time: "
-        f"{at_once}, at the pilot's pace. USD: the agents' own, by the pilot's price card; the "
-        "supervisor is simulated and paid by nobody."
+        f"{at_once}, at the pilot's pace. USD: the agents' own, by the pilot's price card"
+        + ("; the supervisor is simulated and paid by nobody." if pilot.SUPERVISOR in used else ".")
     )
     if any(entry.lane is not None for entry in draft.plan.entries):
         OUT.print("Episodes of a lane follow each other: it takes longer where lanes are few.")
@@ -260,7 +262,7 @@ def _print_pilot(found: "PilotEstimate", draft: PlanDraft, run_options: RunOptio
         amount.reason: f"{row.suite}, {name}"
         for row in shown
         for name, amount in row.amounts.items()
-        if amount.low is None
+        if amount.low is None and name in measures
     }
     for reason, where in bare.items():
         note(f"no range, such as of {where}: {reason}", OUT)

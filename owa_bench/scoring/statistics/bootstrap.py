@@ -14,6 +14,7 @@ from owa_bench.records.observables import Integers
 
 _HALF = float(1 << 32)
 _DIGITS = 7  # significant digits of a judgement's figures; sums are exact beyond them
+_EXACT = float(1 << 53)  # doubles below it are all that canonical JSON holds
 
 
 def philox(root: str, *path: str | int) -> np.random.Philox:
@@ -75,9 +76,12 @@ def rounded(value: float) -> float:
 def figure(value: float | None) -> float | None:
     """Return a number as a judgement holds it: seven digits, None for no number.
 
-    >>> figure(float("nan")), figure(0.1 + 0.2)
-    (None, 0.3)
+    None too from 2^53 on, where a bound bounds nothing: of two tasks one may be a million times
+    another. Canonical JSON writes such a number as a whole one, which it then refuses.
+
+    >>> figure(float("nan")), figure(0.1 + 0.2), figure(1.2e18)
+    (None, 0.3, None)
     """
-    if value is None or not np.isfinite(value):
+    if value is None or not abs(value) < _EXACT:
         return None
     return rounded(value)

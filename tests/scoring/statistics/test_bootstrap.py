@@ -1,10 +1,14 @@
 """Raw streams that resampled days come from, and figures."""
 
+import json
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from owa_bench.errors import ScoringError
+from owa_bench.canonical import canonical_json
+from owa_bench.errors import CheckFailure, ScoringError
 from owa_bench.scoring.statistics.bootstrap import (
     block_bootstrap,
     block_length,
@@ -12,6 +16,20 @@ from owa_bench.scoring.statistics.bootstrap import (
     philox,
     rounded,
 )
+
+
+@given(st.floats() | st.floats(0, 25).map(lambda power: 10**power))
+def test_a_report_can_be_signed_with_every_figure(value: float) -> None:
+    """Written, read and written again: a bound of two tasks may be 10^18."""
+    written = canonical_json({"bound": figure(value), "least": figure(-value)})
+    assert canonical_json(json.loads(written)) == written
+
+
+def test_a_number_that_is_no_figure_cannot_be_signed_twice() -> None:
+    """The control: the bound that once ended a report."""
+    written = canonical_json({"bound": 1.216801e18})
+    with pytest.raises(CheckFailure, match="exceeds safe integer domain"):
+        canonical_json(json.loads(written))
 
 
 def test_a_figure_is_a_number_or_nothing() -> None:
