@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle  # noqa: TID251  (what vector envs of other packages send between processes)
 
 import cartpole3d_parity as parity
 import gymnasium
@@ -404,6 +405,35 @@ def test_the_quick_env_names_what_is_wrong():
         env.reset(options={"instance": 1})
     with pytest.raises(UsageError, match="difficulty"):
         fast(difficulty="easy", magnitude=0.5)
+
+
+def test_the_quick_env_goes_on_where_its_pickle_does():
+    env = fast(level=9, difficulty="easy").unwrapped
+    env.reset(seed=3)
+    env.step(1)
+    other = pickle.loads(pickle.dumps(env))
+    for action in (0, 4, 2):
+        np.testing.assert_array_equal(env.step(action)[0], other.step(action)[0])
+    np.testing.assert_array_equal(env.reset(seed=4)[0], other.reset(seed=4)[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*render")
+def test_a_render_mode_is_refused_as_an_unknown_parameter_is():
+    with pytest.raises(TypeError, match="`render_mode` must be None: nothing draws"):
+        fast(render_mode="rgb_array")
+
+
+@pytest.mark.filterwarnings("ignore:.*render")
+@pytest.mark.rl
+def test_stable_baselines_makes_its_own_lanes():
+    """It asks for pictures first; the quick env has none."""
+    from stable_baselines3.common.env_checker import check_env as check_for_sb3
+    from stable_baselines3.common.env_util import make_vec_env
+
+    lanes = make_vec_env("owa_bench/CartPole3DFast-v2", 3, env_kwargs={"obs": "core"})
+    assert lanes.reset().shape == (3, 11)
+    lanes.close()
+    check_for_sb3(fast().unwrapped)
 
 
 def test_many_lanes_by_gymnasiums_own_call():

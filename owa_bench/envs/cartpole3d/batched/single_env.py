@@ -38,6 +38,7 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         obs: "full" with balls, or "core".
     Raises:
         FieldError: `obs` is another word.
+        TypeError: A render mode is given.
         UsageError: Both difficulty and magnitude are given.
     """
 
@@ -56,7 +57,9 @@ class CartPole3DFastEnv(gym.Env[Any, Any]):
         if obs not in ("full", "core"):
             raise FieldError("obs", obs, one_of(obs, ("full", "core")))
         if render_mode is not None:
-            raise FieldError("render_mode", render_mode, "must be None: nothing draws")
+            # As a parameter that is not there: `make_vec_env` of Stable-Baselines3 asks for
+            # pictures, and after a TypeError goes on without.
+            raise TypeError(f"`render_mode` must be None: nothing draws, got {render_mode!r}.")
         size = levels.one_magnitude(difficulty, magnitude)
         world = levels.level(spec, level, size if level else 1.0)
         self._simulator = Simulator(world, 1, seed=0, starts=1)
