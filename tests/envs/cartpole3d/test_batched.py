@@ -263,8 +263,9 @@ def energy(body, core):
 
 
 @pytest.mark.parametrize("level", [0, 5, 8, 16])
-def test_a_lane_does_not_depend_on_the_others_or_the_threads(level):
+def test_a_lane_does_not_depend_on_the_others_or_the_threads(level, monkeypatch):
     """Lane 0 alone, among eleven, and shared out: bit by bit, over ends of episodes."""
+    monkeypatch.setattr(batched, "LANES_A_THREAD", 4)
     seen = []
     for count, threads in ((1, 1), (12, 1), (12, 3)):
         lanes = Simulator(world(level), count, seed=9, starts=16, threads=threads)
@@ -277,6 +278,16 @@ def test_a_lane_does_not_depend_on_the_others_or_the_threads(level):
         seen.append(np.stack(rows))
     assert np.array_equal(seen[0], seen[1])
     assert np.array_equal(seen[1], seen[2])
+
+
+def test_a_thread_is_not_woken_for_few_lanes():
+    def shares(count, threads):
+        lanes = Simulator(world(), count, seed=1, starts=2, threads=threads)
+        return [share.stop - share.start for share in lanes._shares]
+
+    assert shares(64, 8) == [64]
+    assert shares(2 * batched.LANES_A_THREAD, 8) == [batched.LANES_A_THREAD] * 2
+    assert shares(2 * batched.LANES_A_THREAD, 1) == [2 * batched.LANES_A_THREAD]
 
 
 def test_seeds_make_other_episodes():

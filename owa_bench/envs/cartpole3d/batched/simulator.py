@@ -17,6 +17,7 @@ from owa_bench.envs.cartpole3d.start import SceneState
 from owa_bench.envs.cartpole3d.world import PhysicsWorld
 from owa_bench.errors import FieldError
 
+LANES_A_THREAD = 1024  # with fewer a thread takes longer to wake than to play them
 STARTS = 4096  # start states that are drawn for a world; episodes begin from these
 LaneActions = npt.NDArray[np.int64]
 LaneFlags = npt.NDArray[np.bool_]
@@ -56,7 +57,7 @@ class Simulator:
         count: Lanes, at least 1.
         seed: Of all of them.
         starts: Start states that are drawn.
-        threads: That share the lanes of a step.
+        threads: That share the lanes of a step, as far as each has LANES_A_THREAD of them.
     Raises: FieldError: A number is below 1.
     Attributes:
         lanes: (count,) records, `records.LANE`.
@@ -76,8 +77,9 @@ class Simulator:
         self.slots = records.most_balls(world)
         self._numbers = records.world_record(world)
         self._due = records.timetable(world)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        shares = np.linspace(0, count, min(threads, count) + 1).astype(int)
+        used = max(1, min(threads, count // LANES_A_THREAD))
+        self._pool = ThreadPoolExecutor(used) if used > 1 else None
+        shares = np.linspace(0, count, used + 1).astype(int)
         self._shares = [slice(a, b) for a, b in pairwise(shares)]
         self._rooms = [self._room() for _ in self._shares]
         self._first = records.lanes_of(records.draw_states(world, starts, seed), self.slots)
