@@ -35,6 +35,7 @@ from owa_bench.runs.episode_tasks import HELD_OUT_SEEDS, TRAINING_SEEDS
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 END = "<|im_end|>"
+SHOWN = 3  # turns that are read before those that are learnt from
 MOST_REFUSED = 6  # calls in a row; the agent `language-model` gives up there too
 
 
@@ -47,7 +48,8 @@ class Config:
         piece: Most tokens of an update of imitation; a longer transcript is cut between turns.
         updates: Updates of GRPO, each by one group.
         group: Rollouts of one instance in an update.
-        turns: Calls of a rollout; the episode goes on, but is not waited for.
+        turns: Calls of a rollout, from a drawn place of the episode on; up to there the oracle
+            plays.
         tests: Held-out instances at each magnitude, the same ones after each phase.
         most_tokens: Of one call.
         room: Tokens of an episode; one that needs more is ended by `finish`.
@@ -58,7 +60,7 @@ class Config:
     tier: int = 1
     deltas: tuple[float, ...] = (0.0, 0.5)
     seed: int = 0
-    transcripts: int = 24
+    transcripts: int = 12
     piece: int = 1600
     imitation_rate: float = 1e-4
     updates: int = 12
@@ -116,20 +118,29 @@ class Transcript:
     own: list[bool]
     turns: list[tuple[int, int, float]] = field(default_factory=list)
 
+    def piece(self, first: int, last: int) -> "Transcript":
+        """Return the turns from `first` to `last`, after the first turn and a few before them.
+
+        Only the calls of those turns are its own: those before are there to be read.
+        """
+        ends = [end for _, end, _ in self.turns]
+        shown = max(first - SHOWN, 0)
+        skipped, resumed = (ends[0], ends[shown - 1]) if shown else (0, 0)
+        stop = self.turns[last + 1][0] if last + 1 < len(self.turns) else len(self.ids)
+        ids = self.ids[:skipped] + self.ids[resumed:stop]
+        found, moved = Transcript(ids, [False] * len(ids)), skipped - resumed
+        for start, end, reward in self.turns[first : last + 1]:
+            found.turns.append((start + moved, end + moved, reward))
+            found.own[start + moved : end + moved] = self.own[start:end]
+        return found
+
     def pieces(self, most: int) -> "list[Transcript]":
-        """Return the transcript in pieces of about `most` tokens; each begins with the opening."""
-        starts = [start for start, _, _ in self.turns]
-        ends = [*starts[1:], len(self.ids)]
-        head = starts[0]
-        found: list[Transcript] = []
-        for (start, stop, reward), end in zip(self.turns, ends, strict=True):
-            if not found or len(found[-1].ids) + end - start > most:
-                found.append(Transcript(self.ids[:head], self.own[:head]))
-            piece = found[-1]
-            moved = len(piece.ids) - start
-            piece.turns.append((start + moved, stop + moved, reward))
-            piece.ids += self.ids[start:end]
-            piece.own += self.own[start:end]
+        """Return pieces of at most `most` tokens whose turns are all of the transcript's."""
+        found, first = [], 0
+        for last in range(len(self.turns)):
+            if last == len(self.turns) - 1 or len(self.piece(first, last + 1).ids) > most:
+                found.append(self.piece(first, last))
+                first = last + 1
         return found
 
     def add(self, ids: Sequence[int], *, own: bool) -> None:
@@ -156,6 +167,7 @@ class Player:
         *,
         temperature: float = 0.0,
         turns: int = 10_000,
+        lead: int = 0,
         random: torch.Generator | None = None,
     ) -> list[Transcript]:
         """Play sessions until each has ended or taken `turns` calls.
@@ -164,14 +176,12 @@ class Player:
             sessions: At their start; all are played at once.
             temperature: Of the sampling; 0: the likeliest token.
             turns: Most calls of each.
+            lead: Calls of the oracle that come first; the model reads the last few of them.
             random: For the sampling.
         Returns: A transcript a session.
         """
         feed = Feed(self.model, len(sessions))
-        found = []
-        for session in sessions:
-            ids = self.tokens(opening(session.messages, session.tools))
-            found.append(Transcript(ids, [False] * len(ids)))
+        found = [self.followed(session, lead).piece(lead, lead - 1) for session in sessions]
         unread = [list(each.ids) for each in found]
         refused = [0] * len(sessions)
         for _ in range(turns):
@@ -194,6 +204,18 @@ class Player:
                 used_up = len(track.ids) + self.config.most_tokens > self.config.room
                 if not session.done and (used_up or refused[place] == MOST_REFUSED):
                     session.call("finish")
+        return found
+
+    def followed(self, session: EpisodeSession, count: int) -> Transcript:
+        """Return the transcript of a session in which the oracle's first calls were played."""
+        ids = self.tokens(opening(session.messages, session.tools))
+        found = Transcript(ids, [False] * len(ids))
+        for name, arguments in session.solution()[:count] if count else ():
+            first = len(found.ids)
+            found.add(self.tokens(call_text(name, arguments) + END), own=True)
+            reply = session.call(name, arguments)
+            found.turns.append((first, len(found.ids), reply.reward))
+            found.add(self.tokens("\n" + turn(reply.text)), own=False)
         return found
 
     def write(
@@ -304,15 +326,7 @@ class Learner:
 def oracle_transcript(player: Player, seed: int, delta: float) -> Transcript:
     """Return the transcript of an episode that the oracle plays."""
     with open_sessions(player.config, seed, delta)[0] as session:
-        ids = player.tokens(opening(session.messages, session.tools))
-        found = Transcript(ids, [False] * len(ids))
-        for name, arguments in session.solution():
-            first = len(found.ids)
-            found.add(player.tokens(call_text(name, arguments) + END), own=True)
-            reply = session.call(name, arguments)
-            found.turns.append((first, len(found.ids), reply.reward))
-            found.add(player.tokens("\n" + turn(reply.text)), own=False)
-    return found
+        return player.followed(session, len(session.solution()))
 
 
 def advantages(group: Sequence[Transcript]) -> list[np.ndarray]:
@@ -401,12 +415,14 @@ def reinforce(player: Player, log: "Log") -> None:
         seed = TRAINING_SEEDS[config.transcripts + number]
         delta = config.deltas[number % len(config.deltas)]
         with open_sessions(config, seed, delta, config.group) as group:
+            latest = max(len(group[0].solution()) - config.turns, 0)
+            lead = int(torch.randint(latest + 1, (), generator=random))
             made = player.play(
-                group, temperature=config.temperature, turns=config.turns, random=random
+                group, temperature=config.temperature, turns=config.turns, lead=lead, random=random
             )
         paid = float(np.mean([sum(turn[2] for turn in each.turns) for each in made]))
         learner.update(made, advantages(made))
-        log.row("GRPO", number, {"reward": paid, "delta": delta})
+        log.row("GRPO", number, {"reward": paid, "delta": delta, "lead": lead})
 
 
 class Log:

@@ -97,17 +97,37 @@ def test_the_oracle_is_written_as_a_model_would_have_played(recipe, player):
     assert sum(reward for _, _, reward in each.turns) == pytest.approx(1.0)
 
 
-def test_pieces_hold_every_turn_once_after_the_opening(recipe, player):
+def test_pieces_hold_every_turn_once_and_what_comes_before(recipe, player):
+    """Each call of the oracle is learnt from once; before it stand the opening and its question."""
     each = recipe.oracle_transcript(player, 1, 0.0)
-    first = each.turns[0][0]
-    pieces = each.pieces(4000)
+    pieces = each.pieces(5000)
     assert len(pieces) > 2
-    assert all(piece.ids[:first] == each.ids[:first] for piece in pieces)
-    assert [token for piece in pieces for token in piece.ids[first:]] == each.ids[first:]
-    assert [own for piece in pieces for own in piece.own[first:]] == each.own[first:]
+    assert all(len(piece.ids) <= 5000 for piece in pieces)
     calls = [piece.ids[start:end] for piece in pieces for start, end, _ in piece.turns]
     assert calls == [each.ids[start:end] for start, end, _ in each.turns]
-    assert all(len(piece.ids) <= 4000 for piece in pieces)
+    assert sum(sum(piece.own) for piece in pieces) == sum(each.own)
+    for number, piece in enumerate(pieces):
+        assert piece.ids[: each.turns[0][1]] == each.ids[: each.turns[0][1]]
+        text = player.tokenizer.decode(piece.ids)
+        assert text.count(START) == text.count(END) + 1  # a call follows each question
+        first = sum(len(before.turns) for before in pieces[:number])
+        before = recipe.SHOWN if number else 0
+        start = each.turns[first - before - 1][1] if number else 0
+        shown = each.ids[start : each.turns[first][0]]
+        assert piece.ids[: piece.turns[0][0]][-len(shown) :] == shown
+
+
+def test_a_rollout_begins_where_the_oracle_led(recipe, player):
+    opened = sessions(recipe, player, (1, 1))
+    led = recipe.oracle_transcript(player, 1, 0.0)
+    made = player.play(opened, turns=2, lead=9)
+    assert [session.steps for session in opened] == [11, 11]
+    for each in made:
+        start = led.turns[9 - recipe.SHOWN - 1][1]
+        shown = led.ids[start : led.turns[9][0]]
+        first, *_ = each.turns[0]
+        assert each.ids[first - len(shown) : first] == shown
+        assert sum(each.own) == sum(end - start for start, end, _ in each.turns)
 
 
 def test_a_call_counts_by_what_its_group_was_paid_at_that_turn(recipe):
