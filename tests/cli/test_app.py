@@ -201,7 +201,14 @@ def test_help_that_lists_commands_imports_nothing_heavy(words):
 
 
 def test_what_only_reports_need_is_not_imported_to_run():
-    assert heavy_after(["run", "--help"]) & {"numpy", "matplotlib", "scipy"} == {"numpy"}
+    kinds = {"numpy", "matplotlib", "scipy", "httpx", "uvicorn", "owa_bench.reports"}
+    assert heavy_after(["run", "--help"]) & kinds == {"numpy"}
+
+
+def test_a_worker_without_a_model_imports_no_http_client_and_no_server():
+    code = "import sys, owa_bench.runs.play.worker; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(out.stdout.split()) & {"httpx", "uvicorn", "starlette", "numpy"} == {"numpy"}
 
 
 def test_a_run_is_verified_without_what_draws_or_plays(run):
