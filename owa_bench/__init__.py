@@ -14,7 +14,7 @@ Importing the package loads nothing heavy: each name is loaded when it is first 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from owa_bench.registration import register_ids
+from owa_bench.registration import register_when_imported
 
 if TYPE_CHECKING:
     from owa_bench.api import compare, make, place, recompute, report, resume, run, verify
@@ -42,7 +42,7 @@ _PLACES = {
     "operator": "drift.operator",
 }
 
-register_ids()
+register_when_imported()
 
 
 def __getattr__(name: str) -> Any:

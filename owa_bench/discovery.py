@@ -64,7 +64,7 @@ def find(kind: str) -> dict[str, PluginEntry]:
 
 
 def get(kind: str, name: str) -> Any:
-    """Return a plug-in.
+    """Return a plug-in; one of ours without importing all of its kind.
 
     Args:
         kind: one of KINDS.
@@ -72,11 +72,34 @@ def get(kind: str, name: str) -> Any:
     Returns: What its module or package exports.
     Raises: UnknownNameError: there is none of this name; says the nearest one.
     """
+    if (plugin := _own(kind, name)) is not None:
+        return plugin
     entries = find(kind)
     if name not in entries:
         fix = f"`owa-bench list {kind}` lists them all."
         raise UnknownNameError(_SINGULAR[kind], name, entries, fix)
     return entries[name].plugin
+
+
+@cache
+def _own(kind: str, name: str) -> Any:
+    """Return a plug-in of ours, None if there is none of this name or it is an operator.
+
+    The modules are imported one by one: the one of a like name first, then files before folders.
+    """
+    folder, module, export = _FOLDERS[kind]
+    if not export:
+        return None
+
+    def is_unlike(place: str) -> bool:
+        base = place.removeprefix(f"{folder}.").partition(".")[0]
+        return not name.replace("-", "_").startswith(base)
+
+    for place in sorted(_modules(folder, module), key=is_unlike):
+        plugins = dict(_exported(place, export))
+        if name in plugins:
+            return plugins[name]
+    return None
 
 
 def domains() -> tuple[str, ...]:
@@ -117,11 +140,12 @@ def _third_party(kind: str, point: EntryPoint) -> PluginEntry:
 
 
 def _modules(folder: str, module: str) -> list[str]:
-    """Return the dotted names of the plug-in modules of `folder`."""
+    """Return the dotted names of the plug-in modules of `folder`, files before folders."""
     package = importlib.import_module(folder)
+    entries = sorted(pkgutil.iter_modules(package.__path__), key=lambda entry: entry.ispkg)
     return [
         f"{folder}.{entry.name}.{module}" if module and entry.ispkg else f"{folder}.{entry.name}"
-        for entry in pkgutil.iter_modules(package.__path__)
+        for entry in entries
         if not entry.name.startswith("_")
     ]
 

@@ -1,7 +1,11 @@
 """Discovery: what other packages bring must load, or be named."""
 
+import dataclasses
 import re
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,3 +97,45 @@ def test_of_many_names_the_nearest_are_listed_and_the_command_that_lists_all():
     assert "Did you mean `api/pager_swap`? Nearest of " in words
     assert "`owa-bench list operators` lists them all." in words
     assert len(words) < 300
+
+
+IMPORTED = """
+import sys
+from owa_bench import discovery
+plugin = discovery.get({kind!r}, {name!r})
+if {whole}:
+    assert plugin is discovery.find({kind!r})[{name!r}].plugin
+print(*sys.modules)
+"""
+
+
+def _imported(kind, name, *, whole=False):
+    code = IMPORTED.format(kind=kind, name=name, whole=whole)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "own", "others"),
+    [
+        ("agents", "agentic", "owa_bench.agents.agentic", {"owa_bench.agents.floors", "httpx"}),
+        ("agents", "fixed", "owa_bench.agents.script_replays", {"httpx", "gymnasium"}),
+        ("suites", "toolquest", "owa_bench.envs.toolquest", {"owa_bench.envs.changesurf"}),
+        ("suites", "projforge_fast", "owa_bench.envs.projforge", {"owa_bench.envs.changesurf"}),
+    ],
+)
+def test_a_plug_in_is_got_without_those_that_weigh_more(kind, name, own, others):
+    """A process of an agent, or of one suite, pays for no other."""
+    alone = _imported(kind, name)
+    assert own in alone
+    assert not alone & others
+    assert others <= _imported(kind, name, whole=True)
+
+
+def test_what_another_package_brings_is_got_after_ours(entry, monkeypatch):
+    card = discovery.get("agents", "agentic")
+    stranger = dataclasses.replace(card, name="stranger")
+    monkeypatch.setitem(sys.modules, "strange_module", SimpleNamespace(AGENT=stranger))
+    entry("strange_module:AGENT")
+    assert discovery.get("agents", "stranger") is stranger
+    assert discovery.get("agents", "agentic") is card

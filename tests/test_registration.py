@@ -12,7 +12,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from owa_bench.discovery import find, get
 from owa_bench.drift.timeline import source
 from owa_bench.errors import InstanceError, UsageError
-from owa_bench.registration import ENV_IDS, register_ids
+from owa_bench.registration import ENV_IDS, FAST_IDS, register_ids
 from owa_bench.runs.assembly import make_env, script, solution
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
@@ -71,6 +71,40 @@ def test_importing_the_package_imports_no_env():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "['owa_bench.registration']"
+
+
+IMPORTS = ("import owa_bench, gymnasium", "import gymnasium, owa_bench")
+
+
+@pytest.mark.parametrize("imports", [*IMPORTS, "import owa_bench; from gymnasium import spec"])
+def test_ids_are_there_in_either_order_of_imports(imports):
+    code = (
+        f"{imports}\nimport sys, gymnasium\nfrom gymnasium.envs import registration\n"
+        "print([n for n in gymnasium.registry if n.startswith('owa_bench/')])\n"
+        "assert 'exec_module' not in vars(registration.__loader__)\n"
+        "assert not [f for f in sys.meta_path if type(f).__module__ == 'owa_bench.registration']"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == str([*ENV_IDS, *FAST_IDS])
+
+
+def test_importing_the_package_imports_no_gymnasium():
+    code = "import sys, owa_bench; print('gymnasium' in sys.modules, 'numpy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False False"
+
+
+@pytest.mark.parametrize("blocked", ["gymnasium", "gymnasium.envs.registration"])
+def test_the_package_imports_where_gymnasium_is_not_installed(blocked):
+    code = (
+        "import sys\n"
+        f"sys.modules[{blocked!r}] = None\n"
+        "import owa_bench\n"
+        "try:\n    import gymnasium.envs.registration\n"
+        "except ImportError as error:\n    print(type(error).__name__)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "ModuleNotFoundError"
 
 
 @pytest.mark.part(3)

@@ -9,16 +9,16 @@ import contextlib
 import errno
 import itertools
 import sys
+from copy import copy
 from importlib import import_module
 from typing import Any, cast
 
 import typer
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from owa_bench import __version__, errors
 from owa_bench.cli.console import ERR, OUT, exit_code_of_signal, one_line
-from owa_bench.cli.options import expand
 from owa_bench.errors import FieldError, OwaError
 
 HELP = """Measure how much can be delegated to an agent, and prove it.
@@ -55,74 +55,188 @@ ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is p
 VERIFIER_HELP = "What a verifier runs: who submits, and challenges of signed plans."
 
 
-COMMANDS = {
-    "list": "listing:list_plugins",
-    "run": "playing:run",
-    "place": "placing:place",
-    "evaluate": "evaluating:evaluate",
-    "train": "training:train",
-    "report": "judging:report",
-    "verify": "judging:verify",
-    "recompute": "judging:recompute",
-    "compare": "judging:compare",
-    "power": "judging:power",
-    "validate": "validating:validate",
-    "revise": "evaluating:revise",
-    "keygen": "evidence:keygen",
-    "witness": "evidence:witness_plan",
-    "challenge": "evidence:challenge_plan",
-    "prune": "evidence:prune",
-    "replay": "evidence:replay",
-    "doctor": "listing:doctor",
-    "play": "people:play",
-    "readers": "reading:readers",
-    "attend": "people:attend",
-    "norms": "people:norms",
-    "judge": "people:judge",
-    "serve": "serving:serve",
-    "export": "viewing:export",
-    "visit": "serving:visit",
-    "view": "viewing:view",
-    "leaderboard": "viewing:leaderboard",
+# Of each command its "MODULE:FUNCTION" below `owa_bench.cli`, and the first line of its docstring:
+# help that lists commands imports none of them.
+Commands = dict[str, tuple[str, str]]
+COMMANDS: Commands = {
+    "list": (
+        "listing:list_plugins",
+        "List suites, batteries, agents, drift operators, axes and gates.",
+    ),
+    "run": ("playing:run", "Play agents on a battery or on suites, recorded as evidence."),
+    "place": (
+        "placing:place",
+        "Place an agent on the scale: play until its level is decided, and not longer.",
+    ),
+    "evaluate": (
+        "evaluating:evaluate",
+        "Play a submitted agent under your seeds, your key and your sandbox (V5).",
+    ),
+    "train": (
+        "training:train",
+        "Train a policy; it then plays as any agent: `run --agent sb3:DIR/model.zip`.",
+    ),
+    "report": (
+        "judging:report",
+        "Judge a run; write report.json, report.dsse.json (signed) and report.html.",
+    ),
+    "verify": ("judging:verify", "Check that nothing was added, removed, edited or reordered."),
+    "recompute": (
+        "judging:recompute",
+        "Judge the raw events again; every figure must equal the signed one.",
+    ),
+    "compare": (
+        "judging:compare",
+        "Compare two agents on the instances that both played, or any number on a page.",
+    ),
+    "power": (
+        "judging:power",
+        "Print how many instances each gate needs for an able agent, and each level's power.",
+    ),
+    "validate": (
+        "validating:validate",
+        "Handicap the reference agents knob by knob; print how each axis answers.",
+    ),
+    "revise": ("evaluating:revise", "Test versions of your own agent against the one you have."),
+    "keygen": ("evidence:keygen", "Make an Ed25519 signing key in your data folder (mode 0600)."),
+    "witness": (
+        "evidence:witness_plan",
+        "Get evidence that the plan existed before episode 0 (assurance V3).",
+    ),
+    "challenge": (
+        "evidence:challenge_plan",
+        "Give a plan the challenge that its seeds wait for, or ask a verifier for it.",
+    ),
+    "prune": ("evidence:prune", "Drop the transcripts of a run: every text and picture, for good."),
+    "replay": (
+        "evidence:replay",
+        "Play recorded actions again from the revealed seeds and compare what happens.",
+    ),
+    "doctor": (
+        "listing:doctor",
+        "Say what this machine has, what it lacks, and the line that installs it.",
+    ),
+    "play": (
+        "people:play",
+        "Let a person play episodes, in this terminal, in a page, or through files.",
+    ),
+    "readers": (
+        "reading:readers",
+        "Print what readers did: success, quality, acts, characters, p and Brier score.",
+    ),
+    "attend": (
+        "people:attend",
+        "Sign that you watched the person of a run play it, alone, to its end.",
+    ),
+    "norms": ("people:norms", "Make norms of several people's runs; `report --norms` reads them."),
+    "judge": (
+        "people:judge",
+        "Rate open texts by a rubric, blind; two raters, then their agreement.",
+    ),
+    "serve": (
+        "serving:serve",
+        "Serve an instance's tools over MCP; each call is one recorded step.",
+    ),
+    "export": (
+        "viewing:export",
+        "Write the counted episodes of a run for other tools; the run stays as it is.",
+    ),
+    "visit": (
+        "serving:visit",
+        "Serve a ChangeSurf site over loopback, for a person or another tool's browser.",
+    ),
+    "view": ("viewing:view", "Write a site of a run: its list of attempts, and a page of each."),
+    "leaderboard": (
+        "viewing:leaderboard",
+        "Make a leaderboard from run directories, and say why others give no row.",
+    ),
 }
-ESCROW = {"commit": "evidence:commit", "reveal": "evidence:reveal"}
-VERIFIER = {"serve": "serving:serve_challenges", "register": "serving:register_submitter"}
-MEASURE = {
-    "aiq": "measuring_aiq:measure_aiq",
-    "cartpole3d": "measuring_cartpole3d:measure_cartpole3d",
-    "intelligence-test": "measuring_tables:measure_failures",
-    "generality": "measuring_generality:measure_generality",
-    "entropy": "measuring_tables:measure_entropy",
-    "novelty": "measuring_trials:measure_novelty",
+ESCROW: Commands = {
+    "commit": ("evidence:commit", "Draw a master and keep it; prints the commitment to it."),
+    "reveal": (
+        "evidence:reveal",
+        "Publish a run's master and nonce in reveal.json, so that others can replay it.",
+    ),
+}
+VERIFIER: Commands = {
+    "serve": (
+        "serving:serve_challenges",
+        "Serve a verifier: submitters ask it for the challenges of their plans.",
+    ),
+    "register": (
+        "serving:register_submitter",
+        "Put a submitter's key on your list, so that their plans are numbered.",
+    ),
+}
+MEASURE: Commands = {
+    "aiq": (
+        "measuring_aiq:measure_aiq",
+        "Complexity of domains, their dissimilarity, and each agent's AIQ.",
+    ),
+    "cartpole3d": (
+        "measuring_cartpole3d:measure_cartpole3d",
+        "AIQ over CartPole3D's levels: pool, mixtures, agents, tables, figures.",
+    ),
+    "intelligence-test": (
+        "measuring_tables:measure_failures",
+        "Level of a subject by how its failure counts decay.",
+    ),
+    "generality": (
+        "measuring_generality:measure_generality",
+        "Capability, spread and generality of each agent.",
+    ),
+    "entropy": (
+        "measuring_tables:measure_entropy",
+        "Entropy decay curve and information gain span.",
+    ),
+    "novelty": (
+        "measuring_trials:measure_novelty",
+        "How agents detect novelty and take it: the SAIL-ON metrics of a run of trials.",
+    ),
 }
 
 
 def _command(name: str, place: str) -> Any:
     """Return the command at "MODULE:FUNCTION" below `owa_bench.cli`."""
+    from owa_bench.cli.options import expand
+
     module, _, function = place.partition(":")
     alone = typer.Typer(rich_markup_mode="rich")
     alone.command(name)(expand(getattr(import_module(f"owa_bench.cli.{module}"), function)))
     return typer.main.get_group(alone).commands[name]
 
 
-def _group(places: dict[str, str]) -> type[TyperGroup]:
+def _group(commands: Commands) -> type[TyperGroup]:
     """Return a group of commands, each imported when it is asked for.
 
     Args:
-        places: "MODULE:FUNCTION" of each command, below `owa_bench.cli`.
+        commands: place and first line of each.
     Returns: The class for typer; its commands come before those added to it.
     """
+    lines = {name: TyperCommand(name, help=line) for name, (_, line) in commands.items()}
 
     class CommandGroup(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:
-            return list(dict.fromkeys((*places, *super().list_commands(ctx))))
+            return list(dict.fromkeys((*commands, *super().list_commands(ctx))))
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            if cmd_name not in self.commands:
-                # All for an unknown name: the parser suggests those that it holds.
-                for name in (cmd_name,) if cmd_name in places else places:
-                    self.commands[name] = _command(name, places[name])
+            if cmd_name not in self.commands and cmd_name in commands:
+                self.commands[cmd_name] = _command(cmd_name, commands[cmd_name][0])
             return super().get_command(ctx, cmd_name)
+
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            TyperGroup.format_help(self._of_lines(), ctx, formatter)
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            known = args[0] in self.list_commands(ctx)
+            # The parser suggests names of those that it holds.
+            return TyperGroup.resolve_command(self if known else self._of_lines(), ctx, args)
+
+        def _of_lines(self) -> TyperGroup:
+            """Return this group with the first lines of its commands in their places."""
+            group = copy(self)
+            group.commands = {**lines, **self.commands}
+            return group
 
     return CommandGroup
 

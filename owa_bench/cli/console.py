@@ -10,14 +10,11 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import msgspec
-import numpy as np
 from rich import progress as bars
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
-
-from owa_bench.records.price_card import usd_of
 
 _BIDI = (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell says it
@@ -128,6 +125,8 @@ def _plain_field(name: str, value: Any) -> tuple[str, Any]:
     """Return a field of a document; an amount of micro-USD, or a dict of such, becomes USD."""
     if not name.endswith(_MICRO_USD):
         return name, value
+    from owa_bench.records.price_card import usd_of
+
     usd = name.removesuffix(_MICRO_USD) + "usd"
     if isinstance(value, dict):
         return usd, {key: usd_of(part) for key, part in value.items()}
@@ -142,13 +141,13 @@ def plain(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, dict):
         return dict(_plain_field(str(name), plain(part)) for name, part in value.items())
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # an array, or a number of one
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

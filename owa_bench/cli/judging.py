@@ -22,7 +22,6 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.registry import Registry, read_registry
 from owa_bench.records.toml import in_file
 from owa_bench.records.validation import default_signs, load_signs
-from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.store import keys
 
 if TYPE_CHECKING:
@@ -67,6 +66,7 @@ def report(
       owa-bench report runs/half --unsigned
     """
     from owa_bench.reports import statement  # brings SciPy and the figures
+    from owa_bench.runs.plan.plan import read_plan  # brings the acting half
 
     required = _level(require) if require else None
     read_plan(RunLayout(run_dir))  # what is no run is said before a missing key

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from owa_bench.cli import options
+from owa_bench.cli import draw_options, options
 from owa_bench.cli.console import ERR, OUT, as_json, note, table
 from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import CheckFailure, FieldError, UsageError, one_of
@@ -86,7 +86,7 @@ def play(
         agent = f"{SCRIPTED_PERSON if scripted else PERSON}{person}"
         request = Request(
             agents=(agent if folder is None else f"{READER}{reader}",),
-            draws=options.draws_of(
+            draws=draw_options.draws_of(
                 suite=suite,
                 family=family,
                 tier=tier,

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from owa_bench.cli import options, play_options
+from owa_bench.cli import draw_options, options, play_options
 from owa_bench.cli.console import ERR, OUT, as_json, ended_by_signals
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.play_options import HOW, TERMS
@@ -167,7 +167,7 @@ def run(
         return
     if trials is not None:
         delta = delta or "1"  # a trial has one novelty, whole
-    draws = options.draws_of(
+    draws = draw_options.draws_of(
         suite=suite,
         family=family,
         tier=tier,
@@ -191,7 +191,7 @@ def run(
         campaign=_campaign(
             days, draws, calendar=chosen, placebo=tuple(options.split(placebo)), **lanes
         ),
-        trials=options.trials_of(trials, before, draws, given=given_detection, hints=hints),
+        trials=draw_options.trials_of(trials, before, draws, given=given_detection, hints=hints),
         name=out.name,
         budget=Budget(
             steps=steps,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from owa_bench.cli import options
+from owa_bench.cli import draw_options, options
 from owa_bench.cli.console import ERR, as_json
 from owa_bench.cli.options import AsJson, KeyName, option
 from owa_bench.errors import FieldError
@@ -58,7 +58,7 @@ def serve(
     token = _token(token_env, http=http)
     request = Request(
         agents=(f"client:{client}",),
-        draws=options.draws_of(
+        draws=draw_options.draws_of(
             suite=suite,
             family=family,
             tier=str(tier),

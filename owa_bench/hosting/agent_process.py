@@ -8,7 +8,7 @@ harness cannot start it.
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from owa_bench.errors import (
     AgentFailure,
@@ -19,8 +19,12 @@ from owa_bench.errors import (
 )
 from owa_bench.hosting.fork_server import IMPORT_DEADLINE_S, AgentProcess, ForkServer
 from owa_bench.hosting.fork_template import SandboxName
-from owa_bench.hosting.gateway.server import INNER_PORT, ModelGateway
-from owa_bench.hosting.gateway.session import GatewayRecord, GatewaySession, ProviderBlame
+from owa_bench.hosting.gateway.session import (
+    INNER_PORT,
+    GatewayRecord,
+    GatewaySession,
+    ProviderBlame,
+)
 from owa_bench.hosting.isolation import (
     IN_PROCESS,
     MEMORY,
@@ -41,7 +45,6 @@ from owa_bench.hosting.spec import Origin
 from owa_bench.hosting.transports import (
     AgentTransport,
     CountsUse,
-    HttpTransport,
     LocalTransport,
     NoTransport,
     PipeTransport,
@@ -52,6 +55,9 @@ from owa_bench.records.plan import PRIVATE
 from owa_bench.sandbox.first_process import ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.views import joined
+
+if TYPE_CHECKING:
+    from owa_bench.hosting.gateway.server import ModelGateway
 
 _LOG = logging.getLogger(__name__)
 
@@ -167,7 +173,7 @@ class AgentLauncher:
         hidden: tuple[str, ...] = (),
         limits: ProgramLimits = ProgramLimits(),  # noqa: B008  a tuple
         client: Callable[[], AgentTransport] | None = None,
-        gateway: ModelGateway | None = None,
+        gateway: "ModelGateway | None" = None,
         variables: Mapping[str, str] | None = None,
         private: ForkServer | None = None,
     ) -> None:
@@ -204,6 +210,8 @@ class AgentLauncher:
         """
         place = "" if memory is None or hosting == REMOTE else str(memory)
         if origin.kind == "http":
+            from owa_bench.hosting.http_transport import HttpTransport
+
             return AgentConnection(HttpTransport(origin.target), place)
         if origin.outside:
             transport = self._client() if self._client else NoTransport()

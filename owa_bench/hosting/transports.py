@@ -2,7 +2,7 @@
 
     PipeTransport    a process forked for the episode, or the program of a command
                      line; in a sandbox unless the plan says otherwise
-    HttpTransport    an address; each request is one POST
+    HttpTransport    an address; each request is one POST (`http_transport`)
     LocalTransport   this process: fast, and deadlines are only noticed afterwards
     a client's       outside, through `owa-bench serve`
     a person's       outside, through `owa-bench play`
@@ -16,9 +16,6 @@ import select
 import time
 from collections.abc import Mapping
 from typing import Final, Protocol, runtime_checkable
-
-import httpx
-import msgspec
 
 from owa_bench.errors import (
     RECORD_BYTES,
@@ -38,14 +35,13 @@ from owa_bench.hosting.protocol import (
     read_reply,
     write_line,
 )
-from owa_bench.seeding import fresh_bytes
 
 # A process that closed its pipes is given this long to be seen dead, for the reason.
 _PATIENCE_S = 0.25
 _CHUNK: Final = 1 << 16
 # A reply longer than this is nonsense; no move of any suite comes near it.
 REPLY_LIMIT: Final = 16 << 20
-_TAIL_BYTES: Final = 600  # of its prints, in the reason of an episode's end
+TAIL_BYTES: Final = 600  # of its prints, in the reason of an episode's end
 _PRINTS_BYTES: Final = RECORD_BYTES
 
 
@@ -119,70 +115,13 @@ class LocalTransport:
         finally:
             self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
-            raise _timeout(deadline_s)
+            raise late(deadline_s)
         return read_reply(reply)
 
     def end(self) -> float:
         """Return the CPU seconds of this thread while the agent answered."""
         used_s, self._cpu_s = self._cpu_s, 0.0
         return used_s
-
-
-class HttpTransport:
-    """Transport to an agent's address: a request is one POST, its reply the response.
-
-    A service that cannot be reached is the agent's failure, not the harness': else an agent could
-    have a hard episode played again by hanging up.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._episode = fresh_bytes(8).hex()
-        self._client = httpx.Client()
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Return the reply to one POST.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-        """
-        body = write_line(msgspec.structs.replace(request, episode=self._episode))
-        try:
-            return read_reply(self._post(body, time.monotonic() + deadline_s))
-        except httpx.TimeoutException as error:
-            raise _timeout(deadline_s) from error
-        except httpx.HTTPError as error:
-            raise AgentRaised(
-                f"the agent's address failed: {type(error).__name__}: {error}"
-            ) from error
-
-    def end(self) -> float:
-        """Close the connection; what the service does then is its own affair."""
-        self._client.close()
-        return 0.0
-
-    def _post(self, body: bytes, until: float) -> bytes:
-        data = bytearray()
-        headers = {"content-type": "application/json"}
-        deadline_s = until - time.monotonic()
-        with self._client.stream(
-            "POST", self._url, content=body, headers=headers, timeout=deadline_s
-        ) as response:
-            status = response.status_code
-            for chunk in response.iter_bytes():
-                data += chunk
-                if status != httpx.codes.OK and len(data) > _TAIL_BYTES:
-                    break
-                if time.monotonic() > until:
-                    raise httpx.ReadTimeout("the response takes too long")
-                if len(data) > REPLY_LIMIT:
-                    raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
-        if status != httpx.codes.OK:
-            words = " ".join(data[:_TAIL_BYTES].decode(errors="replace").split())
-            detail = f": {words}" if words else ""
-            raise AgentRaised(f"the agent's address answered HTTP {status}{detail}")
-        return bytes(data)
 
 
 class _PipeEnd(AgentRaised):
@@ -243,7 +182,7 @@ class PipeTransport:
             raise
         except _PipeEnd as error:
             record = self._last_prints()
-            tail = " ".join(self._tail[-_TAIL_BYTES:].decode(errors="replace").split())
+            tail = " ".join(self._tail[-TAIL_BYTES:].decode(errors="replace").split())
             status = self._kill(_PATIENCE_S) or "it closed its pipes"
             words = f"; its last words: {tail}" if tail else ""
             raise AgentRaised(f"{ending}: {status}{words}", record) from error
@@ -270,7 +209,7 @@ class PipeTransport:
         while (end := self._unread.find(b"\n")) < 0:
             left = until - time.monotonic()
             if left <= 0:
-                raise _timeout(deadline_s)
+                raise late(deadline_s)
             ready = self._wait(left, sending=bool(unsent))
             if self._requests in ready:
                 unsent = unsent[self._send(unsent) :]
@@ -329,5 +268,6 @@ class PipeTransport:
         return bounded_record(whole.decode(errors="replace"))
 
 
-def _timeout(deadline_s: float) -> AgentTimeout:
+def late(deadline_s: float) -> AgentTimeout:
+    """Return the error of an agent that did not answer in these seconds."""
     return AgentTimeout(f"no reply within {deadline_s:g} s")

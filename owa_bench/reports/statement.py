@@ -23,7 +23,6 @@ from owa_bench.records.score import Judgement
 from owa_bench.reports.check import assurance
 from owa_bench.reports.check.evidence_checks import check_evidence
 from owa_bench.reports.composition import Report, compose
-from owa_bench.reports.page.render_html import render_page
 from owa_bench.reports.read.bundle import Bundle, read
 
 IN_TOTO = "https://in-toto.io/Statement/v1"
@@ -72,6 +71,8 @@ def write_report(run_dir: Path, key: Ed25519PrivateKey | None) -> Report:
     registry = bundle.registry
     assessment = assurance.assess(bundle, checks, signed=key is not None, registry=registry)
     report = compose(bundle, assessment)
+    from owa_bench.reports.page.render_html import render_page  # brings matplotlib
+
     html = render_page(bundle, report)
     report = msgspec.structs.replace(report, page=sha256(html))
     publish(bundle.layout, report, html, key)

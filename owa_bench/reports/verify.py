@@ -25,7 +25,6 @@ from owa_bench.reports.check.evidence_checks import check_evidence
 from owa_bench.reports.check.integrity_checks import CheckResult, check_result, skipped_check
 from owa_bench.reports.check.placement import check_dates, check_stopping
 from owa_bench.reports.composition import Report, compose
-from owa_bench.reports.page.render_html import render_page
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.statement import input_digests, trace_digests
 
@@ -393,6 +392,8 @@ def _redrawn_page(bundle: Bundle, signed: SignedReport, report: Report) -> Check
         return skipped_check("page", f"made by {origin}, here are {here}")
     if report.failures.pictures and read_pruned(bundle.layout):
         return skipped_check("page", "its pictures were pruned with the transcripts")
+    from owa_bench.reports.page.render_html import render_page  # brings matplotlib
+
     path = bundle.layout.page
     same = path.exists() and path.read_bytes() == render_page(bundle, report)
     faults = [] if same else ["report.html is not the page these figures make"]

@@ -29,6 +29,7 @@ REASONS = {
     PROCESSES_EXCEEDED: "it had more processes than its limit",
     FOLDER_EXCEEDED: "its folder broke its quota on size, count or depth",
 }
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _SIGNAL_BASE = 128
 _CHUNK = 1 << 16
 
@@ -96,7 +97,7 @@ def supervise(program: Callable[[], int], terms: ProcessTerms, close: Iterable[i
 
 def set_dumpable(value: bool) -> None:
     """Say whether processes of the same user may read and write this one's memory."""
-    ctypes.CDLL(None).prctl(_DUMPABLE, int(value), 0, 0, 0)
+    _LIBC.prctl(_DUMPABLE, int(value), 0, 0, 0)
 
 
 def set_limits(limits: ProgramLimits) -> None:
@@ -385,9 +386,8 @@ def refuse_system_calls(*, private: bool = False) -> None:
     program = ctypes.create_string_buffer(instructions)
     count = len(instructions) // 8
     head = struct.pack("HxxxxxxP", count, ctypes.addressof(program))
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if libc.prctl(_SET_SECCOMP, _FILTER, head, 0, 0) != 0:
+    _LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if _LIBC.prctl(_SET_SECCOMP, _FILTER, head, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "the system call filter cannot be set")
 
 

@@ -34,6 +34,9 @@ _PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS = 1, 24, 38
 _CAPABILITY_VERSION = 0x20080522
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
+# Opened once: to open it takes longer than most of the calls.
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+
 
 class SandboxView(NamedTuple):
     """Everything a sandboxed process sees besides its own /tmp, /proc and /dev.
@@ -121,9 +124,8 @@ def die_with_parent() -> None:
 
 def give_up_capabilities() -> None:
     """Drop every capability for good, and the right to gain any by a program."""
-    libc = ctypes.CDLL(None)
     for capability in range(64):
-        if libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+        if _LIBC.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     _call("capset", header, bytes(24))
@@ -268,8 +270,7 @@ def _raise_loopback() -> None:
 
 def _call(name: str, *arguments: Any) -> None:
     """Call a function of the C library; OSError with its errno if it fails."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if getattr(libc, name)(*arguments) == -1:
+    if getattr(_LIBC, name)(*arguments) == -1:
         shown = [os.fsdecode(a) for a in arguments if isinstance(a, bytes)][:2]
         number = ctypes.get_errno()
         words = " ".join(text for text in shown if text.isprintable())

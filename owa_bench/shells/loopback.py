@@ -4,20 +4,23 @@ import socket
 import threading
 import time
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
-import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.errors import InfrastructureFailure, error_line
 from owa_bench.seeding import fresh_bytes
 
+if TYPE_CHECKING:
+    import uvicorn
+
 KEY_HEADER = "x-owa-key"
 _START_S = 60.0
 _STOP_S = 10.0
 
 
-def serve_in_thread(server: uvicorn.Server, sockets: list[socket.socket]) -> threading.Thread:
+def serve_in_thread(server: "uvicorn.Server", sockets: list[socket.socket]) -> threading.Thread:
     """Start a server in a thread of this process, and wait until it answers.
 
     Args:
@@ -55,6 +58,8 @@ class LoopbackServer:
     """
 
     def __init__(self, app: ASGIApp, port: int = 0, *, guarded: bool = False) -> None:
+        import uvicorn  # few episodes are played over sockets
+
         self.app = app
         self.key = fresh_bytes().hex() if guarded else ""
         # With IPPROTO_TCP: without it Nagle's algorithm adds 44 ms to every request.

@@ -1,6 +1,7 @@
 """Exit codes and errors: one line, and never a traceback."""
 
 import errno
+import importlib
 import os
 import signal
 import subprocess
@@ -173,16 +174,55 @@ def test_python_m():
     assert not done.stderr
 
 
-def test_what_only_reports_need_is_not_imported_to_run():
-    """SciPy and matplotlib take seconds to import: `run` and `--help` go without."""
-    code = (
-        "import sys; from owa_bench.cli import app; "
-        "app.app(['--help'], standalone_mode=False); "
-        "assert 'owa_bench.cli.playing' in sys.modules; "
-        "sys.exit('matplotlib' in sys.modules or 'scipy' in sys.modules)"
-    )
+# Packages that take long to import, and what brings a half of ours with its own.
+HEAVY = {"cryptography", "gymnasium", "httpx", "jinja2", "matplotlib", "numpy", "scipy"}
+HEAVY |= {"scipy.special", "starlette", "uvicorn"}
+HEAVY |= {f"owa_bench.{room}" for room in ("envs", "reports", "runs", "runs.plan")}
+
+
+def heavy_after(words):
+    """Return what is heavy and was imported when a command had ended."""
+    code = f"""
+import sys
+from owa_bench.cli import app
+try:
+    app.app({words!r}, standalone_mode=False)
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
-    assert done.returncode == 0, done.stderr
+    assert not done.returncode, done.stderr
+    return HEAVY & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["measure", "--help"]])
+def test_help_that_lists_commands_imports_nothing_heavy(words):
+    assert heavy_after(words) == set()
+
+
+def test_what_only_reports_need_is_not_imported_to_run():
+    kinds = {"numpy", "matplotlib", "scipy", "httpx", "uvicorn", "owa_bench.reports"}
+    assert heavy_after(["run", "--help"]) & kinds == {"numpy"}
+
+
+def test_a_worker_without_a_model_imports_no_http_client_and_no_server():
+    code = "import sys, owa_bench.runs.play.worker; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(out.stdout.split()) & {"httpx", "uvicorn", "starlette", "numpy"} == {"numpy"}
+
+
+def test_a_run_is_verified_without_what_draws_or_plays(run):
+    light = {"gymnasium", "jinja2", "matplotlib", "owa_bench.runs.plan"}
+    assert heavy_after(["verify", str(run.root)]) & (light | {"scipy.special"}) == set()
+    assert heavy_after(["report", str(run.root)]) & light == light
+
+
+@pytest.mark.parametrize("group", ["COMMANDS", "ESCROW", "VERIFIER", "MEASURE"])
+def test_the_line_of_a_command_in_help_is_the_first_of_its_docstring(group):
+    for name, (place, line) in getattr(app, group).items():
+        module, _, function = place.partition(":")
+        command = getattr(importlib.import_module(f"owa_bench.cli.{module}"), function)
+        assert (name, command.__doc__.partition("\n")[0]) == (name, line)
 
 
 def test_a_command_imports_its_own_module_and_an_unknown_one_is_told_what_is_near():

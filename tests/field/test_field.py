@@ -29,7 +29,7 @@ from owa_bench.records.plan import Budget
 from owa_bench.records.token_usage import TokenUsage
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, RunOptions
-from owa_bench.runs.play import batch, loop
+from owa_bench.runs.play import batch, loop, preflight
 from owa_bench.runs.store import files
 from owa_bench.sandbox.views import namespaces_fault
 from owa_bench.shells import addresses
@@ -280,7 +280,7 @@ OFF = {
     1: judge_off,
     2: lambda patch: patch(loop._Episode, "_refuse_provider_failure", lambda *_: None),
     3: echo_off,
-    4: lambda patch: patch(batch, "preflight", lambda *_: iter(())),
+    4: lambda patch: patch(preflight, "preflight", lambda *_: iter(())),
     5: options_off,
     6: usage_off,
     7: secrets_off,

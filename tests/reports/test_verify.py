@@ -11,6 +11,7 @@ from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.registry import Registry
 from owa_bench.reports import statement, verify
+from owa_bench.reports.page import render_html
 from owa_bench.reports.read.bundle import read
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
@@ -145,13 +146,13 @@ def draft(tmp_path_factory):
     """Return a whole run with an unsigned report, which is V1; its page is a word."""
     layout = make_run(tmp_path_factory.mktemp("draft") / "run", make_plan(1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statement, "render_page", lambda *_: b"page")
+        patch.setattr(render_html, "render_page", lambda *_: b"page")
         statement.write(layout.root, None)
     return layout
 
 
 def test_an_unsigned_draft_of_a_whole_run_is_v1_now_and_then(draft, monkeypatch):
-    monkeypatch.setattr(verify, "render_page", lambda *_: b"page")
+    monkeypatch.setattr(render_html, "render_page", lambda *_: b"page")
     checks = {check.name: check for check in verify.verify(draft.root)}
     assert all(check.ok for check in checks.values())
     assert checks["signature"].detail == "not checked: an unsigned draft (V1)"
@@ -320,7 +321,7 @@ def test_a_page_that_is_gone_or_changed_is_named(copied, monkeypatch):
     bundle = read(copied.root)
     report = verify.read_signed_report(bundle)
     again, page = report.report, copied.page.read_bytes()
-    monkeypatch.setattr(verify, "render_page", lambda *_: page)
+    monkeypatch.setattr(render_html, "render_page", lambda *_: page)
     assert verify._page(bundle, report) == ("page", True, "report.html", False)
     drawn = verify._redrawn_page(bundle, report, again)
     assert (drawn.ok, drawn.detail) == (True, "drawn again, equal byte for byte")
@@ -351,7 +352,7 @@ def test_a_page_whose_pictures_were_pruned_is_not_drawn_again(
     signed, monkeypatch, pictures, pruned, skipped
 ):
     monkeypatch.setattr(verify, "read_pruned", lambda _: pruned)
-    monkeypatch.setattr(verify, "render_page", lambda *_: b"")
+    monkeypatch.setattr(render_html, "render_page", lambda *_: b"")
     bundle = read(signed.root)
     report = verify.read_signed_report(bundle)
     gallery = SimpleNamespace(pictures=pictures)

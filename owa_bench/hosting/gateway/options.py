@@ -4,16 +4,17 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import httpx
 import msgspec
 
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.hosting.gateway.reply_cache import folder_fault
 from owa_bench.hosting.gateway.scrubbing import SHORTEST_SECRET
-from owa_bench.hosting.gateway.server import ModelGateway
 from owa_bench.hosting.gateway.translation import APIS, ModelApi, ModelProvider, require_library
-from owa_bench.shells import addresses
+
+if TYPE_CHECKING:
+    from owa_bench.hosting.gateway.server import ModelGateway
 
 _URL = "OPENAI_BASE_URL"
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
@@ -75,6 +76,10 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         url, option = self.address, "--model-url" if self.model_url else f"${_URL}"
         if not url:
             return
+        import httpx
+
+        from owa_bench.shells import addresses
+
         try:
             parts = httpx.URL(url)
         except httpx.InvalidURL as error:
@@ -163,7 +168,7 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 passed[name] = ",".join(filter(None, (given, _LOOPBACK)))
         return passed
 
-    def gateway(self, act_s: float, fields: Collection[str] = ()) -> ModelGateway | None:
+    def gateway(self, act_s: float, fields: Collection[str] = ()) -> "ModelGateway | None":
         """Return a gateway, None where there is nothing to reach.
 
         Args:
@@ -173,6 +178,8 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not (self.address or self.model_cache or self.allow_host):
             return None
+        from owa_bench.hosting.gateway.server import ModelGateway
+
         provider = self.provider(_ACT_SHARE * act_s)
         return ModelGateway(provider, frozenset(self.allow_host), fields)
 

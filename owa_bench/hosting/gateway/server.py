@@ -38,7 +38,13 @@ from owa_bench.hosting.gateway.responses import (
     verdict_text,
     with_usage,
 )
-from owa_bench.hosting.gateway.session import COUNT, EventStream, GatewaySession, ModelRequest
+from owa_bench.hosting.gateway.session import (
+    COUNT,
+    INNER_PORT,
+    EventStream,
+    GatewaySession,
+    ModelRequest,
+)
 from owa_bench.hosting.gateway.translation import APIS, ModelProvider, Translator, translation_fault
 from owa_bench.hosting.gateway.upstream import LATE, MOST_REPLY, WRONG, Upstream
 from owa_bench.records.model_replies import ReplyJudgement, judge, judge_events, no_reply
@@ -47,7 +53,6 @@ from owa_bench.seeding import fresh_bytes
 from owa_bench.shells import addresses
 from owa_bench.shells.loopback import serve_in_thread
 
-INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
 _STOP_S = 10.0
 _PATHS = {
     "POST": ("/chat/completions", "/completions", "/responses", "/messages", COUNT, "/embeddings"),

@@ -79,6 +79,7 @@ _SHOWN = 2_000  # characters of a request's parameters
 _MOST_PER_TOKEN = 9.0
 _PROMPT_MIN = 4_000  # characters, below which nothing is said
 _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
+INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
 COUNT = "/messages/count_tokens"
 _TEXTS = ("messages", "input", "tools", "instructions")
 

@@ -55,7 +55,6 @@ from owa_bench.runs.play import executors, ray_executor
 from owa_bench.runs.play.executors import Executor
 from owa_bench.runs.play.failures import FailureLimit
 from owa_bench.runs.play.loop import AttemptResult
-from owa_bench.runs.play.preflight import preflight
 from owa_bench.runs.play.work_items import pending
 from owa_bench.runs.play.worker import WorkerConfig, with_image
 from owa_bench.runs.store import directory, files, keys
@@ -269,6 +268,8 @@ def _preflight(plan: Plan, options: RunOptions) -> None:
     """Ask what the agents of a run need, where the options want it."""
     if options.preflight is None:
         return
+    from owa_bench.runs.play.preflight import preflight  # brings an HTTP client
+
     agents = [(arm.name, load_agent(arm.agent, folder=options.folder)) for arm in plan.arms]
     for line in preflight(plan, agents, options.gateway, options.home):
         options.preflight(line)

@@ -12,22 +12,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
 from owa_bench.hosting.agent_process import AgentConnection, AgentLauncher
 from owa_bench.hosting.fork_server import ForkServer
 from owa_bench.hosting.gateway.options import GatewayOptions
-from owa_bench.hosting.gateway.server import ModelGateway
 from owa_bench.hosting.gateway.session import ModelRequest
 from owa_bench.hosting.gateway.translation import APIS
 from owa_bench.hosting.protocol import AgentRequest, ResetRequest
 from owa_bench.hosting.spec import AgentHandle
-from owa_bench.hosting.transports import HttpTransport
 from owa_bench.interfaces import Brief
 from owa_bench.records.calls_as_text import PARSER, is_call_as_text, said_in
 from owa_bench.records.model_replies import Cause, ReplyJudgement, calls_in, decoded
@@ -37,6 +34,9 @@ from owa_bench.runs.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.runs.resolve import ResolvedEntry, Resolver
 from owa_bench.shells import addresses
 from owa_bench.shells.episode import EpisodeFacts
+
+if TYPE_CHECKING:
+    from owa_bench.hosting.gateway.server import ModelGateway
 
 _SKIP = "`--no-preflight` plays without this call"
 _SEED = 0  # of an instance that no plan draws
@@ -148,7 +148,7 @@ class _Stage:
         scenes: Scenes,
         launcher: AgentLauncher,
         options: GatewayOptions,
-        gateway: ModelGateway | None,
+        gateway: "ModelGateway | None",
     ) -> None:
         self._scenes = scenes
         self._launcher = launcher
@@ -353,6 +353,8 @@ def _fix(judgement: ReplyJudgement, options: GatewayOptions) -> str:
 def _ask_address(agent: AgentHandle, act_s: float) -> str:
     """Return what an agent's address answered to one begin and one end."""
     host = urlsplit(agent.origin.target).netloc
+    from owa_bench.hosting.http_transport import HttpTransport
+
     transport = HttpTransport(agent.origin.target)
     begun = time.perf_counter()
     try:
@@ -370,11 +372,13 @@ def _ask_address(agent: AgentHandle, act_s: float) -> str:
     return f"{agent.name}: the agent at {host} answered in {waited_ms:.0f} ms"
 
 
-def _ask_provider(gateway: ModelGateway, options: GatewayOptions) -> str:
+def _ask_provider(gateway: "ModelGateway", options: GatewayOptions) -> str:
     """Return what a provider answered whose models no agent of ours asks.
 
     Not every server lists its models: any answer but a refused key is good.
     """
+    import httpx
+
     host = addresses.host_and_port(gateway.provider.url)
     session = gateway.open()
     begun = time.perf_counter()

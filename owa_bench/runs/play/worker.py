@@ -10,6 +10,7 @@ It leaves interrupts to its parent.
 """
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -274,6 +275,7 @@ def main(descriptor: int) -> None:
     config = msgspec.json.decode(connection.recv_bytes(), type=WorkerConfig)
     with Worker(config) as worker, ThreadPoolExecutor(config.concurrency) as threads:
         signal.signal(signal.SIGTERM, lambda *_: _exit_at_once(worker))
+        gc.freeze()  # what was imported stays: no collection looks at it again
         parent.send(WorkerMessage())
         try:
             while (message := connection.recv_bytes()) != END:

@@ -7,8 +7,8 @@ They are those of `scipy.stats`, from the functions of `scipy.special` behind th
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -21,7 +21,7 @@ def t_quantile(level: float, freedom: float) -> float:
     >>> round(t_quantile(0.975, 4), 6)
     2.776445
     """
-    return float(special.stdtrit(freedom, level))
+    return float(scipy.special.stdtrit(freedom, level))
 
 
 def t_tail(value: Any, freedom: float) -> NDArray[np.float64]:
@@ -35,7 +35,7 @@ def t_tail(value: Any, freedom: float) -> NDArray[np.float64]:
     >>> t_tail([0.0, t_quantile(0.95, 7)], 7).round(6)
     array([0.5 , 0.05])
     """
-    return np.asarray(special.stdtr(freedom, -np.asarray(value)), dtype=np.float64)
+    return np.asarray(scipy.special.stdtr(freedom, -np.asarray(value)), dtype=np.float64)
 
 
 def normal_quantile(level: float) -> float:
@@ -44,7 +44,7 @@ def normal_quantile(level: float) -> float:
     >>> round(normal_quantile(0.975), 6)
     1.959964
     """
-    return float(special.ndtri(level))
+    return float(scipy.special.ndtri(level))
 
 
 def normal_share(value: float) -> float:
@@ -53,7 +53,7 @@ def normal_share(value: float) -> float:
     >>> normal_share(0.0)
     0.5
     """
-    return float(special.ndtr(value))
+    return float(scipy.special.ndtr(value))
 
 
 def chi2_quantile(level: float, freedom: float) -> float:
@@ -66,4 +66,4 @@ def chi2_quantile(level: float, freedom: float) -> float:
     >>> round(chi2_quantile(0.95, 1), 6)
     3.841459
     """
-    return float(2 * special.gammaincinv(freedom / 2, level))
+    return float(2 * scipy.special.gammaincinv(freedom / 2, level))

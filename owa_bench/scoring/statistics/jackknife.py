@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Integers
 from owa_bench.records.score import Interval
@@ -238,13 +238,13 @@ class JackknifeEstimate:
             linear = self.point + self._reach(self.left_out, share)
             linear = min(max(linear, 0.0), 1.0)
             return min(exact, linear) if share < 1 / 2 else max(exact, linear)
-        logits = special.logit(self.left_out)
+        logits = scipy.special.logit(self.left_out)
         if np.isfinite(logits).all():
             reach = self._reach(logits, share)
         else:
             slope = self.point * (1 - self.point)
             reach = self._reach(self.left_out, share) / slope
-        return float(special.expit(special.logit(self.point) + reach))
+        return float(scipy.special.expit(scipy.special.logit(self.point) + reach))
 
     def _amount(self, share: float) -> float:
         if self.point > 0 and (self.left_out > 0).all():

@@ -8,7 +8,7 @@ weighted by its restricted likelihood (REML).
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
@@ -60,7 +60,7 @@ class LagMixture(NamedTuple):
         gap = self.estimates - null
         t = np.where(gap > 0, np.inf, np.where(gap < 0, -np.inf, 0.0))
         np.divide(gap, self.errors, out=t, where=self.errors > 0)
-        p: Floats = (self.weights * special.stdtr(self.freedom, -t)).sum(axis=0)
+        p: Floats = (self.weights * scipy.special.stdtr(self.freedom, -t)).sum(axis=0)
         return p
 
     def lower(self, level: float) -> Floats:

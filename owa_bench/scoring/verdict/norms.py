@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import special
+import scipy
 
 from owa_bench.canonical import key_id
 from owa_bench.errors import ScoringError
@@ -52,9 +52,9 @@ def median_interval(values: Sequence[float], level: float) -> tuple[float, float
     if not values:
         raise ScoringError("A median needs at least one value, got none.")
     ordered, n = sorted(values), len(values)
-    k, coverage = 1, 1.0 - 2.0 * float(special.bdtr(0, n, 0.5))
+    k, coverage = 1, 1.0 - 2.0 * float(scipy.special.bdtr(0, n, 0.5))
     while 2 * (k + 1) <= n + 1:
-        narrower = 1.0 - 2.0 * float(special.bdtr(k, n, 0.5))
+        narrower = 1.0 - 2.0 * float(scipy.special.bdtr(k, n, 0.5))
         if narrower < level:
             break
         k, coverage = k + 1, narrower

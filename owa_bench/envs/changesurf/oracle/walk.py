@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode, urljoin
 
-import httpx
-
 from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.server.app import SiteServer
@@ -151,6 +149,8 @@ class HttpWalker:
     """
 
     def __init__(self, timeline: Timeline, *, act_ms: Callable[[str], int] = lambda _: 0) -> None:
+        import httpx
+
         self._act_ms = act_ms
         self.server = SiteServer(timeline.worlds[0], instance=timeline.instance)
         self._client = httpx.AsyncClient(
