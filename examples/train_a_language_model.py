@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.stats import t as student
-from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.cache_utils import Cache, DynamicLayer
 
 import owa_bench
 from owa_bench.runs.episode_session import EpisodeSession
@@ -252,7 +253,7 @@ class Feed:
     """Gives a model more tokens of several texts, of different lengths, and keeps its cache."""
 
     def __init__(self, model: Any, count: int) -> None:
-        self.model, self.cache = model, DynamicCache(config=model.config)
+        self.model, self.cache = model, Cache(layer_class_to_replicate=RoomyLayer)
         self.read = torch.zeros(count, 0, dtype=torch.long, device=model.device)
 
     def __call__(self, more: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -273,6 +274,29 @@ class Feed:
         )
         logits: torch.Tensor = out.logits[:, -1]
         return logits
+
+
+class RoomyLayer(DynamicLayer):
+    """A layer of a cache that doubles its room: the library's copies all of it for each token."""
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Add keys and values, (texts, heads, tokens, width); return all of them."""
+        old = self.get_seq_length()
+        new = old + key_states.shape[-2]
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self._rooms = [key_states[:, :, :0], value_states[:, :, :0]]
+        for place, states in enumerate((key_states, value_states)):
+            room = self._rooms[place]
+            if room.shape[-2] < new:
+                texts, heads, _, width = states.shape
+                self._rooms[place] = states.new_empty(texts, heads, 2 * new, width)
+                self._rooms[place][:, :, :old] = room[:, :, :old]
+            self._rooms[place][:, :, old:new] = states
+        self.keys, self.values = (room[:, :, :new] for room in self._rooms)
+        return self.keys, self.values
 
 
 # --- learning -------------------------------------------------------------------------

@@ -25,7 +25,7 @@ _MEASURED = 3  # seeds whose median is a task's length
 Split = Literal["train", "held out"]
 
 
-class EpisodeTask(NamedTuple):
+class TrainingTask(NamedTuple):
     """A kind of episode, with its length as the oracle plays it.
 
     Attributes:
@@ -65,7 +65,7 @@ def list_tasks(
     tiers: Iterable[int] = (),
     deltas: Sequence[float] = (0.0,),
     families: Iterable[str] = (),
-) -> list[EpisodeTask]:
+) -> list[TrainingTask]:
     """Return a suite's tasks, shortest first: the order of a curriculum.
 
     Args:
@@ -91,7 +91,7 @@ def list_tasks(
         for tier in grades:
             for delta in deltas:
                 steps, characters = _oracle_length(suite, family, tier, delta)
-                found.append(EpisodeTask(suite, family, tier, delta, split, steps, characters))
+                found.append(TrainingTask(suite, family, tier, delta, split, steps, characters))
     return sorted(found, key=lambda task: (task.steps, task.characters, task))
 
 

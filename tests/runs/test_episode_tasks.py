@@ -8,7 +8,7 @@ from owa_bench.errors import FieldError, UnknownNameError
 from owa_bench.runs.episode_tasks import (
     HELD_OUT_SEEDS,
     TRAINING_SEEDS,
-    EpisodeTask,
+    TrainingTask,
     held_out_families,
 )
 
@@ -52,7 +52,7 @@ def test_drift_makes_a_task_of_its_own():
     found = owa_bench.list_tasks("recall", tiers=(1,), families=("n_back",), deltas=(0.0, 1.0))
     assert [task.delta for task in found] == [0.0, 1.0]
     assert found[0].steps < found[1].steps
-    assert isinstance(found[0], EpisodeTask)
+    assert isinstance(found[0], TrainingTask)
 
 
 def test_a_wrong_name_or_tier_is_refused():
