@@ -94,14 +94,14 @@ def test_a_table_has_a_column_a_figure_and_says_what_is_met():
     rows = [
         speed.Row("ours", {"x": 0.336, "B": 38.9}, aims),
         speed.Row("peer", {"count": 12_345}),
-        speed.Row("alone", {"B": 40.0}, aims, "not installed: no wheel"),
+        speed.Row("alone", {"B": 40.0}, aims, "not installed"),
     ]
     assert str(speed.Table("recorder", rows)).splitlines() == [
         "| recorder | x | B | count | aim | met |",
         "|---|---|---|---|---|---|",
         "| ours | 0.336 | 38.9 |  | x >= 0.35; B <= 38.9 | no; yes |",
         "| peer |  |  | 12,345 |  |  |",
-        "| alone (not installed: no wheel) |  | 40.0 |  | x >= 0.35; B <= 38.9 | not measured; no |",
+        "| alone (not installed) |  | 40.0 |  | x >= 0.35; B <= 38.9 | not measured; no |",
     ]
 
 
