@@ -8,20 +8,33 @@ import sys
 import time
 
 import pytest
+import speed
+import speeds
 
-from benchmarks import speed, speeds
+from owa_bench.sandbox.views import bubblewrap_fault
 
 QUICK = {"recorder"}  # on two cores in less than five seconds
+NEEDS = {  # the module of an extra, and the extra's mark
+    "cartpole3d": ("pybullet", pytest.mark.physics),
+    "cartpole3d_batched": ("numba", pytest.mark.physics),
+    "changesurf": ("playwright", pytest.mark.browser),
+    "run_view": ("playwright", pytest.mark.browser),
+    "crew": ("pettingzoo", ()),
+}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
-        for name in speeds.SCRIPTS
-    ],
-)
+def case(name):
+    _, mark = NEEDS.get(name, ("", ()))
+    marks = [*([] if name in QUICK else [pytest.mark.slow]), *([mark] if mark else [])]
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [case(name) for name in speeds.SCRIPTS])
 def test_a_script_prints_finite_figures(name, tmp_path):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name][0])
+    if name == "agent_start" and (fault := bubblewrap_fault()):
+        pytest.skip(fault)
     out = tmp_path / "tables"
     done = subprocess.run(
         [sys.executable, speeds.HERE / f"{name}.py", "--small", "--json", out],
