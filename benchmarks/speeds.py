@@ -18,7 +18,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +41,7 @@ PEERS = {  # by what is installed: what it needs beside itself
     "panda-gym": (),
     "browsergym-core": (),
 }
+NOT_FOUND = "ERROR: No matching distribution"
 PINS = "torch==2.13.0\n"  # the CPU build: any other is gigabytes of what nobody uses here
 INTRODUCTION = """\
 # Speeds
@@ -83,21 +83,30 @@ def install(name: str) -> None:
         return
     print(f"installing {name}", flush=True)
     shutil.rmtree(home, ignore_errors=True)
-    venv.create(home, with_pip=True)
+    home.mkdir(parents=True)
     (home / "pins").write_text(PINS)
-    command = [home / "bin" / "python", "-m", "pip", "install", "-q", "-c", home / "pins", name]
+    made = [sys.executable, "-m", "venv", home]
+    filled = [home / "bin" / "python", "-m", "pip", "install", "-q", "-c", home / "pins"]
+    for command in (made, [*filled, name, *PEERS[name]]):
+        if fault := fault_of(command):
+            (home / "fault").write_text(fault)
+            return
+    (home / "ready").touch()
+
+
+def fault_of(command: list[Any]) -> str:
+    """Return why a command of an installation failed, "" if it did not."""
     try:
         done = subprocess.run(
-            [*command, *PEERS[name]], capture_output=True, text=True, check=False, timeout=INSTALL_S
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_S
         )
     except subprocess.TimeoutExpired:
-        (home / "fault").write_text(f"`pip install {name}` took more than {INSTALL_S} s")
-        return
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        (home / "fault").write_text(errors[-1] if errors else f"pip ended with {done.returncode}")
-    else:
-        (home / "ready").touch()
+        return f"it took more than {INSTALL_S} s"
+    if not done.returncode:
+        return ""
+    # Other lines name servers and folders, which are nothing for a page.
+    errors = [line for line in done.stderr.splitlines() if line.startswith(NOT_FOUND)]
+    return errors[-1] if errors else f"the installation ended with {done.returncode}"
 
 
 # --- scripts --------------------------------------------------------------------------
@@ -142,7 +151,7 @@ def measure(name: str, key: str, *, small: bool) -> Result:
         )  # fmt: skip
         if done.returncode or not out.exists():
             last = done.stderr.strip().splitlines()
-            fault = last[-1] if last else f"ended with {done.returncode}"
+            fault = last[-1].replace(f"{ROOT}/", "") if last else f"ended with {done.returncode}"
             print(done.stderr, file=sys.stderr)
     except subprocess.TimeoutExpired:
         fault = f"took more than {limit} s"

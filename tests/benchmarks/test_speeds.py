@@ -13,6 +13,7 @@ import speeds
 
 from owa_bench.sandbox.views import bubblewrap_fault
 
+WORDS = "ERROR: no server at 10.0.0.1\nERROR: No matching distribution found for p\nERROR: end\n"
 QUICK = {"recorder"}  # on two cores in less than five seconds
 NEEDS = {  # the module of an extra, and the extra's mark
     "cartpole3d": ("pybullet", pytest.mark.physics),
@@ -186,6 +187,37 @@ def test_a_command_is_clocked_with_its_memory_and_its_fault(tmp_path):
     assert spent.mb > 50
     with pytest.raises(SystemExit, match="went wrong"):
         speed.command([sys.executable, "-c", "raise ValueError('went wrong')"], tmp_path)
+
+
+def test_a_peer_is_installed_once_and_its_fault_is_kept_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(speed, "PEERS", tmp_path)
+    monkeypatch.setattr(speeds, "PEERS", {"p": ("more",)})
+    commands = []
+
+    def run(command, **_):
+        commands.append([str(word) for word in command])
+        return subprocess.CompletedProcess(command, int("pip" in command and broken), "", WORDS)
+
+    monkeypatch.setattr(speeds.subprocess, "run", run)
+    broken = True
+    speeds.install("p")
+    with speed.peer("p", "none.py") as (_, fault):
+        assert fault == "not installed: ERROR: No matching distribution found for p"
+    broken = False
+    speeds.install("p")
+    assert (tmp_path / "p" / "ready").exists()
+    assert not (tmp_path / "p" / "fault").exists()
+    assert [command[-2:] for command in commands[1::2]] == [["p", "more"]] * 2
+    assert (tmp_path / "p" / "pins").read_text() == "torch==2.13.0\n"
+    speeds.install("p")
+    assert len(commands) == 4
+
+
+def test_an_installation_has_a_limit_of_time(monkeypatch):
+    monkeypatch.setattr(speeds, "INSTALL_S", 0.1)
+    assert speeds.fault_of(["sleep", "5"]) == "it took more than 0.1 s"
+    assert speeds.fault_of(["true"]) == ""
+    assert speeds.fault_of(["false"]) == "the installation ended with 1"
 
 
 # --- the driver -----------------------------------------------------------------------
