@@ -34,6 +34,7 @@ SCRIPTS = (
     *("concurrency", "chat_agents", "open_sessions", "cartpole3d", "cartpole3d_batched"),
     *("crew", "changesurf", "recall", "projforge", "run_view"),
 )
+CODE = ("owa_bench", "benchmarks", "tests/builders")
 PEERS = {  # by what is installed: what it needs beside itself
     "mpe2": ("pettingzoo",),
     "textarena": (),
@@ -121,11 +122,17 @@ def git(*words: str) -> str:
 def code_digest() -> str:
     """Return a digest of the package, the scripts and what the scripts borrow of the tests."""
     digest = hashlib.sha256()
-    for folder in ("owa_bench", "benchmarks", "tests/builders"):
+    for folder in CODE:
         for path in git("ls-files", "-co", "--exclude-standard", folder).splitlines():
             if (ROOT / path).is_file():
                 digest.update(path.encode() + b"\0" + (ROOT / path).read_bytes())
     return digest.hexdigest()
+
+
+def commit() -> str:
+    """Return the commit; that its code was changed since, too."""
+    changed = git("status", "--porcelain", "--", *CODE)
+    return git("rev-parse", "--short", "HEAD").strip() + (" with changes" if changed else "")
 
 
 def kept(name: str) -> Result | None:
@@ -157,7 +164,7 @@ def measure(name: str, key: str, *, small: bool) -> Result:
         fault = f"took more than {limit} s"
     found = Result(
         key=key,
-        commit=git("describe", "--always", "--dirty").strip(),
+        commit=commit(),
         date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         load=[before, speed.load()],
         small=small,

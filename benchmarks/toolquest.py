@@ -7,9 +7,9 @@
                      bare Starlette app (in process), the same app under uvicorn (wire)
 
 A ratio above 1 means that a whole step of ToolQuest (parse, request, oracle, events,
-features) takes less time than the peer's bare request. The rows of the recorder are CPU
-time of the playing thread, since a busy machine's waits are not the recorder's, and stand
-beside the row above them.
+features) takes less time than the peer's bare request. Rows in process are CPU time, those
+of the recorder of the playing thread, since a busy machine's waits are nobody's; each of
+these stands beside the row above it.
 """
 
 import argparse
@@ -130,10 +130,10 @@ def peer_in_process(requests: int) -> float:
     async def run() -> float:
         transport = httpx.ASGITransport(app=bare())
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.example") as client:
-            begin = time.perf_counter()
+            begin = time.process_time()
             for _ in range(requests):
                 await client.get("/v1/items", params={"limit": 12})
-            return requests / (time.perf_counter() - begin)
+            return requests / (time.process_time() - begin)
 
     return asyncio.run(run())
 
@@ -172,7 +172,7 @@ def peers_table(tasks: list[Script], rounds: int, requests: int) -> speed.Table:
     null = NullSink()
     found = speed.in_turns(
         {
-            "in process": lambda: play(tasks, lambda _: null, wire=False),
+            "in process": lambda: play(tasks, lambda _: null, wire=False, clock=time.process_time),
             "peer in process": lambda: peer_in_process(requests),
             "wire": lambda: play(tasks, lambda _: null, wire=True),
             "peer on the wire": lambda: peer_on_the_wire(requests),
