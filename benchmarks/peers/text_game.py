@@ -1,6 +1,7 @@
 """TextArena's Tower of Hanoi, solved again and again: steps a CPU second, observations read.
 
-Observations hold the whole game, so a game is no longer than its solution: seven moves.
+Observations hold all that was said in an env, over resets too: so each game has an env of
+its own, and is no longer than its solution.
 """
 
 import json
@@ -13,11 +14,11 @@ MOVES = ("[A C]", "[A B]", "[C B]", "[A C]", "[B A]", "[B C]", "[A C]")
 
 for line in sys.stdin:
     steps = json.loads(line)["steps"]
-    env = textarena.make("TowerOfHanoi-v0")
     began = time.process_time()
     for number in range(steps):
         place = number % len(MOVES)
         if place == 0:
+            env = textarena.make("TowerOfHanoi-v0")
             env.reset(num_players=1, seed=number)
             env.get_observation()
         over, _ = env.step(MOVES[place])
