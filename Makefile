@@ -31,11 +31,9 @@ format:
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-# Ratios in one run; machines differ, ratios less so.
+# Every speed beside its peers, into docs/benchmarks.md; goes on where it was stopped. An hour or two.
 bench:
-	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py benchmarks/changesurf.py; do \
-	    $(PY) $$file || exit 1; \
-	done
+	$(PY) benchmarks/speeds.py
 
 # Re-make the golden digests of worlds and of what batteries ask; a change is a change of scores.
 golden:

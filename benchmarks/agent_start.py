@@ -1,18 +1,20 @@
-"""Start of an agent's process: forked, into a sandbox, a private root, bubblewrap.
+"""Start and end of an agent's process: forked, into a sandbox, a private root, bubblewrap.
 
-Each start ends with the agent's first reply to `reset`; its end is counted apart. The
-kinds take turns, so that a busy machine slows them alike: read the ratios. Makes an image of
-the root in memory first, where the machine can: gigabytes, and some 20 s.
-
-    python benchmarks/agent_start.py [--repeats 30]
+"connect" starts the process, "reset" is its first reply, "end" lets it go; "x forked" is of
+all three. Makes an image of the root in memory first, where the machine can: gigabytes, and
+some 20 s; `--small` leaves private roots out.
 """
 
-import argparse
-import statistics
+import contextlib
+import itertools
+import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+
+import speed
 
 from owa_bench.hosting.agent_process import AgentLauncher
 from owa_bench.hosting.fork_server import ForkServer
@@ -40,51 +42,70 @@ KINDS = {
 
 
 def start_ms(launcher, spec, hosting, root):
-    """Return milliseconds to the agent's reply to `reset`, and to its end."""
+    """Return milliseconds of connect, of the reply to `reset` and of the end."""
     origin = load_agent(spec, folder=AGENTS).origin
     with tempfile.TemporaryDirectory() as memory:
-        began = time.perf_counter()
+        times = [time.perf_counter()]
         connection = launcher.connect(origin, Path(memory), hosting, root=root)
+        times.append(time.perf_counter())
         try:
             terms = ResetRequest(
                 brief=Brief(text="t", goal={}), tools=(), memory_dir=connection.memory_dir
             )
             connection.reset(terms, 60.0)
-            started = time.perf_counter()
+            times.append(time.perf_counter())
         finally:
             connection.end()
-        return (started - began) * 1000.0, (time.perf_counter() - began) * 1000.0
+        times.append(time.perf_counter())
+    return [1e3 * (end - begin) for begin, end in itertools.pairwise(times)]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=30)
-    repeats = parser.parse_args().repeats
-    if fault := bubblewrap_fault() or private_root_fault():
-        raise SystemExit(f"no sandbox here: {fault}")
-    times = {kind: [] for kind in KINDS}
+def interpreter_ms():
+    """Return milliseconds of a new interpreter that imports the agent of the first row."""
     began = time.perf_counter()
-    agents = [load_agent(spec, folder=AGENTS).origin for spec, _, _ in KINDS.values()]
-    image = image_of(agents, ())
-    size, took = system_content().size >> 20, time.perf_counter() - began
-    print(f"the root image: {size} MiB in memory, made in {took:.1f} s")
-    with ForkServer() as fork_server, ForkServer(image) as private:
-        launcher = AgentLauncher(fork_server, private=private)
-        for how in KINDS.values():  # templates import what they share
-            start_ms(launcher, *how)
-        for _ in range(repeats):
-            for kind, how in KINDS.items():
-                times[kind].append(start_ms(launcher, *how))
-    base, whole = (statistics.median(each) for each in zip(*times["forked"], strict=True))
-    for kind, each in times.items():
-        starts, ends = zip(*each, strict=True)
-        median, end = statistics.median(starts), statistics.median(ends)
-        print(
-            f"{kind:34} median {median:6.1f} ms, least {min(starts):6.1f} ms, "
-            f"{median - base:+6.1f} ms, x {median / base:.1f}; "
-            f"with its end {end:6.1f} ms, {end - whole:+6.1f} ms"
-        )
+    subprocess.run([sys.executable, "-c", "import owa_bench.agents.floors"], check=True)
+    return [1e3 * (time.perf_counter() - began)]
+
+
+def launchers(kinds, stack):
+    """Return the launcher that the kinds need, and a line on the image of the root."""
+    server = stack.enter_context(ForkServer())
+    if not any(root for *_, root in kinds.values()):
+        return AgentLauncher(server), None
+    began = time.perf_counter()
+    image = image_of([load_agent(spec, folder=AGENTS).origin for spec, *_ in kinds.values()], ())
+    figures = {"MiB": system_content().size >> 20, "s": time.perf_counter() - began}
+    private = stack.enter_context(ForkServer(image))
+    return AgentLauncher(server, private=private), speed.Row("made, once a run", figures)
+
+
+def tables(given):
+    """Yield the kinds of start, and the image."""
+    kinds = {name: how for name, how in KINDS.items() if not (given.small and how[-1])}
+    if fault := bubblewrap_fault() or (not given.small and private_root_fault()):
+        raise SystemExit(f"no sandbox here: {fault}")
+    with contextlib.ExitStack() as stack:
+        launcher, image = launchers(kinds, stack)
+        ways = {name: partial(start_ms, launcher, *how) for name, how in kinds.items()}
+        for way in ways.values():  # templates import what they share
+            way()
+        ways["peer: a new interpreter that imports the agent"] = interpreter_ms
+        found = speed.in_turns(ways, 2 if given.small else 30)
+    rows = []
+    aims = {"forked into a sandbox": [speed.Aim("connect + end ms", "<=", 12)]}
+    for name, rounds in found.items():
+        figures = {}
+        if name in KINDS:
+            names = ("connect ms", "reset ms", "end ms")
+            figures = dict(zip(names, map(min, zip(*rounds, strict=True)), strict=True))
+            figures["connect + end ms"] = min(each[0] + each[2] for each in rounds)
+        figures["all ms"] = min(map(sum, rounds))
+        figures["x forked"] = speed.ratio(map(sum, rounds), map(sum, found["forked"]))
+        rows.append(speed.Row(name, figures, aims.get(name, ())))
+    yield speed.Table("an agent's process", rows)
+    if image:
+        yield speed.Table("image of a private root", [image])
 
 
 if __name__ == "__main__":
-    main()
+    speed.main(tables, speed.parser(__doc__))

@@ -5,21 +5,23 @@
     reset    one `env.reset()`, the hidden tick within
     steps/s  random policy, resets within
 
-A third table takes the scene apart: a bare engine step of three balls on the same paths
-with one thing changed at a time. "no waiting ball" is the least scene that the levels
-can be played in.
+The second table plays panda-gym's PandaReach, another env on PyBullet, in a process of its
+own; each step of it is 20 of the engine. The last takes the scene apart: a bare engine step
+of three balls on the same paths with one thing changed at a time. "no waiting ball" is the
+least scene that the levels can be played in. Levels that push every ball every tick cost
+most: each force is a call into the engine, and what it is has to be worked out in Python.
 
-CPU time of one process, rounds of the measures interleaved, medians: on a shared
-machine read the ratios. Run: python benchmarks/cartpole3d.py [--rounds 40]
+CPU time of one process, medians of rounds in turns.
 """
 
 import argparse
-import sys
+import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import speed
 
 from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
@@ -35,10 +37,11 @@ ACTIONS = stream(0, "benchmark", "actions").integers(5, size=4096).tolist()
 
 
 class Cost(NamedTuple):
-    """Microseconds a step, a raw step and a reset; steps/s with resets."""
+    """Microseconds a step, a raw step and a reset; steps by raw ones; steps/s with resets."""
 
     step: float
     raw: float
+    ratio: float
     reset: float
     rate: float
 
@@ -95,9 +98,10 @@ def cost(env: CartPole3DEnv, rounds: int) -> Cost:
                 with_resets(env, seed),
             )
         )
-    step, bare, reset, whole = np.median(np.array(found), axis=0)
     env.close()
-    return Cost(float(step), float(bare), float(reset), 1e6 / float(whole))
+    step, bare, reset, whole = np.median(np.array(found), axis=0).tolist()
+    ratio = speed.ratio((each[0] for each in found), (each[1] for each in found))
+    return Cost(step, bare, ratio, reset, 1e6 / whole)
 
 
 FLYING = (
@@ -153,9 +157,9 @@ def bare_scene(
             where = [(0.0,), (0.0,), (0.0,), TILTED]
             rates = [(0.0,), (0.0,), (0.0,), (0.0, 0.0, 0.0)]
             pybullet.resetJointStatesMultiDof(body, range(4), where, rates, client)
-        for ball, (at, speed) in zip(made[:balls], FLYING, strict=False):
+        for ball, (at, moving) in zip(made[:balls], FLYING, strict=False):
             pybullet.resetBasePositionAndOrientation(ball, at, (0, 0, 0, 1), client)
-            pybullet.resetBaseVelocity(ball, speed, (0, 0, 0), client)
+            pybullet.resetBaseVelocity(ball, moving, (0, 0, 0), client)
         return microseconds(lambda: pybullet.stepSimulation(client), SEGMENT)
 
     return once
@@ -174,38 +178,69 @@ SCENES: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> int:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=40)
-    rounds = parser.parse_args().rounds
-    print("| CartPole3D | step us | raw us | step / raw | reset us | steps/s |")
-    print("|---" * 6 + "|")
-    for spec in ("table1", "released"):
-        for obs in ("full", "core"):
-            c = cost(CartPole3DEnv(spec=spec, obs=obs), 4 * rounds)
-            print(
-                f"| {spec}, {obs} | {c.step:.1f} | {c.raw:.1f} | {c.step / c.raw:.2f} "
-                f"| {c.reset:.0f} | {c.rate:,.0f} |"
-            )
-    print()
-    print("| level, table1 hard | step us | step / raw | reset us | steps/s |")
-    print("|---" * 5 + "|")
-    for level in LEVELS:
-        c = cost(CartPole3DEnv(level=level), rounds)
-        print(
-            f"| {level} {OPERATORS[level]} | {c.step:.1f} | {c.step / c.raw:.2f} "
-            f"| {c.reset:.0f} | {c.rate:,.0f} |"
-        )
-    print()
-    print("| scene | bare step us |")
-    print("|---" * 2 + "|")
+STEP, RESET = "step / raw", "reset us"
+PANDA = "peer: panda-gym, PandaReach"
+
+
+def row(name: str, found: Cost, most: float) -> speed.Row:
+    """Return the row of an env, whose step may cost so many raw ones."""
+    figures = {
+        "step us": found.step,
+        "raw us": found.raw,
+        STEP: found.ratio,
+        RESET: found.reset,
+        "steps/s": found.rate,
+    }
+    return speed.Row(name, figures, [speed.Aim(STEP, "<=", most)])
+
+
+def beside_panda(rounds: int) -> speed.Table:
+    """Return a step and a reset beside panda-gym's."""
+    env, ways = CartPole3DEnv(obs="core"), {}
+    seeds = itertools.count()
+
+    def ours() -> dict[str, float]:
+        return {"step": stepped(env, next(seeds)), "reset": microseconds(env.reset, RESETS)}
+
+    ways["table1, core"] = ours
+    with speed.peer("panda-gym", "reach.py") as (ask, fault):
+        if not fault:
+            ways[PANDA] = lambda: ask(steps=SEGMENT)
+        found = speed.in_turns(ways, rounds)
+    env.close()
+    rows = []
+    for name, each in found.items():
+        figures = {f"{part} us": min(one[part] for one in each) for part in ("step", "reset")}
+        if not fault:
+            theirs = [one["step"] for one in found[PANDA]]
+            figures["x panda-gym's step"] = speed.ratio((one["step"] for one in each), theirs)
+        rows.append(speed.Row(name, figures))
+    if fault:
+        rows.append(speed.Row(PANDA, note=fault))
+    return speed.Table("CartPole3D beside panda-gym", rows)
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield the tables."""
+    rounds = 1 if given.small else 40
+    rows = []
+    for spec, obs in itertools.product(("table1", "released"), ("full", "core")):
+        found = cost(CartPole3DEnv(spec=spec, obs=obs), 4 * rounds)
+        one = row(f"{spec}, {obs}", found, 2.0 if obs == "core" else 2.5)
+        rows.append(one._replace(aims=[*one.aims, speed.Aim(RESET, "<=", 50)]))
+    yield speed.Table("CartPole3D", rows)
+    yield beside_panda(2 * rounds)
+    levels = list(LEVELS)[: 2 if given.small else None]
+    rows = [
+        row(f"{level} {OPERATORS[level]}", cost(CartPole3DEnv(level=level), rounds), 2.5)
+        for level in levels
+    ]
+    yield speed.Table("level, table1 hard", rows)
     scenes = {name: bare_scene(**parts) for name, parts in SCENES.items()}
-    found = [[once() for once in scenes.values()] for _ in range(4 * rounds)]
-    for name, median in zip(scenes, np.median(np.array(found), axis=0), strict=True):
-        print(f"| {name} | {median:.1f} |")
-    return 0
+    costs = speed.in_turns(scenes, 4 * rounds)
+    rows = [speed.Row(name, {"bare step us": float(np.median(us))}) for name, us in costs.items()]
+    yield speed.Table("scene", rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    speed.main(tables, speed.parser(__doc__))

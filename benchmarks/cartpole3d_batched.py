@@ -1,10 +1,10 @@
-"""Steps a second of the compiled step beside PyBullet, in one run; and its episodes.
+"""Steps a second of the compiled step beside PyBullet's and CartPole-v1's; its episodes.
 
-    python benchmarks/cartpole3d_batched.py [--levels 0,4,16] [--lanes 1024,16384]
+    python benchmarks/cartpole3d_batched.py [--levels 0,4,16]
     python benchmarks/cartpole3d_batched.py --episodes 200
 
 Random policy, resets included, core observations. Single envs count the process's own
-CPU time, batches the wall clock, so that threads count; levels are at easy.
+CPU time, lanes the wall clock, so that threads count; levels are at easy.
 `--episodes` writes docs/tables/cartpole3d_compiled.md: lengths of episodes of every
 level and variant under three control rules, both backends, two-sample tests.
 """
@@ -12,9 +12,13 @@ level and variant under three control rules, both backends, two-sample tests.
 import argparse
 import itertools
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import gymnasium
 import numpy as np
+import speed
 from scipy import stats
 
 from owa_bench.envs.cartpole3d import levels
@@ -28,39 +32,80 @@ EASY = 1 / 3
 MANY = 4000  # episodes of the compiled step in the table
 TABLE = Path(__file__).parents[1] / "docs" / "tables" / "cartpole3d_compiled.md"
 LIMIT = 0.05
+AIMED_LANES = 1_024
 
 
-def single(env: CartPole3DEnv | CartPole3DFastEnv, steps: int) -> float:
-    """Return steps a second of one env."""
-    actions = stream(0, "benchmark").integers(0, 5, steps).tolist()
-    for count in (100, steps):  # the first ones compile
-        env.reset(seed=0)
-        start, seed = time.process_time(), 0
-        for action in actions[:count]:
-            _, _, fallen, late, _ = env.step(action)
-            if fallen or late:
-                seed += 1
-                env.reset(seed=seed)
-        rate = count / (time.process_time() - start)
-    env.close()
-    return rate
+def single(env: gymnasium.Env, steps: int) -> float:
+    """Return steps a CPU second of one env that was played before."""
+    actions = stream(0, "benchmark").integers(0, env.action_space.n, steps).tolist()
+    env.reset(seed=0)
+    start, seed = time.process_time(), 0
+    for action in actions:
+        _, _, fallen, late, _ = env.step(action)
+        if fallen or late:
+            seed += 1
+            env.reset(seed=seed)
+    return steps / (time.process_time() - start)
 
 
-def batched(level: int, lanes: int, threads: int, seconds: float = 2.0) -> float:
+def batched(simulator: Simulator, drawn: np.ndarray, seconds: float) -> float:
     """Return steps a second of all lanes together."""
-    world = levels.level("table1", level, EASY if level else 1.0)
-    simulator = Simulator(world, lanes, seed=0, threads=threads)
     rows = simulator.observe()
-    drawn = stream(0, "benchmark").integers(0, 5, (50, lanes))
-    ticks, start = -10, time.perf_counter()
-    while ticks < 0 or time.perf_counter() - start < seconds:
-        if ticks == 0:
-            start = time.perf_counter()
-        fallen, late = simulator.step(drawn[ticks % 50])
+    ticks, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        fallen, late = simulator.step(drawn[ticks % len(drawn)])
         simulator.restart(fallen | late)
         simulator.observe(out=rows)
         ticks += 1
-    return lanes * ticks / (time.perf_counter() - start)
+    return drawn.shape[1] * ticks / (time.perf_counter() - start)
+
+
+def singles_table(numbers: list[int], steps: int, rounds: int) -> speed.Table:
+    """Return single envs by level, and CartPole-v1."""
+    envs = {"CartPole-v1": gymnasium.make("CartPole-v1")}
+    for level in numbers:
+        options = {"level": level, "magnitude": EASY, "obs": "core"}
+        envs[f"PyBullet {level}"] = CartPole3DEnv(**options)
+        envs[f"compiled {level}"] = CartPole3DFastEnv(**options)
+    for env in envs.values():
+        single(env, 100)  # compiles
+    sizes = {name: steps if name.startswith("PyBullet") else 10 * steps for name in envs}
+    found = speed.in_turns(
+        {name: partial(single, env, sizes[name]) for name, env in envs.items()}, rounds
+    )
+    plain, rows = found["CartPole-v1"], []
+    for level in numbers:
+        ours, engine = found[f"compiled {level}"], found[f"PyBullet {level}"]
+        figures = {
+            "steps/s": max(ours),
+            "PyBullet steps/s": max(engine),
+            "x PyBullet": speed.ratio(ours, engine),
+            "x CartPole-v1": speed.ratio(ours, plain),
+        }
+        aims = [speed.Aim("x CartPole-v1", ">=", 1.14)] if level == 0 else []
+        rows.append(speed.Row(f"level {level}", figures, aims))
+    rows.append(speed.Row("peer: CartPole-v1", {"steps/s": max(plain), "x CartPole-v1": 1.0}))
+    return speed.Table("CartPole3DFast, a single env", rows)
+
+
+def lanes_table(numbers: list[int], lanes: int, seconds: float, rounds: int) -> speed.Table:
+    """Return the steps of so many lanes by level and threads."""
+    rows = []
+    drawn = stream(0, "benchmark").integers(0, 5, (50, lanes))
+    for level in numbers:
+        world = levels.level("table1", level, EASY if level else 1.0)
+        ways = {}
+        for threads in (1, 2):
+            simulator = Simulator(world, lanes, seed=0, threads=threads)
+            simulator.restart(np.ones(lanes, np.bool_))  # compiles, as the step does
+            batched(simulator, drawn, 0.0001)
+            ways[f"{threads} threads"] = partial(batched, simulator, drawn, seconds)
+        found = speed.in_turns(ways, rounds)
+        figures = {f"steps/s, {name}": max(rates) for name, rates in found.items()}
+        aimed = level == 0 and lanes == AIMED_LANES
+        aims = [speed.Aim("steps/s, 2 threads", ">=", 5_000_000)] if aimed else []
+        rows.append(speed.Row(f"level {level}", figures, aims))
+    return speed.Table(f"CartPole3DFast, {lanes:,} lanes", rows)
 
 
 def engine_lengths(level: int, spec: str, rule: str, count: int) -> list[int]:
@@ -133,30 +178,19 @@ def write_table(count: int) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--levels", default="0,4,9,16")
-    parser.add_argument("--lanes", default="1024,16384")
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--steps", type=int, default=20_000, help="of single envs")
-    parser.add_argument("--episodes", type=int, help="write the table instead")
-    given = parser.parse_args()
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield the tables of speed, or write the other one."""
     if given.episodes:
         write_table(given.episodes)
         return
-    lanes, threads = ([int(n) for n in text.split(",")] for text in (given.lanes, given.threads))
-    print("steps a second, random policy, resets included, level at easy")
-    heads = [f"{n} x {k} threads" for n in lanes for k in threads]
-    print("level", "PyBullet", "compiled", *heads, sep="\t")
-    for level in map(int, given.levels.split(",")):
-        options = {"level": level, "magnitude": EASY, "obs": "core"}
-        rates = [
-            single(CartPole3DEnv(**options), given.steps),
-            single(CartPole3DFastEnv(**options), 10 * given.steps),
-            *(batched(level, n, k) for n in lanes for k in threads),
-        ]
-        print(level, *(f"{rate:,.0f}" for rate in rates), sep="\t", flush=True)
+    chosen = [0] if given.small else [int(level) for level in given.levels.split(",")]
+    yield singles_table(chosen, *((500, 1) if given.small else (20_000, 5)))
+    for lanes in (64,) if given.small else (AIMED_LANES, 16_384):
+        yield lanes_table(chosen, lanes, *((0.1, 1) if given.small else (2.0, 3)))
 
 
 if __name__ == "__main__":
-    main()
+    arguments = speed.parser(__doc__)
+    arguments.add_argument("--levels", default="0,4,9,16")
+    arguments.add_argument("--episodes", type=int, help="write the table of lengths instead")
+    speed.main(tables, arguments)

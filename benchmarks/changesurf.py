@@ -1,14 +1,15 @@
 """ChangeSurf beside raw Playwright and BrowserGym: steps/s and reset, in one run.
 
-One small page. A step ticks a box three times out of four and sends a form the fourth,
-which loads the page anew:
+One small page in a real Chromium. A step ticks a box three times out of four and sends a
+form the fourth, which loads the page anew:
 
     driver      ChangeSurf's driver: trusted click, settle, look, page text
     raw         Playwright's sync API over loopback: mouse click, wait for the page if
                 there is a new one, one evaluate of the same observer
     browsergym  its own env, every sleep off (`pre_observation_delay`, `slow_mo`), then
-                as it comes; it takes a picture every step, so the driver does in a row
-                of its own
+                as it comes; it takes a picture, a DOM snapshot and the accessibility tree
+                every step, so the driver takes a picture in a row of its own. Where it
+                looked before the new page was there, it looks again; the time counts
 
 The suite's own sites, the oracle's scripts of four tasks of tier 2:
 
@@ -17,22 +18,20 @@ The suite's own sites, the oracle's scripts of four tasks of tier 2:
     raw         the same inputs to the same sites over loopback, told which of them
                 navigate, one evaluate of the same observer each
 
-Same binary for all, same flags for ours and raw; by turns, the best of some rounds.
-BrowserGym pins an old Playwright, so it lives in an environment of its own; it is left
-out when that cannot be made.
-
-Run: python benchmarks/changesurf.py [--browsergym PYTHON] [--steps N]
+Same binary for all, same flags for ours and raw. BrowserGym pins an old Playwright, so it
+lives in an environment of its own. A picture waits for frames; frames on demand
+(BeginFrame) are not built. The recorder's share is one picture and one tree a POST and a
+DOM snapshot a page. A reset is a new context with its renderer process.
 """
 
 import argparse
-import sys
-import tempfile
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
-from changesurf_peers import ROOM, Input, Speed, browsergym, own_python, raw
+import speed
+from changesurf_peers import ROOM, Input, raw
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -40,7 +39,7 @@ from starlette.routing import Route
 
 from owa_bench.drift import timeline as timelines
 from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserAction, BrowserTarget
-from owa_bench.envs.changesurf.browser.host import Lease
+from owa_bench.envs.changesurf.browser.host import Lease, find_browser
 from owa_bench.envs.changesurf.browser.loopback import LocalhostApp
 from owa_bench.envs.changesurf.browser.observation import page_text
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
@@ -52,8 +51,7 @@ from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.shells.solution import solve
 
 HOST = "bench.test"
-RESETS = 5
-ROUNDS = 2
+RESETS, SLOW_STEPS = 5, 4
 FAMILIES = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy")
 ROWS = "".join(
     f"<tr><td>Room {i}</td><td>{60 + i}</td><td><a href='/?r={i}'>Show {i}</a></td></tr>"
@@ -68,6 +66,13 @@ PAGE = (
     "<button>Send</button></form><table><tr><th>Room<th>Price<th></tr>"
     f"{ROWS}</table>"
 )
+
+
+class Speed(NamedTuple):
+    """Steps per second and milliseconds per reset."""
+
+    steps: float
+    reset_ms: float
 
 
 class Site:
@@ -87,7 +92,7 @@ class Site:
         return RedirectResponse("/", 303)
 
 
-def clocked(name: str, reset: Callable[[], Any], step: Callable[[int], Any], steps: int) -> Speed:
+def clocked(reset: Callable[[], Any], step: Callable[[int], Any], steps: int) -> Speed:
     """Return how fast something resets and steps."""
     reset()
     began = time.perf_counter()
@@ -99,7 +104,7 @@ def clocked(name: str, reset: Callable[[], Any], step: Callable[[int], Any], ste
     began = time.perf_counter()
     for i in range(steps):
         step(i)
-    return Speed(name, steps / (time.perf_counter() - began), reset_ms)
+    return Speed(steps / (time.perf_counter() - began), reset_ms)
 
 
 def driver(steps: int, *, pictures: bool = False) -> Speed:
@@ -119,9 +124,8 @@ def driver(steps: int, *, pictures: bool = False) -> Speed:
         if pictures:
             driving.picture()
 
-    name = "ChangeSurf driver, a picture every step" if pictures else "ChangeSurf driver"
     try:
-        return clocked(name, reset, step, steps)
+        return clocked(reset, step, steps)
     finally:
         driving.close()
         lease.give_back()
@@ -168,7 +172,6 @@ def inputs() -> dict[Instance, list[Input]]:
 
 
 def played(
-    name: str,
     scripts: dict[Instance, list[Any]],
     reset: Callable[[Instance], Any],
     step: Callable[[Any], Any],
@@ -188,10 +191,10 @@ def played(
             resetting += begun - began
             resets += 1
             done += len(script)
-    return Speed(name, done / stepping, resetting / resets * 1e3)
+    return Speed(done / stepping, resetting / resets * 1e3)
 
 
-def env(steps: int, name: str, *, recorded: bool = False, shots: bool = False) -> Speed:
+def env(steps: int, *, recorded: bool = False, shots: bool = False) -> Speed:
     """Clock the whole env on the oracle's scripts, without their last word."""
     source = timelines.source("changesurf")
     playing = SUITE.env(source)
@@ -208,7 +211,7 @@ def env(steps: int, name: str, *, recorded: bool = False, shots: bool = False) -
             playing.unwrapped.session.picture()
 
     try:
-        return played(name, scripts, reset, step, steps)
+        return played(scripts, reset, step, steps)
     finally:
         playing.close()
 
@@ -225,7 +228,7 @@ def raw_page(url: str, steps: int) -> Speed:
             ref = next(c.ref for c in page.seen.controls if c.name == name)
             page.act(Input(BrowserAction("click", ref), name == "Send"))
 
-        return clocked("raw Playwright", lambda: page.open(url), step, steps)
+        return clocked(lambda: page.open(url), step, steps)
 
 
 def raw_sites(scripts: dict[Instance, list[Input]], steps: int) -> Speed:
@@ -240,66 +243,79 @@ def raw_sites(scripts: dict[Instance, list[Input]], steps: int) -> Speed:
             server.app = people
             page.open(people.address(site.start_url))
 
-        speed = played("raw Playwright, same inputs", scripts, reset, page.act, steps)
+        found = played(scripts, reset, page.act, steps)
     server.close()
-    return speed
+    return found
 
 
-def table(title: str, speeds: list[Speed], peer: str) -> str:
-    """Return a table, each rate beside that of its peer."""
-    base = next((s.steps for s in speeds if s.name.startswith(peer)), float("nan"))
-    rows = [f"| {title} | steps/s | x {peer} | reset ms |", "|---|---|---|---|"]
-    rows += [
-        f"| {s.name} | {s.steps:.1f} | {s.steps / base:.2f} | {s.reset_ms:.0f} |" for s in speeds
-    ]
-    return "\n".join(rows)
+# --- tables ---------------------------------------------------------------------------
+
+DRIVER, PICTURES = "ChangeSurf driver", "ChangeSurf driver, a picture every step"
+RAW = "raw Playwright"
+GYM, SLOW_GYM = "peer: BrowserGym, sleeps off", "peer: BrowserGym, as it comes"
+BESIDE_GYM, BESIDE_RAW = "x BrowserGym, sleeps off", "x raw Playwright"
 
 
-def best(rounds: list[list[Speed]]) -> list[Speed]:
-    """Return the best round of each."""
-    columns = zip(*rounds, strict=True)
-    return [max(column, key=lambda speed: speed.steps) for column in columns]
+def rows(
+    found: dict[str, list[Speed]], beside: dict[str, str], aims: dict[str, speed.Aim]
+) -> list[speed.Row]:
+    """Return the best of each; its ratio to each peer that was measured."""
+    made = []
+    for name, rounds in found.items():
+        rates = [each.steps for each in rounds]
+        figures = {"steps/s": max(rates), "reset ms": min(each.reset_ms for each in rounds)}
+        for column, peer in beside.items():
+            if peer in found:
+                figures[column] = speed.ratio(rates, (each.steps for each in found[peer]))
+        made.append(speed.Row(name, figures, [aims[name]] if name in aims else ()))
+    return made
 
 
-def main() -> int:
-    """Clock everything and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=160)
-    parser.add_argument("--browsergym", help="a Python that has BrowserGym")
-    arguments = parser.parse_args()
-    steps = arguments.steps
+def page_table(steps: int, gym_steps: int, rounds: int) -> speed.Table:
+    """Return the driver beside both peers on the small page."""
     server = LoopbackServer(Site().app)
     url = f"http://127.0.0.1:{server.port}/"
-    scripts = inputs()
-    small, whole = [], []
-    for _ in range(ROUNDS):
-        page = [driver(steps), raw_page(url, steps), driver(steps, pictures=True)]
-        small.append(page)
-        whole.append(
-            [
-                env(steps, "ChangeSurf env"),
-                raw_sites(scripts, steps),
-                env(steps, "ChangeSurf env, recorded", recorded=True),
-                env(steps, "ChangeSurf env, a picture every step", shots=True),
-            ]
-        )
-    speeds = best(small)
-    with tempfile.TemporaryDirectory() as folder:
-        python = arguments.browsergym or own_python(Path(folder))
-        if python is None:
-            print("BrowserGym does not install here.")
-        for sleeps, most in ((False, 60), (True, 8)) if python else ():
-            speed = browsergym(python, url, most, sleeps=sleeps)
-            if isinstance(speed, str):
-                print(f"BrowserGym does not run here: {speed}")
-            else:
-                speeds.append(speed)
+    ways = {
+        DRIVER: partial(driver, steps),
+        RAW: partial(raw_page, url, steps),
+        PICTURES: partial(driver, steps, pictures=True),
+    }
+    with speed.peer("browsergym-core", "browser_page.py") as (ask, fault):
+
+        def gym(count: int, *, sleeps: bool) -> Speed:
+            given = {"url": url, "binary": find_browser(), "sleeps": sleeps, "steps": count}
+            return Speed(**ask(**given))
+
+        if not fault:
+            ways[GYM] = partial(gym, gym_steps, sleeps=False)
+        if not fault and gym_steps > SLOW_STEPS:
+            ways[SLOW_GYM] = partial(gym, SLOW_STEPS, sleeps=True)
+        found = speed.in_turns(ways, rounds)
     server.close()
-    print(table("one small page", speeds, "BrowserGym, sleeps off"))
-    print()
-    print(table("four tasks", best(whole), "raw Playwright, same inputs"))
-    return 0
+    aims = {DRIVER: speed.Aim(BESIDE_GYM, ">=", 10)}
+    made = rows(found, {BESIDE_GYM: GYM, BESIDE_RAW: RAW}, aims)
+    return speed.Table("one small page", [*made, *([speed.Row(GYM, note=fault)] if fault else [])])
+
+
+def sites_table(steps: int, rounds: int) -> speed.Table:
+    """Return the env beside raw Playwright on the suite's sites."""
+    scripts = inputs()
+    ways = {
+        "ChangeSurf env": partial(env, steps),
+        RAW: partial(raw_sites, scripts, steps),
+        "ChangeSurf env, recorded": partial(env, steps, recorded=True),
+        "ChangeSurf env, a picture every step": partial(env, steps, shots=True),
+    }
+    aims = {"ChangeSurf env": speed.Aim(BESIDE_RAW, ">=", round(1 / 1.5, 2))}
+    found = speed.in_turns(ways, rounds)
+    return speed.Table("four tasks", rows(found, {BESIDE_RAW: RAW}, aims))
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield both tables."""
+    yield page_table(*((4, 4, 1) if given.small else (160, 40, 3)))
+    yield sites_table(*((4, 1) if given.small else (160, 3)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    speed.main(tables, speed.parser(__doc__))

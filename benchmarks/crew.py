@@ -1,23 +1,23 @@
 """MultiCrew beside MPE2: agent-steps per CPU second of PettingZoo parallel envs.
 
-    python benchmarks/crew.py [ROUNDS]
-
 Rows of MultiCrew feed the actions that reference crews took on tier 3, of every family,
 so that no agent's time counts; resets count, with worlds that were drawn before.
-`simple_spread` of MPE2 (`pip install mpe2`) plays random actions with as many agents.
-CPU time of this process, the best of some rounds that the rows take in turns: read the
-ratios. Without transcripts the recorder writes events and no texts.
+`simple_spread` of MPE2 plays random actions with as many agents, in a process of its own.
+Without transcripts the recorder writes events and no texts.
 """
 
+import argparse
 import sys
 import tempfile
 import time
-import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+
+import speed  # noqa: E402
 
 from owa_bench.bridges.pettingzoo import CrewParallelEnv  # noqa: E402
 from owa_bench.envs.multicrew import generate  # noqa: E402
@@ -31,7 +31,6 @@ from tests.builders import crew_episodes  # noqa: E402
 TIER, SEATS = 3, 4
 AGENTS = ("contract_net", "fifo", "list_scheduler")
 PASS = '{"tool": "pass_turn", "arguments": {}}'
-PEER_EPISODES, PEER_CYCLES = 20, 100
 
 
 class Script(NamedTuple):
@@ -42,10 +41,10 @@ class Script(NamedTuple):
     actions: dict[str, list[str]]
 
 
-def scripts():
+def scripts(families):
     """Return recorded episodes of every family and reference crew."""
     found = []
-    for family in generate.FAMILIES:
+    for family in generate.FAMILIES[:families]:
         env = CrewParallelEnv(family=family, tier=TIER)
         for seed, name in enumerate(AGENTS):
             chosen = crew_episodes.instance(family, TIER, seed)
@@ -87,41 +86,32 @@ def recorded(tasks, *, transcripts):
             return crew(tasks, sink)
 
 
-def peer():
-    """Return the speed of MPE2's simple_spread with random actions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from mpe2 import simple_spread_v3
-    env = simple_spread_v3.parallel_env(N=SEATS, max_cycles=PEER_CYCLES)
-    spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
-    actions = [{a: s.sample() for a, s in spaces.items()} for _ in range(PEER_CYCLES)]
-    steps, begin = 0, time.process_time()
-    for seed in range(PEER_EPISODES):
-        env.reset(seed=seed)
-        for chosen in actions:
-            env.step(chosen)
-            steps += SEATS
-    return steps / (time.process_time() - begin)
-
-
-def main(rounds):
-    tasks = scripts()
+def tables(given: argparse.Namespace):
+    """Yield the one table."""
+    tasks = scripts(1 if given.small else len(generate.FAMILIES))
+    rounds, episodes = (1, 1) if given.small else (7, 20)
+    peer_name = f"peer: MPE2 `simple_spread`, {SEATS} agents"
+    aims = {"recorded with transcripts": [speed.Aim("x MPE2", ">=", 1.0)]}
     ways = {
-        "MPE2 `simple_spread`, 4 agents": peer,
-        "MultiCrew, bare": lambda: crew(tasks, lambda _: NullSink()),
-        "MultiCrew, recorded without transcripts": lambda: recorded(tasks, transcripts=False),
-        "MultiCrew, recorded with transcripts": lambda: recorded(tasks, transcripts=True),
+        "bare": lambda: crew(tasks, lambda _: NullSink()),
+        "recorded without transcripts": partial(recorded, tasks, transcripts=False),
+        "recorded with transcripts": partial(recorded, tasks, transcripts=True),
     }
-    best = dict.fromkeys(ways, 0.0)
-    for _ in range(rounds):
-        for name, way in ways.items():
-            best[name] = max(best[name], way())
-    base = next(iter(best.values()))
-    print("| parallel env | agent-steps per CPU second | CPU us a step | x MPE2 |")
-    print("|---|---|---|---|")
-    for name, speed in best.items():
-        print(f"| {name} | {speed:,.0f} | {1e6 / speed:.0f} | {speed / base:.2f} |")
+    with speed.peer("mpe2", "simple_spread.py") as (ask, fault):
+        if not fault:
+            plays = {"seats": SEATS, "cycles": 100, "episodes": episodes}
+            ways[peer_name] = lambda: ask(**plays)["steps"]
+        found = speed.in_turns(ways, rounds)
+    rows = []
+    for name, rates in found.items():
+        figures = {"agent-steps/CPU s": max(rates), "CPU us a step": 1e6 / max(rates)}
+        if not fault:
+            figures["x MPE2"] = speed.ratio(rates, found[peer_name])
+        rows.append(speed.Row(name, figures, aims.get(name, ())))
+    if fault:
+        rows.append(speed.Row(peer_name, note=fault))
+    yield speed.Table("MultiCrew", rows)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    speed.main(tables, speed.parser(__doc__))

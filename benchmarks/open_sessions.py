@@ -1,19 +1,17 @@
 """64 sessions for trainers at once beside one: steps a second, and what opening them takes.
 
-    python benchmarks/open_sessions.py             writes docs/tables/open_sessions.md
-    python benchmarks/open_sessions.py --dry-run   printed only
-
-Each session is played by a thread of its own with the oracle's calls. A model that answers takes a
-fixed time for each call; the row without one is bound by the processor, which threads of Python
-share. Rounds of one and of 64 sessions take turns; the best of some.
+ToolQuest, restock, tier 1, delta .25. Each session is played by a thread of its own with the
+oracle's calls, resets among them. A model that answers takes a fixed time for each call; the
+row without one is bound by the processor, which threads of Python share.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
+
+import speed
 
 import owa_bench
 from owa_bench import bounded_json
@@ -21,20 +19,9 @@ from owa_bench.drift import timeline as timelines
 from owa_bench.runs import assembly
 from owa_bench.runs.episode_session import EpisodeSession
 
-TABLE = Path(__file__).resolve().parents[1] / "docs" / "tables" / "open_sessions.md"
 SUITE, SEED = "toolquest", 7
 OPTIONS = {"tier": 1, "family": "restock", "delta": 0.25}
-SESSIONS = 64
-ROUNDS = 3
 EPISODES = {0.0: 8, 0.05: 1, 0.5: 1}  # by seconds an answer: episodes of a round with one session
-
-
-class Row(NamedTuple):
-    """Steps a second of one session and of all, at one time for an answer."""
-
-    answer_s: float
-    one: float
-    all: float
 
 
 def script() -> list[dict]:
@@ -57,7 +44,7 @@ def play(session: EpisodeSession, calls: Sequence[dict], episodes: int, answer_s
     return episodes * len(calls)
 
 
-def speed(count: int, calls: Sequence[dict], episodes: int, answer_s: float) -> float:
+def rate(count: int, calls: Sequence[dict], episodes: int, answer_s: float) -> float:
     """Return the steps a second of so many sessions, a thread each; resets are in it."""
     opened = owa_bench.open_group(SUITE, SEED, count, **OPTIONS)
     with opened as group, ThreadPoolExecutor(count) as threads:
@@ -67,68 +54,50 @@ def speed(count: int, calls: Sequence[dict], episodes: int, answer_s: float) -> 
         return steps / (time.perf_counter() - began)
 
 
-def rows(calls: Sequence[dict]) -> Iterable[Row]:
-    """Yield a row for each time that an answer takes."""
-    for answer_s, episodes in EPISODES.items():
-        pairs = [
-            (speed(1, calls, episodes, answer_s), speed(SESSIONS, calls, 1, answer_s))
-            for _ in range(ROUNDS)
-        ]
-        yield Row(answer_s, max(one for one, _ in pairs), max(many for _, many in pairs))
-
-
 def opening_ms(make: Callable[[], object]) -> float:
-    """Return the milliseconds of an opening, best of some."""
-    seen = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        opened = make()
-        seen.append(1e3 * (time.perf_counter() - began))
-        opened.close()  # type: ignore[attr-defined]
-    return min(seen)
+    """Return the milliseconds of an opening."""
+    began = time.perf_counter()
+    opened = make()
+    took = 1e3 * (time.perf_counter() - began)
+    opened.close()  # type: ignore[attr-defined]
+    return took
 
 
-def page() -> str:
-    """Return the page of the table."""
-    calls = script()
-    one_ms = opening_ms(lambda: owa_bench.open_episode(SUITE, SEED, **OPTIONS))
-    all_ms = opening_ms(lambda: owa_bench.open_group(SUITE, SEED, SESSIONS, **OPTIONS))
-    lines = [
-        f"# {SESSIONS} sessions at once",
-        "",
-        "Made by `python benchmarks/open_sessions.py`: ToolQuest, restock, tier 1, delta .25; the "
-        f"oracle's {len(calls)} calls in",
-        "each session, a thread each, resets among them; both columns from one run. Read the "
-        "ratios: machines differ.",
-        "",
-        f"| an answer takes | steps/s, one session | steps/s, {SESSIONS} sessions | ratio |",
-        "|---|---|---|---|",
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield steps a second by the time of an answer, and the openings."""
+    count, rounds = (4, 1) if given.small else (64, 3)
+    calls, rows, many = script(), [], f"{count} sessions, steps/s"
+    for answer_s, episodes in list(EPISODES.items())[: 2 if given.small else None]:
+        ways = {
+            "one": partial(rate, 1, calls, episodes, answer_s),
+            "all": partial(rate, count, calls, 1, answer_s),
+        }
+        found = speed.in_turns(ways, rounds)
+        figures = {
+            "one session, steps/s": max(found["one"]),
+            many: max(found["all"]),
+            "x one": speed.ratio(found["all"], found["one"]),
+        }
+        rows.append(speed.Row(f"{answer_s:g} s" if answer_s else "no time", figures))
+    yield speed.Table("an answer takes", rows)
+    group = f"`open_group` of {count}"
+    opened = speed.in_turns(
+        {
+            "`open_episode`": partial(
+                opening_ms, partial(owa_bench.open_episode, SUITE, SEED, **OPTIONS)
+            ),
+            group: partial(
+                opening_ms, partial(owa_bench.open_group, SUITE, SEED, count, **OPTIONS)
+            ),
+        },
+        rounds,
+    )
+    rows = [
+        speed.Row(name, {"ms": min(ms), "ms a session": min(ms) / (count if name == group else 1)})
+        for name, ms in opened.items()
     ]
-    for row in rows(calls):
-        took = f"{row.answer_s:g} s" if row.answer_s else "no time"
-        ratio = row.all / row.one
-        lines.append(f"| {took} | {row.one:,.1f} | {row.all:,.1f} | {ratio:.2f} |")
-    lines += [
-        "",
-        "| opened | ms | ms a session |",
-        "|---|---|---|",
-        f"| `open_episode` | {one_ms:.1f} | {one_ms:.1f} |",
-        f"| `open_group` of {SESSIONS} | {all_ms:.1f} | {all_ms / SESSIONS:.1f} |",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Print the page, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dry-run", action="store_true")
-    given = parser.parse_args()
-    text = page()
-    print(text)
-    if not given.dry_run:
-        TABLE.write_text(text)
+    yield speed.Table("opened", rows)
 
 
 if __name__ == "__main__":
-    main()
+    speed.main(tables, speed.parser(__doc__))

@@ -1,15 +1,17 @@
-"""Speed of ProjForge: CPU time of a real project of thirty days, steps of the twin.
+"""Speed of ProjForge in CPU time: a real project of thirty days, steps of the twin.
 
-`python benchmarks/projforge.py` plays the oracle and prints seconds of CPU time of this
-process, of git and of the sandbox with the load beside. What the job server says of its
-own jobs when it is closed is added: nobody waits for it otherwise.
+The oracle plays; seconds are of this process, of git and of the sandbox. What the job server
+says of its own jobs when it is closed is added: nobody waits for it otherwise. The twin's
+peer is a loop of plain Python: "x loop" are its steps in the time of a million additions.
+`--small` plays the twin alone.
 """
 
-import os
 import resource
 import statistics
 import time
+from functools import partial
 
+import speed
 from msgspec.structs import replace
 
 from owa_bench.discovery import get
@@ -52,23 +54,39 @@ def timeline(suite, tier, delta):
     return source(suite)(replace(plain, drift_step=step))
 
 
-def main():
-    """Print the figures."""
+def tables(given):
+    """Yield whole projects, a run of integration and the twin."""
     backends.SandboxProcess = CountedProcess
+    if not given.small:
+        yield speed.Table("ProjForge, a project of the oracle", projects())
+        yield speed.Table("ProjForge, a run of integration", [ci_runs()])
+    rows = []
+    for tier in (1,) if given.small else (1, 2, 4):
+        played = timeline("projforge_fast", tier, 0.5)
+        rate = partial(fast_rate, played, 0.2 if given.small else 2.0)
+        found = speed.in_turns({"rate": rate, "loop": reference_s}, 1 if given.small else 3)
+        products = [a * b for a, b in zip(found["rate"], found["loop"], strict=True)]
+        figures = {"steps/s": max(found["rate"]), "x loop": statistics.median(products)}
+        aims = () if given.small else [speed.Aim("steps/s", ">=", 20_000)]
+        rows.append(speed.Row(f"tier {tier}", figures, aims))
+    yield speed.Table("`projforge_fast`", rows)
+
+
+def projects():
+    """Return rows of projects that the oracle plays."""
+    rows = []
     for suite, tier, delta in (("projforge", 1, 0.0), ("projforge", 2, 1.0)):
         played = timeline(suite, tier, delta)
         begun = cpu()
         found = solve(get("suites", suite), played)
         used = cpu() - begun + sum(IN_SANDBOXES)
         IN_SANDBOXES.clear()
-        line = f"{suite} tier {tier} delta {delta}: q {found.q_state:.2f}"
-        print(f"{line}, {used:.1f} s CPU, {len(found.actions)} actions, load {load()}")
-    ci_runs()
-    for tier in (1, 2, 4):
-        played = timeline("projforge_fast", tier, 0.5)
-        rate, loop = fast_rate(played), reference_s()
-        line = f"projforge_fast tier {tier}: {rate:.0f} steps a second of CPU time"
-        print(f"{line}, {rate * loop:.0f} in the time of the reference, load {load()}")
+        if found.q_state != 1.0:
+            raise SystemExit(f"the oracle of {suite} reached {found.q_state}")
+        figures = {"CPU s": used, "actions": len(found.actions)}
+        aims = [speed.Aim("CPU s", "<=", 6.0)] if tier == 2 else []
+        rows.append(speed.Row(f"tier {tier}, delta {delta:g}", figures, aims))
+    return rows
 
 
 def reference_s():
@@ -79,7 +97,7 @@ def reference_s():
     return time.process_time() - begun
 
 
-def fast_rate(played):
+def fast_rate(played, seconds):
     """Return steps a second of the fast twin, episode after episode.
 
     The answer key's actions are played again: an agent's own time is no part of it.
@@ -88,7 +106,7 @@ def fast_rate(played):
     actions = solve(suite, played).actions
     parser = CallParser(tools_of(graph_session.TOOLS))
     begun, steps = time.process_time(), 0
-    while time.process_time() - begun < 2:
+    while time.process_time() - begun < seconds:
         episode = Episode(suite, played, sink=NullSink(), terms=EpisodeTerms(), parser=parser)
         episode.begin()
         for action in actions:
@@ -98,12 +116,12 @@ def fast_rate(played):
 
 
 def ci_runs(count=20):
-    """Print the time of warm runs of integration on day 15 of a project of tier 2."""
+    """Return the time of warm runs of integration on day 15 of a project of tier 2."""
     (plain, _), (more, walls) = (_with_runs(number) for number in (1, 1 + count))
     wall = statistics.median(walls[1:]) * 1000
     each = (more - plain) / count * 1000
-    line = f"a run of integration: {each:.0f} ms of CPU time, mean of {count}"
-    print(f"{line}; {wall:.0f} ms of wall time, median; load {load()}")
+    figures = {"CPU ms": each, "wall ms": wall}
+    return speed.Row(f"mean and median of {count}", figures, [speed.Aim("wall ms", "<=", 110)])
 
 
 def _with_runs(count):
@@ -128,10 +146,5 @@ def _with_runs(count):
     return used, walls
 
 
-def load():
-    """Return the load of the last minute."""
-    return f"{os.getloadavg()[0]:.1f}"
-
-
 if __name__ == "__main__":
-    main()
+    speed.main(tables, speed.parser(__doc__))

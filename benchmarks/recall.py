@@ -1,11 +1,10 @@
-"""Speed of Recall, and what each way of writing memory keeps.
+"""Speed of Recall in CPU time, and what each way of writing memory keeps.
 
-`python benchmarks/recall.py` prints steps, resets and items a second beside Gymnasium's
-CartPole-v1 through the same loop; `--memory` plays the reference agents at every tier
-and writes docs/tables/recall_memory.md.
+Steps, resets and items a second, beside Gymnasium's CartPole-v1 through the same loop and a
+text game of TextArena in a process of its own. `--memory` plays the reference agents at
+every tier and writes docs/tables/recall_memory.md instead.
 """
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import gymnasium
+import speed
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -37,55 +37,71 @@ AGENTS = (
 )
 
 
-def stepped(env, actions, reset):
-    """Return the CPU seconds that STEPS steps of an env take, resets included."""
+def stepped(env, actions, reset, steps):
+    """Return steps a CPU second of an env, resets included."""
     done, taken, began = True, 0, time.process_time()
-    while taken < STEPS:
+    while taken < steps:
         if done:
             reset()
             place = 0
         action = actions(place)
         *_, terminated, truncated, _ = env.step(action)
         place, taken, done = place + 1, taken + 1, terminated or truncated
-    return time.process_time() - began
+    return steps / (time.process_time() - began)
 
 
-def speed():
-    """Print the rates, in CPU seconds."""
+def prepared(family):
+    """Return an env of a family, its oracle's actions and its reset."""
+    chosen = episodes.instance(family, 2)
+    world = episodes.timeline(chosen)
+    env = SUITE.env(lambda _: world)
+    return env, solve(SUITE, world).actions, partial(env.reset, options={"instance": chosen})
+
+
+def making(family, items):
+    """Return items a CPU second of drawing worlds."""
+    began, count = time.process_time(), 0
+    while count < items:
+        count += generate.draw_world(count, family, 2, "A").items
+    return count / (time.process_time() - began)
+
+
+def reset_ms(reset):
+    """Return CPU milliseconds of a reset."""
+    began = time.process_time()
+    reset()
+    return 1000 * (time.process_time() - began)
+
+
+def speed_table(*, small):
+    """Return a row a family, and the peers."""
+    families = generate.FAMILIES[: 1 if small else None]
+    steps, rounds = (200, 1) if small else (STEPS, 5)
+    envs = {family: prepared(family) for family in families}
     plain = gymnasium.make("CartPole-v1")
-    rate = STEPS / stepped(plain, lambda place: place % 2, plain.reset)
-    print(f"CartPole-v1                 {rate:10,.0f} steps/s")
-    all_items, all_seconds, all_making = 0, 0.0, 0.0
-    for family in generate.FAMILIES:
-        chosen = episodes.instance(family, 2)
-        world = episodes.timeline(chosen)
-        script = solve(SUITE, world).actions
-        env = SUITE.env(lambda _, world=world: world)
-        options = {"instance": chosen}
-        reset = partial(env.reset, options=options)
-        seconds = stepped(env, script.__getitem__, reset)
-        began, count = time.process_time(), 0
-        while count < 2_000:
-            world = generate.draw_world(count, family, 2, "A")
-            count += world.items
-        making = time.process_time() - began
-        all_items, all_making = all_items + count, all_making + making
-        all_seconds += seconds
-        resets = []
-        for _ in range(20):
-            began = time.process_time()
-            reset()
-            resets.append(time.process_time() - began)
-        reset_ms = 1000 * statistics.median(resets)
-        print(
-            f"{family:<18} tier 2   {STEPS / seconds:10,.0f} steps/s  "
-            f"{count / making:8,.0f} items/s generated  reset {reset_ms:.2f} ms"
-        )
-    steps = STEPS * len(generate.FAMILIES)
-    print(
-        f"all families, as often      {steps / all_seconds:10,.0f} steps/s  "
-        f"{all_items / all_making:8,.0f} items/s generated"
-    )
+    ways = {
+        family: partial(stepped, env, script.__getitem__, reset, steps)
+        for family, (env, script, reset) in envs.items()
+    }
+    ways["peer: CartPole-v1"] = partial(stepped, plain, lambda place: place % 2, plain.reset, steps)
+    peer_name = "peer: TextArena, Tower of Hanoi"
+    with speed.peer("textarena", "text_game.py") as (ask, fault):
+        if not fault:
+            ways[peer_name] = lambda: ask(steps=steps)["steps"]
+        found = speed.in_turns(ways, rounds)
+    rows = []
+    for name, rates_of in found.items():
+        figures = {"steps/s": max(rates_of)}
+        figures["x CartPole-v1"] = speed.ratio(rates_of, found["peer: CartPole-v1"])
+        if not fault:
+            figures["x TextArena"] = speed.ratio(rates_of, found[peer_name])
+        if name in envs:
+            figures["items/s drawn"] = making(name, 20 if small else 2_000)
+            figures["reset ms"] = min(reset_ms(envs[name][2]) for _ in range(5))
+        rows.append(speed.Row(name, figures))
+    if fault:
+        rows.append(speed.Row(peer_name, note=fault))
+    return speed.Table("Recall, tier 2", rows)
 
 
 def rates(name, options, tier, folder):
@@ -134,7 +150,15 @@ def memory():
     print("\n".join(lines[6:]))
 
 
+def tables(given):
+    """Yield the speeds, or write the other table."""
+    if given.memory:
+        memory()
+    else:
+        yield speed_table(small=given.small)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--memory", action="store_true")
-    memory() if parser.parse_args().memory else speed()
+    arguments = speed.parser(__doc__)
+    arguments.add_argument("--memory", action="store_true")
+    speed.main(tables, arguments)

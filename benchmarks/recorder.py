@@ -5,20 +5,22 @@
     recorder what a run pays: check, redaction, chain, replay digest, frames, commit
 
 Events are those of an oracle's ToolQuest episodes, all different, played into memory
-first. All three write an episode at a time. Usage: python benchmarks/recorder.py
-[EPISODES]
+first. All three write an episode at a time; CPU time, so that no wait for a disk counts.
+With secrets known most of the time goes into the search for every form of each.
 """
 
+import argparse
 import json
 import sqlite3
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import speed
 import zstandard
 
 from owa_bench import discovery
@@ -32,15 +34,14 @@ from owa_bench.runs.store import files, recorder
 from owa_bench.runs.store.output import ShardFiles
 from owa_bench.shells.episode_events import ListSink
 
-EPISODES = 400
-REPEATS = 5
 Episode = Sequence[Event]
 
 
-class Measured(NamedTuple):
-    name: str
-    events_per_s: float
-    bytes_per_event: float
+class Rate(NamedTuple):
+    """Events a second, bytes an event."""
+
+    events: float
+    size: float
 
 
 class Corpus(NamedTuple):
@@ -120,16 +121,13 @@ def recorded(secrets: dict[str, str]) -> Writer:
     return write
 
 
-def measure(name: str, write: Writer, episodes: Sequence[Episode]) -> Measured:
-    """Return the best of some runs in fresh folders."""
-    best, size = 0.0, 0.0
+def measure(write: Writer, episodes: Sequence[Episode]) -> Rate:
+    """Return what one run into a fresh folder took."""
     count = sum(map(len, episodes))
-    for _ in range(REPEATS):
-        with tempfile.TemporaryDirectory() as folder:
-            began = time.perf_counter()
-            size = write(episodes, Path(folder))
-            best = max(best, count / (time.perf_counter() - began))
-    return Measured(name, best, size / count)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        size = write(episodes, Path(folder))
+        return Rate(count / (time.process_time() - began), size / count)
 
 
 def blob_times(blobs: Sequence[bytes], secrets: dict[str, str]) -> tuple[float, float]:
@@ -151,41 +149,58 @@ def blob_times(blobs: Sequence[bytes], secrets: dict[str, str]) -> tuple[float, 
     return hashed / len(blobs) * 1e6, kept / len(blobs) * 1e6
 
 
-def main(count: int) -> None:
-    """Print the table."""
-    corpus = played(count)
-    lines = [len(ENCODER.encode(event)) for events in corpus.episodes for event in events]
-    known = len(corpus.secrets)
-    rows = [
-        measure("raw limit: msgspec + zstd + write", raw, corpus.episodes),
-        measure("recorder, no secret known", recorded({}), corpus.episodes),
-        measure(f"recorder, {known} secrets", recorded(corpus.secrets), corpus.episodes),
-        measure("peer: json.dumps + SQLite (WAL)", sqlite, corpus.episodes),
-    ]
-    limit, peer = rows[0], rows[-1]
-    print(f"{len(lines):,} events of {sum(lines) / len(lines):.0f} bytes as JSON in")
-    print(f"{count} episodes, each an attempt of its own; best of {REPEATS}")
-    print(f"{'':36}{'events/s':>12}{'B/event':>9}{'x raw':>8}{'x peer':>8}")
-    for row in rows:
-        speed, bytes_each = row.events_per_s, row.bytes_per_event
-        print(
-            f"{row.name:36}{speed:12,.0f}{bytes_each:9.1f}"
-            f"{speed / limit.events_per_s:8.2f}{speed / peer.events_per_s:8.2f}"
-        )
-    hashed, kept = blob_times(corpus.blobs, corpus.secrets)
-    mean = sum(map(len, corpus.blobs)) / len(corpus.blobs)
-    print(
-        f"blob of {mean:.0f} bytes: {kept:.0f} us kept into the pack, "
-        f"{hashed:.1f} us hashed only, x {kept / hashed:.0f}"
-    )
+def read_back(corpus: Corpus) -> float:
+    """Return the events a second of reading a shard again."""
     with tempfile.TemporaryDirectory() as folder:
         recorded({})(corpus.episodes, Path(folder))
         layout = RunLayout(Path(folder))
         leaves = files.read_leaves(layout)
         began = time.perf_counter()
-        read = sum(len(files.read_trace(layout, leaf).events) for leaf in leaves)
-        print(f"read back: {read / (time.perf_counter() - began):,.0f} events/s")
+        count = sum(len(files.read_trace(layout, leaf).events) for leaf in leaves)
+        return count / (time.perf_counter() - began)
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield the writers, and what else the recorder does."""
+    corpus = played(8 if given.small else 400)
+    raw_limit, ours, peer = "raw limit: msgspec, zstd, write", "recorder", "peer: SQLite (WAL)"
+    ways = {
+        raw_limit: raw,
+        ours: recorded({}),
+        f"recorder, {len(corpus.secrets)} secrets learnt an attempt": recorded(corpus.secrets),
+        peer: sqlite,
+    }
+    found = speed.in_turns(
+        {name: partial(measure, write, corpus.episodes) for name, write in ways.items()},
+        2 if given.small else 7,
+    )
+    rates = {name: [each.events for each in rounds] for name, rounds in found.items()}
+    aims = speed.Aim("x raw", ">=", 0.35), speed.Aim("bytes/event", "<=", 38.9)
+    rows = [
+        speed.Row(
+            name,
+            {
+                "events/CPU s": max(rates[name]),
+                "bytes/event": rounds[0].size,
+                "x raw": speed.ratio(rates[name], rates[raw_limit]),
+                "x SQLite": speed.ratio(rates[name], rates[peer]),
+            },
+            aims if name == ours else (),
+        )
+        for name, rounds in found.items()
+    ]
+    yield speed.Table(f"recorder, {sum(map(len, corpus.episodes)):,} events", rows)
+    hashed, kept = blob_times(corpus.blobs, corpus.secrets)
+    size = sum(map(len, corpus.blobs)) / len(corpus.blobs)
+    yield speed.Table(
+        f"a blob of {size:.0f} bytes",
+        [
+            speed.Row("hashed only", {"us": hashed, "x": 1.0}),
+            speed.Row("kept in the pack", {"us": kept, "x": kept / hashed}),
+        ],
+    )
+    yield speed.Table("a shard", [speed.Row("read back", {"events/s": read_back(corpus)})])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else EPISODES)
+    speed.main(tables, speed.parser(__doc__))

@@ -1,27 +1,25 @@
 """How long the site of a large run takes to open, and how heavy it is beside the run.
 
-Plays ToolQuest once (2,048 episodes with transcripts), writes the run's site, opens its
-list and an episode in a browser from the disk. With --pictures it writes the pictures
-of docs/read-a-run.md instead, of a run of each suite that has something to look at.
-Run: python benchmarks/run_view.py [--run RUN] [--pictures]
+Plays ToolQuest once (2,048 episodes with transcripts; `--small`: 8), writes the run's site,
+opens its list and an episode in a browser from the disk. With --pictures it writes the
+pictures of docs/read-a-run.md instead, of a run of each suite that has something to look at.
 """
 
 import argparse
-import os
-import statistics
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import speed
 from report_pages import ROOT, SCREEN, browser, owa, picture
 
 from owa_bench.reports.page.site import write_site
 
-EACH = 32  # instances of a family and tier: 8 families, 2 tiers, 2 magnitudes
 OPENINGS = 5
-DRAW = ("--suite", "toolquest", "--tier", "1,2", "--delta", "0,1")
+SMALL = ("--family", "restock", "--tier", "1", "--delta", "0,1", "--episodes", "2")
+LARGE = ("--tier", "1,2", "--delta", "0,1", "--episodes", "32")  # of 8 families
 AGENTS = ("--agent", "agentic", "--agent", "fixed")
 SHOWN = {
     "toolquest": (
@@ -52,58 +50,50 @@ SHOWN = {
 }
 
 
-def main() -> int:
-    """Measure, or write the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", type=Path, help="a run that was played already")
-    parser.add_argument("--pictures", action="store_true")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, browser() as found:
-        folder = Path(scratch)
-        if chosen.pictures:
-            show_suites(found, folder)
-        else:
-            measure(found, chosen.run or played(folder), folder / "site")
-    return 0
-
-
-def played(folder: Path) -> Path:
-    """Play the large run and return its folder."""
-    words = (*DRAW, "--episodes", str(EACH), "--interventions", "0", *AGENTS)
-    owa(folder, "run", *words, "--out", "large")
+def played(folder: Path, *, small: bool) -> Path:
+    """Play the run and return its folder."""
+    draw = ("--suite", "toolquest", *(SMALL if small else LARGE), "--interventions", "0")
+    owa(folder, "run", *draw, *AGENTS, "--out", "large")
     return folder / "large"
 
 
-def measure(found: Any, run: Path, site: Path) -> None:
-    """Print the site's weight and the times to write and to open it.
-
-    Args:
-        found: The browser.
-        run: The run directory.
-        site: Folder of its site.
-    """
+def opening(found: Any, page: Path) -> tuple[float, float]:
+    """Return the seconds in which a browser opens the list and an episode."""
+    window = found.new_page()
     began = time.perf_counter()
-    made = write_site(run, site)
-    wrote = time.perf_counter() - began
-    listed, opened = [], []
-    for _ in range(OPENINGS):
-        window = found.new_page()
+    window.goto(page.as_uri())
+    window.wait_for_selector("html[data-ready]")
+    listed = time.perf_counter() - began
+    last = window.evaluate("order[order.length - 1]")
+    began = time.perf_counter()
+    window.goto(f"{page.as_uri()}#{last}")
+    window.wait_for_selector(f"html[data-ready='#{last}']")
+    opened = time.perf_counter() - began
+    window.close()
+    return listed, opened
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield the site's weight and times, or write the pictures."""
+    with tempfile.TemporaryDirectory() as scratch, browser() as found:
+        folder = Path(scratch)
+        if given.pictures:
+            show_suites(found, folder)
+            return
+        run = given.run or played(folder, small=given.small)
         began = time.perf_counter()
-        window.goto(f"{made.page.as_uri()}")
-        window.wait_for_selector("html[data-ready]")
-        listed.append(time.perf_counter() - began)
-        last = window.evaluate("order[order.length - 1]")
-        began = time.perf_counter()
-        window.goto(f"{made.page.as_uri()}#{last}")
-        window.wait_for_selector(f"html[data-ready='#{last}']")
-        opened.append(time.perf_counter() - began)
-        window.close()
-    load = os.getloadavg()[0]
-    print(f"{made.attempts} attempts, written in {wrote:.1f} s at load {load:.1f}")
-    ratio = made.size / made.run_size
-    print(f"site {made.size:,} bytes, run {made.run_size:,}: {ratio:.2f}")
-    medians = [statistics.median(times) for times in (listed, opened)]
-    print("list opens in {:.2f} s, an episode in {:.2f} s".format(*medians))
+        made = write_site(run, folder / "site")
+        wrote = time.perf_counter() - began
+        openings = [opening(found, made.page) for _ in range(2 if given.small else OPENINGS)]
+    listed, opened = map(min, zip(*openings, strict=True))
+    figures = {
+        "site written s": wrote,
+        "list opens s": listed,
+        "episode opens s": opened,
+        "bytes": made.size,
+        "x run": made.size / made.run_size,
+    }
+    yield speed.Table("site of a run", [speed.Row(f"{made.attempts:,} attempts", figures)])
 
 
 def show_suites(found: Any, folder: Path) -> None:
@@ -140,4 +130,7 @@ PLACES = {
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments = speed.parser(__doc__)
+    arguments.add_argument("--run", type=Path, help="a run that was played already")
+    arguments.add_argument("--pictures", action="store_true")
+    speed.main(tables, arguments)

@@ -1,19 +1,17 @@
 """Cost of a run by its number of episodes: seconds, memory and bytes on disk.
 
-    python benchmarks/scale.py                      # 100 and 1,000 episodes, minutes
-    python benchmarks/scale.py --most 10000         # what docs/scale.md shows
-    python benchmarks/scale.py --most 100 --executor ray
-
-Each size is planned, played by an agent that answers at once and by two workers, and
-its leaves are made again from the shards, as a resumed run does. What lies beyond is
-extrapolated: a line through the two largest sizes, a constant and a cost an episode.
+Each size is planned, played by an agent that answers at once (`fixed`; ToolQuest tier 1) and
+by two workers, its leaves are made again from the shards, as a resumed run does, and it is
+reported and recomputed. `--most` is the largest size that is played (docs/scale.md: 10,000);
+what lies beyond is extrapolated: a line through the two largest, a constant and a cost an
+episode. "report" and "recompute" are commands of their own, with their largest process.
 """
 
-import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
+
+import speed
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.runs.plan.draws import Draw
@@ -23,7 +21,15 @@ from owa_bench.runs.store import files
 
 BEYOND = (100_000, 1_000_000)
 FAMILIES = 8  # of ToolQuest, tier 1, one magnitude: an instance of each is 8 episodes
-COLUMNS = ("plan s", "play s", "leaves s", "plan MB", "shards MB", "packs MB")
+COLUMNS = (
+    *("plan s", "play s", "leaves s", "report s", "recompute s", "plan MB", "shards MB"),
+    *("packs MB", "report memory MB", "recompute memory MB"),
+)
+AIMED = 100_000
+AIMS = [
+    *(speed.Aim(f"{verb} s", "<=", 60) for verb in ("report", "recompute")),
+    *(speed.Aim(f"{verb} memory MB", "<=", 600) for verb in ("report", "recompute")),
+]
 
 
 def megabytes(*paths):
@@ -51,51 +57,52 @@ def measure(episodes, folder, arguments):
     summary = timed(lambda: batch.resume(layout.root, options))
     timed(lambda: files.leaves_of_shards(layout))
     assert summary.missing == 0
+    speed.command(speed.owa("escrow", "reveal", layout.root), folder)
+    ends = [speed.command(speed.owa(verb, layout.root), folder) for verb in ("report", "recompute")]
     weights = (
         megabytes(layout.plan, layout.plan_envelope),
         megabytes(layout.shards, layout.leaves),
         megabytes(layout.blobs),
     )
-    return summary.entries, (*seconds, *weights)
+    walls, peaks = ([getattr(end, name) for end in ends] for name in ("wall_s", "mb"))
+    return summary.entries, (*seconds, *walls, *weights, *peaks)
 
 
 def extrapolated(sizes, rows, beyond):
-    """Return the row of a size beyond: the line through the two largest, or 0."""
+    """Return the row of a size beyond: the line through the two largest, never falling."""
     (n, low), (m, high) = (sizes[-2], rows[-2]), (sizes[-1], rows[-1])
-    slopes = [(b - a) / (m - n) for a, b in zip(low, high, strict=True)]
-    return tuple(max(0.0, b + s * (beyond - m)) for b, s in zip(high, slopes, strict=True))
+    slopes = [max(0.0, (b - a) / (m - n)) for a, b in zip(low, high, strict=True)]
+    return tuple(b + s * (beyond - m) for b, s in zip(high, slopes, strict=True))
 
 
-def line(name, row):
-    print(f"| {name} |" + "".join(f" {value:,.2f} |" for value in row), flush=True)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=1_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--executor", default="local")
-    arguments = parser.parse_args()
-    print(f"| episodes | {' | '.join(COLUMNS)} |")
-    print("|---" * (len(COLUMNS) + 1) + "|")
-    sizes, rows = [], []
+def tables(given):
+    """Yield a row a size, played or extrapolated."""
+    sizes, figures, rows = [], [], []
+    steps = (16,) if given.small else (100, 1_000, 10_000, 100_000)
     with tempfile.TemporaryDirectory() as place:
-        size = 100
-        while size <= arguments.most:
-            count, row = measure(size, Path(place), arguments)
-            line(f"{count:,}", row)
-            sizes.append(count)
-            rows.append(row)
-            size *= 10
+        for size in steps:
+            if size <= given.most:
+                count, row = measure(size, Path(place), given)
+                sizes.append(count)
+                figures.append(row)
+                rows.append(row_of(count, row))
     if len(sizes) > 1:
-        for beyond in BEYOND:
-            line(f"{beyond:,} *", extrapolated(sizes, rows, beyond))
-    *_, shards, packs = rows[-1]
-    print(f"KB an episode: {1e3 * shards / sizes[-1]:.2f} without transcripts,", end=" ")
-    print(f"{1e3 * (shards + packs) / sizes[-1]:.2f} with them")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory of the driver: {peak:.0f} MB at {sizes[-1]:,} episodes")
+        beyond = [size for size in BEYOND if size > sizes[-1]]
+        rows += [row_of(s, extrapolated(sizes, figures, s), "extrapolated") for s in beyond]
+    elif given.small:
+        rows.append(speed.Row(f"{AIMED:,}", {}, AIMS, "takes two sizes"))
+    yield speed.Table("episodes", rows)
+
+
+def row_of(count, figures, note=""):
+    """Return a row; at 100,000 episodes there are aims."""
+    aims = AIMS if round(count, -3) == AIMED else ()
+    return speed.Row(f"{count:,}", dict(zip(COLUMNS, figures, strict=True)), aims, note)
 
 
 if __name__ == "__main__":
-    main()
+    arguments = speed.parser(__doc__)
+    arguments.add_argument("--most", type=int, default=1_000)
+    arguments.add_argument("--workers", type=int, default=2)
+    arguments.add_argument("--executor", default="local")
+    speed.main(tables, arguments)

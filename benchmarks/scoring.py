@@ -1,18 +1,22 @@
 """Jackknife of all axes over 10^5 episodes, beside scipy's bootstrap of one mean.
 
-Run: python benchmarks/scoring.py
-
 Synthetic observables (no traces are parsed): 8 families x 125 tasks x 6 magnitudes x
 17 repeats = 102,000 episodes. Every family has probes at three lags, revisions, crews
-of one and two roles (muted too), a simulated and a real side. Both laws: *tasks like
-these* (1,000 tasks) and *same tasks, new seeds* (17,000 repeats). The peer resamples
-one axis' cell means 10,000 times.
+of one and two roles (muted too), a simulated and a real side with a reference on the
+simulated one, propositions of three classes; one revision has attempt sets of 160
+tasks. Both laws: *tasks like these* (1,000 tasks) and *same tasks, new seeds* (17,000
+repeats). The peer resamples one axis' cell means 10,000 times.
 """
 
+import argparse
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
+import speed
 from scipy import stats
 
 from owa_bench.discovery import find
@@ -32,28 +36,38 @@ from owa_bench.records.observables import (
     Revisions,
     TrackingSamples,
 )
-from owa_bench.scoring.estimate.estimates import estimate
+from owa_bench.scoring.axes.self_revision import revision_evidence
+from owa_bench.scoring.estimate.estimates import ArmEstimates, estimate
+from owa_bench.scoring.observe.attempt_sets import (
+    PLACEBO,
+    REVISION,
+    RevisionEvidence,
+    RevisionSets,
+    RevisionStages,
+)
 from owa_bench.scoring.observe.episode_tables import entry_table
 from owa_bench.scoring.observe.sample import Sample
-from owa_bench.scoring.statistics.jackknife import SEEDS, TASKS
 from owa_bench.seeding import stream
 
 FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000
-LAGS = (1.0, 3.0, 9.0)  # days
+CLASSES = ("toolquest/unit", "toolquest/duplicate", "toolquest/bound")
+SET_EACH = 20  # tasks of a family in an attempt set
+ITEMS = 125  # that a family asks for again
+LAGS = (1.0, 7.0, 14.0)  # days
 FOLDER = files("owa_bench.protocols")
 PROTOCOL = protocol.load((FOLDER / "default.toml").read_bytes())
 PRICES = price_card.load((FOLDER / "price_card.toml").read_bytes())
 
 
-def observables() -> Observables:
+def observables(tasks: int = TASKS_EACH) -> Observables:
     """Return a table of episodes drawn at random, with three beliefs each."""
     rng = stream(0, "benchmark", "scoring")
     grid = np.array(PROTOCOL.drift.magnitudes)
-    axes = (FAMILIES, TASKS_EACH, len(grid), REPEATS)
+    axes = (FAMILIES, tasks, len(grid), REPEATS)
     family, task, step, repeat = (a.ravel() for a in np.indices(axes))
     size = family.size
     names = np.array([f"toolquest/family{k}" for k in range(FAMILIES)])
-    skill = rng.random((FAMILIES, TASKS_EACH))[family, task]
+    skill = rng.random((FAMILIES, tasks))[family, task]
     won = rng.random(size) < 0.9 * skill + 0.1 * (1 - grid[step])
     said = np.repeat(np.arange(size), 3)
     truth = rng.random(3 * size) < 0.5
@@ -117,7 +131,7 @@ def observables() -> Observables:
         categories=("browser", "code", "files", "http_api"),
         used=table & won[:, None],
         offered=np.ones_like(table),
-        side=np.where(task % 2, "sim", "real"),
+        side=np.where(repeat % 2, "sim", "real"),
         incidents=(rng.random((size, len(SEVERITIES))) < 1e-4).astype(np.int64),
         exposure_s=blank + 60.0,
         safety_stop=np.zeros(size, dtype=bool),
@@ -129,10 +143,7 @@ def observables() -> Observables:
         tracking=entry_table(TrackingSamples, ()),
         project_days=entry_table(ProjectDays, ()),
         beliefs=Beliefs(
-            row=said,
-            kind=np.tile(np.array(["unit", "duplicate", "bound"]), size),
-            p=np.where(truth, 0.8, 0.2),
-            y=truth,
+            row=said, kind=np.tile(np.array(CLASSES), size), p=np.where(truth, 0.8, 0.2), y=truth
         ),
     )
 
@@ -168,9 +179,9 @@ def probes_of(size: int, rng: np.random.Generator) -> Probes:
     kept = rng.random(size) < 0.9 * np.exp(-0.05 * lag)
     return Probes(
         row=row,
-        item=np.full(2 * size, "item"),
+        item=np.char.add("item", (row % ITEMS).astype(np.str_)),
         mode=np.where(recall, "recall", "retrieve"),
-        lag=np.where(recall, np.repeat(lag, 2), 0.0),
+        lag=np.repeat(lag, 2),
         span=np.zeros(2 * size, dtype=np.int64),
         guess=np.zeros(2 * size),
         correct=np.repeat(kept, 2),
@@ -191,18 +202,42 @@ def revisions_of(size: int, rng: np.random.Generator) -> Revisions:
     return Revisions(row=row, decision=np.full(len(row), "adopted"), proposal=proposal)
 
 
+def revision_of(weights: np.ndarray) -> RevisionEvidence:
+    """Return the evidence of one revision, six sets of 160 tasks."""
+    rng, count = stream(0, "benchmark", "revision"), FAMILIES * SET_EACH
+    sets = RevisionSets(
+        window=(0, 2),
+        family=np.repeat(np.arange(FAMILIES), SET_EACH),
+        q={name: rng.random(count) for name in (*REVISION, PLACEBO)},
+        one_law=False,
+        earlier=np.full(FAMILIES, np.nan),
+        stages=RevisionStages(1.0, 1.0, 1.0),
+        human="",
+        lines=3,
+        installed=(),
+        attempts={},
+    )
+    return revision_evidence((sets,), weights, PROTOCOL)
+
+
 def sample_of(table: Observables) -> Sample:
     """Return the table as the axes read it."""
     families = tuple(sorted(set(table.family.tolist())))
+    weights = np.full(len(families), 1 / len(families))
+    seen = table.take((table.side == "sim") & (table.repeat < 6))  # a crew of each kind
+    revision = revision_of(weights)
     return Sample(
         table=table,
         base=np.ones(len(table), dtype=bool),
         crews=np.ones(len(table), dtype=bool),
         priced=np.ones(len(table), dtype=bool),
         families=families,
-        weights=np.full(len(families), 1 / len(families)),
+        weights=weights,
         protocol=PROTOCOL,
         prices=PRICES,
+        revision=revision,
+        practised=revision,
+        references=replace(seen, arm=np.full(len(seen), "reference")),
     )
 
 
@@ -221,22 +256,48 @@ def scipy_one_axis(table: Observables) -> float:
     return time.process_time() - start
 
 
-def main() -> None:
-    """Print one line per measurement."""
-    table = observables()
+def ours(table: Observables, axes: list[Any]) -> tuple[float, ArmEstimates]:
+    """Return CPU seconds of all axes with both laws, and what was estimated."""
+    start = time.process_time()
+    found = estimate(sample_of(table), axes)
+    return time.process_time() - start, found
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield the seconds of all axes beside scipy's of one."""
+    table = observables(5 if given.small else TASKS_EACH)
     axes = [found.plugin for found in find("axes").values()]
-    sample, start = sample_of(table), time.process_time()
-    found = estimate(sample, axes)
-    ours = time.process_time() - start
-    present = [symbol for symbol, laid in found.coverage.items() if not laid.reason]
-    print(f"episodes {len(table)}, axes {', '.join(present)}")
-    for label, one in ((TASKS, found.tasks), (SEEDS, found.seeds)):
-        print(f"{label}: {len(one.clusters.stratum)} {one.clusters.noun}")
-    print(f"both: {ours:.2f} s of CPU")
-    peer = scipy_one_axis(table)
-    print(f"scipy.stats.bootstrap, one axis, task means: {peer:.2f} s of CPU")
-    print(f"ratio per axis: scipy / ours {peer * len(present) / ours:.2f}")
+    rounds = speed.in_turns(
+        {"ours": lambda: ours(table, axes), "scipy": lambda: scipy_one_axis(table)},
+        1 if given.small else 3,
+    )
+    last = rounds["ours"][-1][1]
+    lacking = {symbol: laid.reason for symbol, laid in last.coverage.items() if laid.reason}
+    if lacking:
+        raise SystemExit(f"axes without evidence: {lacking}")
+    seconds = [took for took, _ in rounds["ours"]]
+    each = [took / len(axes) for took in seconds]
+    laws = " and ".join(
+        f"{one.clusters.noun} ({len(one.clusters.stratum):,})" for one in (last.tasks, last.seeds)
+    )
+    yield speed.Table(
+        f"scoring, {len(table):,} episodes",
+        [
+            speed.Row(
+                f"{len(axes)} axes, both laws: {laws}",
+                {
+                    "CPU s": min(seconds),
+                    "x scipy's time, an axis": speed.ratio(each, rounds["scipy"]),
+                },
+                [speed.Aim("CPU s", "<=", 1.0)],
+            ),
+            speed.Row(
+                "peer: `scipy.stats.bootstrap`, one axis, on task means",
+                {"CPU s": min(rounds["scipy"]), "x scipy's time, an axis": 1.0},
+            ),
+        ],
+    )
 
 
 if __name__ == "__main__":
-    main()
+    speed.main(tables, speed.parser(__doc__))

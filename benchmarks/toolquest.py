@@ -7,21 +7,22 @@
                      bare Starlette app (in process), the same app under uvicorn (wire)
 
 A ratio above 1 means that a whole step of ToolQuest (parse, request, oracle, events,
-features) takes less time than the peer's bare request. Best of some rounds, which the
-rows of the recorder take in turns; those rows are CPU time of the playing thread, since
-a busy machine's waits are not the recorder's, and stand beside the row above them.
-Run: python benchmarks/toolquest.py
+features) takes less time than the peer's bare request. Rows in process are CPU time, those
+of the recorder of the playing thread, since a busy machine's waits are nobody's; each of
+these stands beside the row above it.
 """
 
+import argparse
 import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import speed
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
@@ -37,9 +38,6 @@ from owa_bench.runs.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 
-SEEDS = 6
-ROUNDS = 5
-REQUESTS = 1_000
 ROWS = [{"item_id": f"r-{i}", "price": 100 * i, "kind": "odd"} for i in range(12)]
 
 
@@ -57,12 +55,12 @@ class Speed(NamedTuple):
     reset_ms: float
 
 
-def scripts() -> list[Script]:
+def scripts(seeds: int) -> list[Script]:
     """Return undrifted tasks of every family and tier with their solutions."""
     source, found = timelines.source("toolquest"), []
     for family in SUITE.card.families:
         for tier in SUITE.card.tiers:
-            for seed in range(SEEDS):
+            for seed in range(seeds):
                 instance = Instance(
                     suite="toolquest",
                     version=SUITE.card.version,
@@ -101,12 +99,6 @@ def play(
     return Speed(steps / stepping, 1e3 * resetting / len(tasks))
 
 
-def best(measure: Callable[[], Speed], rounds: int = ROUNDS) -> Speed:
-    """Return the best of some rounds; the machine may be busy."""
-    seen = [measure() for _ in range(rounds)]
-    return Speed(max(s.steps for s in seen), min(s.reset_ms for s in seen))
-
-
 def recorded(tasks: list[Script], *, transcripts: bool) -> Speed:
     """Play every script into a recorder on disk; CPU time."""
     writers: list[EpisodeWriter] = []
@@ -123,20 +115,6 @@ def recorded(tasks: list[Script], *, transcripts: bool) -> Speed:
             return play(tasks, sink, wire=False, clock=time.thread_time)
 
 
-def recorder_rows(tasks: list[Script]) -> list[Speed]:
-    """Return the speed without recorder, without transcripts, with them; CPU time."""
-    ways: list[Callable[[], Speed]] = [
-        lambda: play(tasks, lambda _: NullSink(), wire=False, clock=time.thread_time),
-        lambda: recorded(tasks, transcripts=False),
-        lambda: recorded(tasks, transcripts=True),
-    ]
-    rounds = [[way() for way in ways] for _ in range(ROUNDS)]
-    return [
-        Speed(max(s.steps for s in seen), min(s.reset_ms for s in seen))
-        for seen in zip(*rounds, strict=True)
-    ]
-
-
 def bare() -> Starlette:
     """Return an app with one route that answers twelve rows."""
 
@@ -146,21 +124,21 @@ def bare() -> Starlette:
     return Starlette(routes=[Route("/v1/items", items)])
 
 
-def peer_in_process() -> float:
+def peer_in_process(requests: int) -> float:
     """Return requests per second of httpx on the bare app, in process."""
 
     async def run() -> float:
         transport = httpx.ASGITransport(app=bare())
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.example") as client:
-            begin = time.perf_counter()
-            for _ in range(REQUESTS):
+            begin = time.process_time()
+            for _ in range(requests):
                 await client.get("/v1/items", params={"limit": 12})
-            return REQUESTS / (time.perf_counter() - begin)
+            return requests / (time.process_time() - begin)
 
-    return max(asyncio.run(run()) for _ in range(3))
+    return asyncio.run(run())
 
 
-def peer_on_the_wire() -> float:
+def peer_on_the_wire(requests: int) -> float:
     """Return requests per second of a persistent httpx client on uvicorn."""
     config = uvicorn.Config(bare(), port=0, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
@@ -171,44 +149,74 @@ def peer_on_the_wire() -> float:
     port = server.servers[0].sockets[0].getsockname()[1]
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
         begin = time.perf_counter()
-        for _ in range(REQUESTS):
+        for _ in range(requests):
             client.get("/v1/items", params={"limit": 12})
-        speed = REQUESTS / (time.perf_counter() - begin)
+        speed = requests / (time.perf_counter() - begin)
     server.should_exit = True
     thread.join()
     return speed
 
 
-def main() -> None:
-    """Print the table."""
-    tasks = scripts()
+def row(name: str, rounds: list[Speed], column: str, x: float, *aims: speed.Aim) -> speed.Row:
+    """Return the best of some rounds, and a ratio under its column."""
+    figures = {
+        "steps/s": max(each.steps for each in rounds),
+        "reset ms": min(each.reset_ms for each in rounds),
+        column: x,
+    }
+    return speed.Row(name, figures, aims)
+
+
+def peers_table(tasks: list[Script], rounds: int, requests: int) -> speed.Table:
+    """Return the env beside a bare request, in process and over the wire."""
     null = NullSink()
-    in_process, on_wire = peer_in_process(), peer_on_the_wire()
-    rows = [
-        (
-            "in process, recorder off",
-            best(lambda: play(tasks, lambda _: null, wire=False)),
-            in_process,
+    found = speed.in_turns(
+        {
+            "in process": lambda: play(tasks, lambda _: null, wire=False, clock=time.process_time),
+            "peer in process": lambda: peer_in_process(requests),
+            "wire": lambda: play(tasks, lambda _: null, wire=True),
+            "peer on the wire": lambda: peer_on_the_wire(requests),
+        },
+        rounds,
+    )
+    rows = []
+    for ours, peer, name in (
+        ("in process", "peer in process", "httpx `ASGITransport` on a bare Starlette app"),
+        ("wire", "peer on the wire", "httpx and uvicorn on loopback"),
+    ):
+        x = speed.ratio((each.steps for each in found[ours]), found[peer])
+        rows.append(row(f"{ours}, recorder off", found[ours], "x peer", x))
+        rows.append(speed.Row(f"peer: {name}", {"steps/s": max(found[peer]), "x peer": 1.0}))
+    return speed.Table("ToolQuest", rows)
+
+
+def recorder_table(tasks: list[Script], rounds: int) -> speed.Table:
+    """Return the env without recorder, without transcripts, with them; CPU time."""
+    ways = {
+        "recorder off": lambda: play(
+            tasks, lambda _: NullSink(), wire=False, clock=time.thread_time
         ),
-        (
-            "wire, recorder off",
-            best(lambda: play(tasks, lambda _: null, wire=True), rounds=2),
-            on_wire,
-        ),
-    ]
-    print(f"{'ToolQuest':32}{'steps/s':>10}{'reset ms':>10}{'x peer':>8}")
-    for name, speed, peer in rows:
-        ratio = speed.steps / peer
-        print(f"{name:32}{speed.steps:>10,.0f}{speed.reset_ms:>10.2f}{ratio:>8.2f}")
-    names = ("CPU, recorder off", "CPU, recorder on", "CPU, with transcripts")
-    before = 0.0
-    for name, speed in zip(names, recorder_rows(tasks), strict=True):
-        ratio = f"{speed.steps / before:.2f} x the row above" if before else ""
-        print(f"{name:32}{speed.steps:>10,.0f}{speed.reset_ms:>10.2f}  {ratio}")
-        before = speed.steps
-    print(f"{'peer: httpx ASGITransport':32}{in_process:>10,.0f}{'':>10}{1:>8.2f}")
-    print(f"{'peer: httpx and uvicorn':32}{on_wire:>10,.0f}{'':>10}{1:>8.2f}")
+        "recorder on, no transcripts": lambda: recorded(tasks, transcripts=False),
+        "recorder on, with transcripts": lambda: recorded(tasks, transcripts=True),
+    }
+    found = speed.in_turns(ways, rounds)
+    names, rows, column = list(ways), [], "x the row above"
+    for before, name in zip([names[0], *names], names, strict=False):
+        x = speed.ratio(*([each.steps for each in found[n]] for n in (name, before)))
+        aims = [speed.Aim(column, ">=", 0.85)] if name != before else []
+        rows.append(row(name, found[name], column, x, *aims))
+    return speed.Table("ToolQuest, CPU time", rows)
+
+
+def tables(given: argparse.Namespace) -> Iterator[speed.Table]:
+    """Yield both tables."""
+    tasks = scripts(seeds=1 if given.small else 6)
+    if given.small:
+        tasks = tasks[:4]
+    rounds = 1 if given.small else 5
+    yield peers_table(tasks, rounds, 20 if given.small else 1_000)
+    yield recorder_table(tasks, rounds)
 
 
 if __name__ == "__main__":
-    main()
+    speed.main(tables, speed.parser(__doc__))

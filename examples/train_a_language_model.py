@@ -1,6 +1,6 @@
 """Train a small chat model, from SmolLM2-135M-Instruct by imitation and GRPO, and play it in a run.
 
-    python examples/train_a_language_model.py train runs/trained    # an hour or less on two cores
+    python examples/train_a_language_model.py train runs/trained
     python examples/train_a_language_model.py serve runs/trained --port 8100
     owa-bench run --suite recall --family n_back --tier 1 --delta 0,.5 --out runs/played \
         --model-url http://127.0.0.1:8100/v1 --agent language-model:model=trained

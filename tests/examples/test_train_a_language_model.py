@@ -1,6 +1,6 @@
 """The recipe for language models: a tiny model in its place, of random weights.
 
-What it learns is measured by the recipe itself (docs/tables/language_model_training.md).
+What a real one learns is measured by the recipe itself and by benchmarks/language_model_training.py.
 """
 
 import importlib.util
