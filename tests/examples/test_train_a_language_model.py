@@ -1,6 +1,6 @@
 """The recipe for language models: a tiny model in its place, of random weights.
 
-What a real one learns is measured by the recipe itself and by benchmarks/language_model_training.py.
+What a real one learns is measured by the recipe itself.
 """
 
 import importlib.util
