@@ -408,7 +408,7 @@ def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
     assert "would take, by run" in text
     assert "in no sum: recall 1 (32 episodes), recall 2 (32 episodes)." in text
     assert "note: toolquest 2: not played by the pilot; reckoned from the other tiers" in text
-    assert "note: no range, such as of toolquest, supervisor USD: the pilot played one task" in text
+    assert "note: no range, such as of toolquest, hours: the pilot played one task" in text
     assert "tokens an episode, if the agents were chat models" in text  # for what is not known
     usd = toolquest["amounts"]["USD"]["estimate"]
     assert f"{usd:.2g}" in text
