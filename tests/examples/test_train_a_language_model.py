@@ -80,6 +80,15 @@ def test_texts_of_other_lengths_beside_it_change_no_call(recipe, player):
         assert (alone.ids, alone.own, alone.turns) == (each.ids, each.own, each.turns)
 
 
+def test_a_cache_that_grows_in_place_holds_what_the_librarys_does(recipe):
+    ours, theirs = recipe.RoomyLayer(), transformers.cache_utils.DynamicLayer()
+    for count in (3, 1, 1, 9, 1, 30, 1):
+        keys, values = torch.rand(2, 1, 2, count, 4)
+        for mine, its in zip(ours.update(keys, values), theirs.update(keys, values), strict=True):
+            assert torch.equal(mine, its)
+    assert ours.get_seq_length() == 46
+
+
 def test_own_tokens_are_those_of_the_calls(recipe, player):
     [each] = player.play(sessions(recipe, player, (1,)), turns=3)
     assert [sum(each.own[start:end]) for start, end, _ in each.turns] == [
