@@ -318,7 +318,7 @@ def _answer_lines(
         yield words
     yield ". ".join(f"{name}: {words}" for name, words in cost_lines(verdict, one)) + "."
     if verdict.level is None:
-        yield f"To decide a level: {next_command(verdict, answer)}"
+        yield f"To decide a level: {next_command(verdict)}"
 
 
 def _print_warnings(verdicts: Sequence[score.AgentVerdict]) -> None:

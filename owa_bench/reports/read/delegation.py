@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.records.events import Drift, EpisodeStart, Intervention, ModelCall
+from owa_bench.records.events import Drift, EpisodeStart, Intervention
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.score import AgentVerdict, FrontierScore, Interval
 from owa_bench.records.trace import Trace
@@ -76,7 +76,6 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         asked: Episodes with a supervisor in which help was given.
         magnitudes: By drift magnitude, rising.
         classes: Alone, by the hardest class of change that struck.
-        asks_model: Whether the gateway saw it ask a language model.
     """
 
     still: SuccessCount | None
@@ -86,7 +85,6 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
     budgets: tuple[tuple[str, SuccessCount], ...] = ()
     magnitudes: tuple[MagnitudeSuccess, ...] = ()
     classes: tuple[tuple[str, SuccessCount], ...] = ()
-    asks_model: bool = False
 
     @property
     def sentence(self) -> str:
@@ -123,7 +121,6 @@ class _Episode(NamedTuple):
     success: bool
     asked: bool
     hardest: str
-    model: bool
 
 
 def frontier_words(frontier: FrontierScore) -> str:
@@ -140,15 +137,9 @@ def frontier_words(frontier: FrontierScore) -> str:
     )
 
 
-def next_command(verdict: AgentVerdict, answer: Delegation) -> str:
-    """Return the command that plays an agent until its level is decided.
-
-    Args:
-        verdict: Of the agent.
-        answer: Its answer; who asked a model is given its address again, which no record holds.
-    """
-    address = " --model-url URL" if answer.asks_model else ""
-    return f"owa-bench place {shlex.quote(verdict.agent)}{address} --out runs/placed"
+def next_command(verdict: AgentVerdict) -> str:
+    """Return the command that plays an agent until its level is decided."""
+    return f"owa-bench place {shlex.quote(verdict.agent)} --out runs/placed"
 
 
 def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
@@ -182,8 +173,7 @@ def _episode(trace: Trace) -> _Episode:
     struck = {event.effective for event in trace.of(Drift)}
     hardest = max(struck, key=ANNOUNCEMENTS.index) if struck else NO_DRIFT
     asked = any(event.kind != "refused" for event in trace.of(Intervention))
-    model = any(event.source == "harness" for event in trace.of(ModelCall))
-    return _Episode(trace.start, trace.end.success, asked, hardest, model)
+    return _Episode(trace.start, trace.end.success, asked, hardest)
 
 
 def _delegation(seen: Sequence[_Episode]) -> Delegation:
@@ -202,7 +192,6 @@ def _delegation(seen: Sequence[_Episode]) -> Delegation:
             for delta in deltas
         ),
         classes=tuple((name, found) for name, found in by_class if found is not None),
-        asks_model=any(one.model for one in seen),
     )
 
 

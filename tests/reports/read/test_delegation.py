@@ -1,20 +1,11 @@
 """The answer: what an agent does alone, under drift and with help, by hand-made episodes."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import pytest
 
-from owa_bench.records.events import Intervention, ModelCall
+from owa_bench.records.events import Intervention
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.score import FrontierScore
-from owa_bench.reports.read.delegation import (
-    CLASS_WORDS,
-    NO_DRIFT,
-    delegations,
-    frontier_words,
-    next_command,
-)
+from owa_bench.reports.read.delegation import CLASS_WORDS, NO_DRIFT, delegations, frontier_words
 from tests.builders.episodes import drift, episode
 
 
@@ -26,17 +17,6 @@ def won(index, *, delta=0.0, won=True, task=None, **more):
 
 def answer(*traces):
     return delegations(traces)["agent"]
-
-
-@pytest.mark.parametrize(("source", "address"), [("harness", " --model-url URL"), ("agent", "")])
-def test_who_asks_a_model_is_placed_with_its_address(source, address):
-    """What the agent itself says of a call does not count."""
-    trace = won(0)
-    call = ModelCall(step=1, source=source, model="m", prompt="", reply="")
-    trace = replace(trace, events=(*trace.events[:-1], call, trace.events[-1]))
-    told = SimpleNamespace(agent="language-model:model=m")
-    command = next_command(told, answer(trace, won(1)))
-    assert command == f"owa-bench place language-model:model=m{address} --out runs/placed"
 
 
 def test_alone_drifted_and_helped_are_three_numbers():
