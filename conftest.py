@@ -36,6 +36,9 @@ _NEEDS = {
     "verifiers": ["owa_bench/bridges/verifiers.py"],
 }
 
+# Tests with this mark are left out where the module of their extra is not installed.
+_MARKED = {"rl": "stable_baselines3"}
+
 collect_ignore_glob = [
     pattern
     for module, patterns in _NEEDS.items()
@@ -49,6 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     sweeps: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     slow_parts = int(os.environ.get("OWA_SLOW_PARTS", "1"))
     for item in items:
+        for mark, module in _MARKED.items():
+            if item.get_closest_marker(mark) and find_spec(module) is None:
+                item.add_marker(pytest.mark.skip(reason=f"{module} is not installed"))
         mark = item.get_closest_marker("part")
         slow = slow_parts if item.get_closest_marker("slow") else 1
         parts = mark.args[0] if mark else slow

@@ -1,7 +1,7 @@
 r"""Serve a model of `train_a_language_model.py` by the OpenAI chat protocol, to play it in a run.
 
     python examples/serve_a_language_model.py runs/trained --port 8100
-    owa-bench run --suite recall --family n_back --tier 1 --delta 0,.5 --out runs/played \
+    owa-bench run --suite recall --family working_memory --tier 1 --delta 0,.5 --out runs/played \
         --model-url http://127.0.0.1:8100/v1 --agent language-model:model=trained
 
 Messages and tools are read in the short form that the model learnt.
@@ -21,6 +21,7 @@ from train_a_language_model import (
     Config,
     Feed,
     Player,
+    Transcript,
     call_text,
     load_model,
     opening,
@@ -42,7 +43,8 @@ class ChatServer(ThreadingHTTPServer):
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return a completion: the likeliest call, or a text where none can be read."""
         player = self.player
-        ids = player.tokens(conversation(request["messages"], request.get("tools", ())))
+        heard = conversation(player, request["messages"], request.get("tools", ()))
+        ids = heard.view(player.config.piece)
         with self.lock:
             written = player.write(Feed(player.model, 1), [ids], [True], 0.0, None)[0]
         text = player.tokenizer.decode(written)[: -len(END)]
@@ -65,18 +67,24 @@ class ChatServer(ThreadingHTTPServer):
         return {**names, "model": request.get("model", ""), "choices": [choice], "usage": usage}
 
 
-def conversation(messages: Sequence[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]]) -> str:
+def conversation(
+    player: Player, messages: Sequence[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]]
+) -> Transcript:
     """Return messages of the chat protocol in the short form, as the model learnt it."""
-    text = opening(messages, tools)
+    ids = player.tokens(opening(messages, tools))
+    found = Transcript(ids, [False] * len(ids))
     first = next(place for place, each in enumerate(messages) if each["role"] == "user")
     for each in messages[first + 1 :]:
+        begun = len(found.ids)
         if each["role"] == "assistant":
             calls = [one["function"] for one in each.get("tool_calls") or ()]
             said = [call_text(call["name"], call["arguments"]) for call in calls]
-            text += "\n".join(said or [each.get("content") or ""]) + END + "\n"
+            text = "\n".join(said or [each.get("content") or ""]) + END
+            found.add(player.tokens(text), own=True)
+            found.turns.append((begun, len(found.ids), 0.0))
         else:
-            text += turn(str(each["content"]))
-    return text
+            found.add(player.tokens("\n" + turn(str(each["content"]))), own=False)
+    return found
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -111,7 +119,8 @@ def main() -> None:
     place = given.folder / given.phase
     if not (place / "config.json").exists():
         parser.error(f"no model in {place}: train one, or name a --phase that has ended")
-    server = ChatServer(Player(*load_model(place), Config()), given.port)
+    config = Config(**json.loads((given.folder / "config.json").read_text()))
+    server = ChatServer(Player(*load_model(place), config), given.port)
     print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
     server.serve_forever()
 

@@ -32,6 +32,7 @@ from owa_bench.runs.episode_tasks import HELD_OUT_SEEDS, TRAINING_SEEDS
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 END = "<|im_end|>"
 SHOWN = 3  # turns that are read before those that are learnt from
+WARM_UP = 8  # updates
 # Of what the command line may change; one test has no interval, one rollout no group.
 LEAST = {"transcripts": 1, "updates": 0, "group": 2, "turns": 1, "tests": 2, "seed": 0}
 MOST_REFUSED = 6  # calls in a row; the agent `language-model` gives up there too
@@ -43,7 +44,8 @@ class Config:
 
     Attributes:
         transcripts: Episodes of the oracle that are imitated.
-        piece: Most tokens of an update of imitation; a longer transcript is cut between turns.
+        piece: Most tokens that are read at once; a longer transcript is cut between turns, and in
+            play the turns between the first and the last few are forgotten.
         updates: Updates of GRPO, each by one group.
         group: Rollouts of one instance in an update.
         turns: Calls of a rollout, from a drawn place of the episode on; up to there the oracle
@@ -51,24 +53,26 @@ class Config:
         tests: Held-out instances at each magnitude, the same ones after each phase.
         most_tokens: Of one call.
         room: Tokens of an episode; one that needs more is ended by `finish`.
+        imitation_rate: Learning rate of imitation at its highest, after `WARM_UP` updates; it
+            falls to 0 by a straight line.
     """
 
     suite: str = "recall"
-    family: str = "n_back"
+    family: str = "working_memory"
     tier: int = 1
     deltas: tuple[float, ...] = (0.0, 0.5)
     seed: int = 0
-    transcripts: int = 12
+    transcripts: int = 18
     piece: int = 1600
-    imitation_rate: float = 1e-4
+    imitation_rate: float = 2e-4
     updates: int = 12
     group: int = 4
     turns: int = 16
-    rate: float = 1e-5
+    rate: float = 2e-5
     temperature: float = 1.0
-    tests: int = 6
-    most_tokens: int = 24
-    room: int = 6000
+    tests: int = 4
+    most_tokens: int = 48
+    room: int = 12_000
 
 
 # --- the short form -------------------------------------------------------------------
@@ -141,6 +145,22 @@ class Transcript:
                 first = last + 1
         return found
 
+    def last_turns(self) -> list[int]:
+        """Return the tokens of the first turn and of the last few, up to the next call."""
+        count = len(self.turns)
+        return self.piece(count, count - 1).ids
+
+    def view(self, most: int) -> list[int]:
+        """Return what a player reads for the next call; it forgets when it had read `most`."""
+        first, found = 0, self.ids
+        for count in range(1, len(self.turns) + 1):
+            stop = self.turns[count][0] if count < len(self.turns) else len(self.ids)
+            past = Transcript(self.ids[:stop], self.own[:stop], self.turns[:count])
+            found = past.piece(first, count - 1).ids if first else past.ids
+            if len(found) > most:
+                first, found = count, past.last_turns()
+        return found
+
     def add(self, ids: Sequence[int], *, own: bool) -> None:
         """Add tokens at the end."""
         self.ids += ids
@@ -180,7 +200,8 @@ class Player:
         """
         feed = Feed(self.model, len(sessions))
         found = [self.followed(session, lead).piece(lead, lead - 1) for session in sessions]
-        unread = [list(each.ids) for each in found]
+        views = [list(each.ids) for each in found]
+        unread = [*views]
         refused = [0] * len(sessions)
         for _ in range(turns):
             live = [not session.done for session in sessions]
@@ -199,9 +220,15 @@ class Player:
                 more = self.tokens("\n" + turn(reply.text))
                 track.add(more, own=False)
                 unread[place] = [written[-1], *more]
+                views[place] = views[place] + written + more
+                if len(views[place]) > self.config.piece:
+                    views[place] = unread[place] = track.last_turns()
+                    feed.forget(place)
                 used_up = len(track.ids) + self.config.most_tokens > self.config.room
                 if not session.done and (used_up or refused[place] == MOST_REFUSED):
                     session.call("finish")
+            if feed.width > 2 * self.config.piece:  # most of it is forgotten
+                feed, unread = Feed(self.model, len(sessions)), [*views]
         return found
 
     def followed(self, session: EpisodeSession, count: int) -> Transcript:
@@ -253,6 +280,15 @@ class Feed:
         self.model, self.cache = model, Cache(layer_class_to_replicate=RoomyLayer)
         self.read = torch.zeros(count, 0, dtype=torch.long, device=model.device)
 
+    @property
+    def width(self) -> int:
+        """Columns of the cache, forgotten ones included."""
+        return self.read.shape[1]
+
+    def forget(self, place: int) -> None:
+        """Forget all that was read of a text; its next tokens are its first."""
+        self.read[place] = 0
+
     def __call__(self, more: Sequence[Sequence[int]]) -> torch.Tensor:
         """Return the logits after the last new token of each text; (texts, vocabulary)."""
         width = max(map(len, more))
@@ -303,8 +339,17 @@ class Learner:
     """An optimizer of a player's model."""
 
     def __init__(self, player: Player, rate: float) -> None:
-        self.player = player
+        self.player, self.rate = player, rate
+        self.half = torch.autocast(
+            player.model.device.type, torch.bfloat16, enabled=has_quick_halves(player.model.device)
+        )
         self.optimizer = torch.optim.AdamW(player.model.parameters(), lr=rate, weight_decay=0.0)
+
+    def pace(self, number: int, count: int) -> None:
+        """Set the learning rate of an update: a short rise, then a straight fall."""
+        share = min((number + 1) / WARM_UP, 1.0) * (1.0 - number / count)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate * share
 
     def update(
         self, transcripts: Sequence[Transcript], weights: Sequence[np.ndarray]
@@ -327,8 +372,9 @@ class Learner:
                 continue
             last = int(chosen[-1]) + 1
             ids = torch.tensor([each.ids[:last]], device=model.device)
-            hidden = model.model(ids).last_hidden_state[0, torch.from_numpy(chosen - 1)]
-            logits = model.lm_head(hidden).float()
+            with self.half:
+                hidden = model.model(ids).last_hidden_state[0, torch.from_numpy(chosen - 1)]
+            logits = model.lm_head(hidden.to(model.lm_head.weight.dtype))
             likely = torch.log_softmax(logits, -1)
             hits = set(chosen[(likely.argmax(-1).cpu() == ids[0, chosen].cpu()).numpy()].tolist())
             right += [hits.issuperset(range(start, end)) for start, end, _ in each.turns]
@@ -342,6 +388,16 @@ class Learner:
         self.optimizer.zero_grad()
         model.eval()
         return total, float(np.mean(right)) if right else 0.0
+
+
+def has_quick_halves(device: torch.device) -> bool:
+    """Return whether a device multiplies bfloat16 faster than float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported()
+    if device.type == "cpu":
+        can: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+        return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
+    return False
 
 
 def oracle_transcript(player: Player, seed: int, delta: float) -> Transcript:
@@ -419,6 +475,7 @@ def imitate(player: Player, log: "Log") -> None:
     order = np.random.default_rng(config.seed).permutation(len(pieces))
     for number, place in enumerate(order):
         piece = pieces[place]
+        learner.pace(number, len(pieces))
         loss, right = learner.update([piece], [np.asarray(piece.own, float)])
         log.row("imitation", number, {"loss": loss, "right": right})
 

@@ -4,6 +4,7 @@ What a real one learns is measured by the recipe itself.
 """
 
 import importlib
+import itertools
 import json
 import sys
 import threading
@@ -62,7 +63,7 @@ def player(recipe, tokenizer):
         max_position_embeddings=8192,
     )
     model = transformers.LlamaForCausalLM(shape).eval()
-    return recipe.Player(model, tokenizer, recipe.Config(most_tokens=6, tests=2))
+    return recipe.Player(model, tokenizer, recipe.Config(family="n_back", most_tokens=6, tests=2))
 
 
 def sessions(recipe, player, seeds, delta=0.0):
@@ -181,7 +182,14 @@ def test_a_training_stops_and_goes_on_where_a_phase_ended(recipe, player, tmp_pa
     player.model.save_pretrained(start)
     player.tokenizer.save_pretrained(start)
     config = recipe.Config(
-        transcripts=1, piece=3000, updates=1, group=2, turns=2, tests=2, most_tokens=6
+        family="n_back",
+        transcripts=1,
+        piece=3000,
+        updates=1,
+        group=2,
+        turns=2,
+        tests=2,
+        most_tokens=6,
     )
     folder = tmp_path / "out"
     with monkeypatch.context() as patch:
@@ -227,8 +235,36 @@ def chat_messages(session, turns):
 def test_a_server_reads_messages_as_they_were_learnt(recipe, serving, player):
     each = recipe.oracle_transcript(player, 1, 0.5)
     with recipe.open_sessions(player.config, 1, 0.5)[0] as session:
-        read = serving.conversation(chat_messages(session, 5), session.tools)
-    assert player.tokens(read) == each.ids[: each.turns[5][0]]
+        read = serving.conversation(player, chat_messages(session, 5), session.tools)
+    assert read.ids == each.ids[: each.turns[5][0]]
+    assert [turn[:2] for turn in read.turns] == [turn[:2] for turn in each.turns[:5]]
+
+
+@pytest.mark.parametrize("most", [4000, 4300, 6000])
+def test_a_long_episode_is_read_as_it_was_learnt(recipe, tokenizer, player, most):
+    """The first turn and the last few; alone, beside another, and from the whole conversation."""
+    config = recipe.Config(family="n_back", most_tokens=6, piece=most)
+    player = recipe.Player(player.model, tokenizer, config)
+    feeds, calls = [], itertools.count()
+
+    def written(feed, unread, *_):
+        feed(unread)
+        feeds.append((feed.width, feed.read.sum(1).tolist()))
+        text = 'answer {"values":["no"]}' if next(calls) % 3 else "go_on {}"
+        words = player.tokens(text + END)
+        feed([words[:-1] for _ in unread])
+        return [words for _ in unread]
+
+    player.write = written
+    made = player.play(sessions(recipe, player, (1, 2)), turns=25)
+    assert max(width for width, _ in feeds) < 3 * most
+    assert all(read < most + 200 for _, both in feeds for read in both)
+    for row, each in enumerate(made):
+        for count in range(1, len(each.turns)):
+            past = recipe.Transcript(each.ids[: each.turns[count][0]], [], each.turns[:count]).view(
+                most
+            )
+            assert len(past) == feeds[count][1][row]
 
 
 def test_a_server_answers_as_the_player_plays(recipe, serving, player):
