@@ -156,8 +156,9 @@ def _cell_numbers(table: Observables) -> Integers:
     """Return a number per row, equal where instance and drift are."""
     pair = np.unique(table.pair, return_inverse=True)[1].reshape(-1)
     delta = np.unique(table.delta, return_inverse=True)[1].reshape(-1)
-    keys = np.stack((pair, delta))
-    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    number = pair * (int(delta.max(initial=0)) + 1) + delta
+    found: Integers = np.unique(number, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def _earlier(sample: Sample, simulated: Flags) -> Mapping[str, float]:

@@ -84,6 +84,20 @@ def fit_retention(hits: Floats, trials: Floats, lags: Floats) -> Retention:
     (0.8, 7.0)
     """
     _check(hits, trials, lags)
+    # A resample changes few families: equal rows are fitted once.
+    hit, tried = (values.reshape(-1, lags.size) for values in (hits, trials))
+    number = np.zeros(len(hit), dtype=np.int64)
+    for column in (*hit.T, *tried.T):
+        values, code = np.unique(column, return_inverse=True)
+        number = number * len(values) + code.reshape(-1)
+        _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    law = _fit(hit[first], tried[first], lags)
+    start, forgetting = (one[number.reshape(hits.shape[:-1])] for one in law)
+    return Retention(start, forgetting)
+
+
+def _fit(hits: Floats, trials: Floats, lags: Floats) -> Retention:
+    """Return `fit_retention` of rows that differ."""
     low, high = np.zeros(hits.shape[:-1]), np.full(hits.shape[:-1], _FASTEST)
     for _ in range(_OUTER):
         middle = (low + high) / 2
@@ -277,8 +291,10 @@ def _clusters(sample: Sample) -> Integers:
     So all lags of one item are resampled together.
     """
     probes = sample.table.probes
-    names = np.stack((sample.table.family[probes.row], probes.item))
-    _, first, item = np.unique(names, axis=1, return_index=True, return_inverse=True)
+    families = np.unique(sample.table.family, return_inverse=True)[1].reshape(-1)
+    items, item = np.unique(probes.item, return_inverse=True)
+    number = families[probes.row] * len(items) + item.reshape(-1)
+    _, first, item = np.unique(number, return_index=True, return_inverse=True)
     rows: Integers = probes.row[first][item.reshape(-1)]
     return rows
 

@@ -103,7 +103,12 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add quality and faults per crew size, muted or not, and half of the seeds."""
     table, crew, rows = sample.table, sample.table.crew, _rows(sample)
     cells, sizes = int(rows.sum()), _sizes(sample)
-    missing = _missing_reason(sample, rows)
+    alone = rows & (crew.cap == 1)
+    bounds = {
+        name: reference_values(sample, control, "q")
+        for name, control in ((_SOLO, alone), (_PARTNERS, rows & crew.muted))
+    }
+    missing = _missing_reason(sample, rows, bounds)
     if missing:
         return Coverage(0, cells, missing)
     repeats = np.unique(table.repeat[rows])
@@ -130,17 +135,16 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         counts = table.steps if name == "calls" else getattr(crew, name)
         values = counts[whole].astype(float)
         statistics.add_sum(f"S:{name}", np.flatnonzero(whole), values)
-    alone = rows & (crew.cap == 1)
     statistics.add_mean(_ALONE, table.q, alone)
     statistics.add_mean(_ALONE_BASE, table.q, alone & ~crew.control)
     for name, control in ((_SOLO, alone), (_PARTNERS, rows & crew.muted)):
-        bound = reference_values(sample, control, "q")
+        bound = bounds[name]
         if control.any() and not np.isnan(bound[control]).any():
             statistics.add_mean(name, bound, control)
     return Coverage(int(used.sum()), cells, _no_room(sample, statistics))
 
 
-def _missing_reason(sample: Sample, rows: Flags) -> str:
+def _missing_reason(sample: Sample, rows: Flags, bounds: Mapping[str, Floats]) -> str:
     """Return why crews of this run cannot be compared, "" if they can."""
     crew = sample.table.crew
     if not rows.any() and (sample.crews & crew.no_lift).any():
@@ -157,10 +161,10 @@ def _missing_reason(sample: Sample, rows: Flags) -> str:
         return "no crew of one role at the same budget"
     if len(np.unique(sample.table.repeat[rows])) < 2:
         return "m* needs two repeats: one half chooses, one counts"
-    return _idle_control(sample, rows) or _held_back(sample, rows)
+    return _idle_control(sample, rows) or _held_back(sample, rows, bounds)
 
 
-def _held_back(sample: Sample, rows: Flags) -> str:
+def _held_back(sample: Sample, rows: Flags, bounds: Mapping[str, Floats]) -> str:
     """Return why a control is none beside the references, "" if it is one.
 
     A crew may do the same acts with wrong contents until it is spoken to: what the references reach
@@ -170,11 +174,10 @@ def _held_back(sample: Sample, rows: Flags) -> str:
     level = sample.protocol.statistics.gate_level
     suites = np.unique(table.suite[rows]).tolist()
     named = {suite: sample.protocol.references.get(suite, ()) for suite in suites}
-    for name, control in (
-        ("one role", rows & (crew.cap == 1)),
-        ("the muted crew", rows & crew.muted),
+    for name, control, bound in (
+        ("one role", rows & (crew.cap == 1), bounds[_SOLO]),
+        ("the muted crew", rows & crew.muted, bounds[_PARTNERS]),
     ):
-        bound = reference_values(sample, control, "q")
         for suite, agents in named.items():
             own = control & (table.suite == suite)
             if not agents or not own.any():

@@ -72,8 +72,10 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         assumed[beliefs.kind == kind] = p
     stated = np.where(np.isnan(beliefs.p), assumed, beliefs.p)
     truth = beliefs.y.astype(np.float64)
-    episodes, row = np.unique(beliefs.row[counted], return_inverse=True)
-    size = np.bincount(row)
+    beside = np.bincount(beliefs.row[counted], minlength=len(sample.base))
+    episodes = np.flatnonzero(beside)
+    row = np.searchsorted(episodes, beliefs.row[counted])
+    size = beside[episodes]
     for name, values in (
         ("W:brier", (stated - truth) ** 2),
         ("W:reference", (assumed - truth) ** 2),

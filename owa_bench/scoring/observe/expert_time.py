@@ -53,7 +53,9 @@ def expert_minutes(table: Observables, rules: Economics) -> Floats:
     rates = rules.expert
     if rates is None:
         return table.horizon.astype(np.float64) * (rules.expert_minutes or np.nan)
-    work = zip(table.suite, table.read, table.decisions, table.written, strict=True)
-    minutes = np.array([sum(minutes_of_work(*one, rates)) for one in work], dtype=np.float64)
+    suites, suite = np.unique(table.suite, return_inverse=True)
+    known = [rates.decision.get(name, rates.decision[OTHER]) for name in suites.tolist()]
+    decisions = table.decisions * np.array(known, dtype=np.float64)[suite.reshape(-1)]
+    minutes: Floats = table.read / rates.reading + decisions + table.written / rates.typing
     minutes[minutes == 0] = np.nan
     return minutes

@@ -5,17 +5,25 @@ names, for each suite, shipped agents whose own episodes on the same instances b
 comparison. Source: docs/scoring.md#references.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from owa_bench.records.observables import Array, Flags, Floats, Observables
+from owa_bench.records.observables import Array, Flags, Floats, Integers, Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.observe.sample import Sample, scored_rows
 
-_Cell = tuple[object, ...]
+# What makes a cell.
+_COLUMNS: tuple[Callable[[Observables], Array], ...] = (
+    lambda table: table.pair,
+    lambda table: table.delta,
+    lambda table: table.day,
+    lambda table: table.interventions,
+    lambda table: table.side,
+    lambda table: table.crew.cap,
+    lambda table: table.crew.muted,
+)
 
 
 def reference_episodes(plan: Plan, episodes: Observables, protocol: Protocol) -> Observables:
@@ -49,42 +57,45 @@ def reference_values(sample: Sample, rows: Flags, column: str) -> Floats:
     Returns: (episodes,): the mean of the cell; NaN outside `rows`, and where no reference played
         every cell of the suite. The best has the greatest mean over the cells.
     """
-    table, best = sample.table, np.full(len(rows), np.nan)
-    if sample.references is None or not len(sample.references):
+    table, references = sample.table, sample.references
+    best = np.full(len(rows), np.nan)
+    if references is None or not len(references):
         return best
-    cells = list(_cells(table))
-    by_arm = _means_by_arm(sample.references, column)
-    for suite in np.unique(table.suite[rows]).tolist():
-        places = np.flatnonzero(rows & (table.suite == suite))
-        values = [
-            [means[cells[place]] for place in places]
-            for means in by_arm
-            if all(cells[place] in means for place in places)
-        ]
-        if values:
-            best[places] = max(values, key=lambda one: float(np.mean(one)))
+    asked = np.flatnonzero(rows)
+    cells, known = _cells((table, asked), (references, np.arange(len(references))))
+    means = _means_by_arm(references, column, known, int(max(cells.max(initial=0), known.max())))
+    suites = table.suite[asked]
+    for suite in np.unique(suites).tolist():
+        here = suites == suite
+        values = [own[cells[here]] for own in means]
+        whole = [one for one in values if not np.isnan(one).any()]
+        if whole:
+            best[asked[here]] = max(whole, key=lambda one: float(np.mean(one)))
     return best
 
 
-def _means_by_arm(references: Observables, column: str) -> list[dict[_Cell, float]]:
-    """Return the mean of each cell that a reference arm played, an item an arm."""
-    read: dict[str, dict[_Cell, list[float]]] = {}
-    values = np.asarray(getattr(references, column), dtype=np.float64).tolist()
-    rows = zip(references.arm.tolist(), _cells(references), values, strict=True)
-    for arm, cell, value in rows:
-        read.setdefault(arm, defaultdict(list))[cell].append(value)
-    return [{cell: float(np.mean(own)) for cell, own in cells.items()} for cells in read.values()]
+def _means_by_arm(references: Observables, column: str, cells: Integers, last: int) -> list[Floats]:
+    """Return each reference arm's mean in cells 0 to `last`; NaN in a cell that it did not play."""
+    values = np.asarray(getattr(references, column), dtype=np.float64)
+    found = []
+    for arm in np.unique(references.arm).tolist():
+        own = references.arm == arm
+        sums = np.bincount(cells[own], weights=values[own], minlength=last + 1)
+        counts = np.bincount(cells[own], minlength=last + 1)
+        found.append(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+    return found
 
 
-def _cells(table: Observables) -> Iterator[_Cell]:
-    """Yield the cell of every row; NaN magnitudes are alike."""
-    columns: tuple[Array, ...] = (
-        table.pair,
-        np.char.mod("%r", table.delta),
-        table.day,
-        table.interventions,
-        table.side,
-        table.crew.cap,
-        table.crew.muted,
-    )
-    return zip(*(column.tolist() for column in columns), strict=True)
+def _cells(*tables: tuple[Observables, Integers]) -> list[Integers]:
+    """Return a number for the cell of each row asked for; one cell has one number in all tables.
+
+    NaN magnitudes are alike.
+    """
+    counts = [len(rows) for _, rows in tables]
+    number = np.zeros(sum(counts), dtype=np.int64)
+    for column in _COLUMNS:
+        parts = [column(table)[rows] for table, rows in tables]
+        values, code = np.unique(np.concatenate(parts), return_inverse=True)
+        number = number * len(values) + code.reshape(-1)
+        number = np.unique(number, return_inverse=True)[1].reshape(-1)
+    return np.split(number, np.cumsum(counts)[:-1])

@@ -56,19 +56,23 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
         raise ScoringError(f"Families must be those of the plan, got {', '.join(unknown)}.")
     code = np.searchsorted(np.array(families), table.family)
     pairs, pair = np.unique(table.pair, return_inverse=True)
-    tasks, task = np.unique(np.stack((code, pair)), axis=1, return_inverse=True)
-    counts = np.bincount(tasks[1])
+    number = code * len(pairs) + pair.reshape(-1)
+    tasks, first, task = np.unique(number, return_index=True, return_inverse=True)
+    counts = np.bincount(tasks % len(pairs))
     if counts.max() > 1:
         raise ScoringError(f"A pair belongs to one family, got {pairs[counts.argmax()]} in two.")
-    keys = np.stack((task.reshape(-1), table.repeat, table.day))
-    units, row = np.unique(keys, axis=1, return_inverse=True)
+    unit = task.reshape(-1)
+    for column in (table.repeat, table.day):
+        values, place = np.unique(column, return_inverse=True)
+        unit = unit * len(values) + place.reshape(-1)
+    _, one, row = np.unique(unit, return_index=True, return_inverse=True)
     return ResamplingUnits(
         families=families,
         row=row.reshape(-1),
-        task=units[0],
-        repeat=units[1],
-        day=units[2],
-        family=tasks[0],
+        task=task.reshape(-1)[one],
+        repeat=table.repeat[one],
+        day=table.day[one],
+        family=code[first],
     )
 
 
