@@ -28,7 +28,7 @@ settings.load_profile("busy")
 _NEEDS = {
     "inspect_ai": ["owa_bench/bridges/inspect.py"],
     "nemo_gym": ["owa_bench/bridges/nemo_gym.py"],
-    "numba": ["owa_bench/envs/cartpole3d/batched/*.py"],
+    "numba": ["owa_bench/envs/cartpole3d/batched/*.py", "owa_bench/envs/robosim2real/*.py"],
     "openenv": ["owa_bench/bridges/openenv.py"],
     "skyrl_gym": ["owa_bench/bridges/skyrl.py"],
     "stable_baselines3": ["owa_bench/bridges/crew_learning.py"],

@@ -27,6 +27,8 @@ FAST_IDS = {
         f"{_FAST}.vector_env:BatchedCartPole3D",
     )
 }
+# A body that no run plays yet.
+BODY_IDS = {"owa_bench/RoboSim2Real-v1": "owa_bench.envs.robosim2real.env:RobotEnv"}
 
 
 _REGISTRY = "gymnasium.envs.registration"
@@ -48,6 +50,9 @@ def register_ids() -> None:
     for env_id, (entry_point, vector_entry_point) in FAST_IDS.items():
         if env_id not in registry:
             register(id=env_id, entry_point=entry_point, vector_entry_point=vector_entry_point)
+    for env_id, entry_point in BODY_IDS.items():
+        if env_id not in registry:
+            register(id=env_id, entry_point=entry_point)
 
 
 class _RegistryFinder:

@@ -1,12 +1,13 @@
 """Every Gymnasium id of ours with each of its views, as parameters of tests."""
 
+from importlib.util import find_spec
 from typing import get_args
 
 import pytest
 
 from owa_bench.discovery import get
 from owa_bench.interfaces import View
-from owa_bench.registration import ENV_IDS, FAST_IDS
+from owa_bench.registration import BODY_IDS, ENV_IDS, FAST_IDS
 
 NEEDS = {"changesurf": "browser", "projforge": "project"}  # extras, by suite
 
@@ -39,7 +40,10 @@ def views():
 
 
 def every_view():
-    """Yield what `views` does, and the compiled twins."""
+    """Yield what `views` does, the compiled twins, and bodies."""
     yield from views()
     for env_id in FAST_IDS:
         yield pytest.param(env_id, {}, id=f"{env_id}-")
+    for env_id in BODY_IDS:
+        lacks = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs the [robot] extra")
+        yield pytest.param(env_id, {}, id=f"{env_id}-", marks=lacks)

@@ -65,6 +65,15 @@ TEXT_FORMS = {
         "arguments": {k: np.float32(v) for k, v in call["arguments"].items()},
     },
 }
+BOX_FORMS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "float32 array": lambda numbers: np.array(numbers, dtype=np.float32),
+    "list of NumPy": lambda numbers: [np.float32(number) for number in numbers],
+    "text": json.dumps,
+    "dict": lambda numbers: {"action": numbers},
+}
 NONSENSE = {
     "None": None,
     "object": object(),
@@ -132,6 +141,8 @@ def answers(env, action):
 def test_every_form_of_an_action_plays_the_same_step(env):
     if isinstance(env.action_space, spaces.Discrete):
         forms, action = NUMBER_FORMS, 2
+    elif isinstance(env.action_space, spaces.Box):
+        forms, action = BOX_FORMS, [0.5, -0.25, 0, 0, 1, -1]
     else:
         forms, action = TEXT_FORMS, {"tool": "finish", "arguments": {"p": 0.5}}
     seen = {name: answers(env, form(action)) for name, form in forms.items()}

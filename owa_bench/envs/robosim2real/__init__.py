@@ -1,0 +1,1 @@
+"""Suite RoboSim2Real: an arm in a cell, in simulation and on a guarded surrogate device."""

@@ -1,0 +1,329 @@
+"""The cell as a MuJoCo model: the arm, the table, what lies and stands on it.
+
+`Cell` is the raw body: it takes joint targets and says what is true. What a device does with a
+command on the way, and what it shows of the truth, is `device`'s.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from owa_bench.envs.robosim2real import arm
+from owa_bench.envs.robosim2real.arm import JOINTS
+from owa_bench.envs.robosim2real.world import Body, Obstacle, RobotWorld, Thing
+from owa_bench.errors import MissingPartError
+from owa_bench.records.observables import Floats
+
+TABLE = (0.55, 0.0)  # m, its middle
+TABLE_HALF = (0.35, 0.5, 0.2)
+STEP = 0.002  # s of the engine
+STEPS = round(1.0 / arm.HERTZ / STEP)
+_GAINS = np.array([4500.0, 4500.0, 3500.0, 3500.0, 2000.0, 2000.0, 2000.0])
+_RATES = np.array([450.0, 450.0, 350.0, 350.0, 200.0, 200.0, 200.0])
+_SHARE = np.array([1.0, 1.0, 1.0, 1.0, 0.4, 0.4, 0.4])  # of friction by hinge
+_ARMATURE, _DAMPING = 0.1, 1.0
+_GRIP, _GRIP_RATE, _GRIP_FORCE = 1000.0, 30.0, 20.0
+_SLOW = 0.05  # rad/s above which stiction is gone
+_NO_SLIP = 4  # iterations, without which a held thing creeps under pyramidal cones
+_PARTS = 5  # of a tick, after which forces that fade are set anew
+
+
+def load_engine() -> Any:
+    """Return MuJoCo.
+
+    Raises: MissingPartError: neither of its packages is installed.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise MissingPartError("MuJoCo", "pip install 'owa_bench[robot]'") from error
+    return mujoco
+
+
+class Layout(NamedTuple):
+    """What a model is made for: the shapes of things, and fixed blocks."""
+
+    shapes: tuple[tuple[str, tuple[float, float, float]], ...]
+    blocks: tuple[tuple[tuple[float, float, float], tuple[float, float, float]], ...]
+    coarse: bool
+
+
+def layout_of(world: RobotWorld, *, coarse: bool) -> Layout:
+    """Return the layout of a world.
+
+    Args:
+        world: The world.
+        coarse: Whether the engine is set up as the device's.
+    """
+    return Layout(
+        tuple((thing.shape, thing.size) for thing in world.things),
+        tuple((block.place, block.size) for block in world.blocks),
+        coarse,
+    )
+
+
+def _add_arm(spec: Any, mj: Any) -> None:
+    """Add the table of `arm` to the model."""
+    body = spec.worldbody
+    for number, link in enumerate(arm.LINKS):
+        turn = arm.QUARTERS[number] * math.pi / 4
+        body = body.add_body(
+            name=f"link{number}",
+            pos=arm.OFFSETS[number],
+            quat=[math.cos(turn), math.sin(turn), 0, 0],
+            gravcomp=1,
+        )
+        body.add_joint(
+            name=f"joint{number}",
+            type=mj.mjtJoint.mjJNT_HINGE,
+            axis=[0, 0, 1],
+            range=[arm.LOW[number], arm.HIGH[number]],
+            limited=1,
+            armature=_ARMATURE,
+            damping=[_DAMPING, 0, 0],
+        )
+        body.add_geom(
+            type=mj.mjtGeom.mjGEOM_CAPSULE,
+            fromto=[*link.start, *link.end],
+            size=[link.radius, 0, 0],
+            mass=link.mass,
+        )
+    eighth = -math.pi / 8
+    hand = body.add_body(
+        name="hand", pos=[0, 0, 0.107], quat=[math.cos(eighth), 0, 0, math.sin(eighth)], gravcomp=1
+    )
+    hand.add_geom(type=mj.mjtGeom.mjGEOM_BOX, pos=[0, 0, 0.03], size=[0.03, 0.1, 0.03], mass=0.73)
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        finger = hand.add_body(name=name, pos=[0, 0, 0.0584], gravcomp=1)
+        finger.add_joint(
+            name=name,
+            type=mj.mjtJoint.mjJNT_SLIDE,
+            axis=[0, side, 0],
+            range=[0, arm.OPEN / 2],
+            limited=1,
+        )
+        finger.add_geom(
+            type=mj.mjtGeom.mjGEOM_BOX,
+            pos=[0, side * 0.008, 0.035],
+            size=[0.01, 0.0075, 0.02],
+            mass=0.05,
+            friction=[1.2, 0.005, 0.0001],
+            condim=4,
+        )
+    for geom in spec.geoms:
+        geom.contype, geom.conaffinity = 1, 0  # the arm does not meet itself
+
+
+def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
+    """Add the table, the blocks and the things."""
+    kinds = {"box": mj.mjtGeom.mjGEOM_BOX, "cylinder": mj.mjtGeom.mjGEOM_CYLINDER}
+    common = {"contype": 2, "conaffinity": 3}
+    world = spec.worldbody
+    world.add_geom(
+        name="table",
+        type=mj.mjtGeom.mjGEOM_BOX,
+        pos=[*TABLE, -TABLE_HALF[2]],
+        size=TABLE_HALF,
+        friction=[1.0, 0.005, 0.0001],
+        **common,
+    )
+    for number, (place, size) in enumerate(layout.blocks):
+        world.add_geom(
+            name=f"block{number}", type=mj.mjtGeom.mjGEOM_BOX, pos=place, size=size, **common
+        )
+    for number, (shape, size) in enumerate(layout.shapes):
+        body = world.add_body(name=f"thing{number}", pos=[0.5, 0.0, 0.1 + 0.1 * number])
+        body.add_freejoint()
+        sizes = size if shape == "box" else (size[0], size[2], 0)
+        body.add_geom(
+            name=f"thing{number}", type=kinds[shape], size=sizes, mass=0.1, condim=4, **common
+        )
+
+
+@lru_cache(maxsize=64)
+def _compiled(layout: Layout) -> Any:
+    """Return the model of a layout with the drawing's numbers."""
+    mj = load_engine()
+    spec = mj.MjSpec()
+    spec.compiler.degree = False
+    spec.option.timestep = 2 * STEP if layout.coarse else STEP
+    spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
+    cone = mj.mjtCone
+    spec.option.cone = cone.mjCONE_PYRAMIDAL if layout.coarse else cone.mjCONE_ELLIPTIC
+    spec.option.impratio = 1 if layout.coarse else 10
+    spec.option.noslip_iterations = _NO_SLIP if layout.coarse else 0
+    _add_arm(spec, mj)
+    _add_scene(spec, mj, layout)
+    for number in range(JOINTS):
+        actuator = spec.add_actuator(
+            name=f"drive{number}", target=f"joint{number}", trntype=mj.mjtTrn.mjTRN_JOINT
+        )
+        actuator.set_to_position(kp=float(_GAINS[number]), kv=float(_RATES[number]))
+        actuator.forcerange = [-arm.TORQUE[number], arm.TORQUE[number]]
+        actuator.forcelimited = 1
+    for name in ("left", "right"):
+        actuator = spec.add_actuator(name=name, target=name, trntype=mj.mjtTrn.mjTRN_JOINT)
+        actuator.set_to_position(kp=_GRIP, kv=_GRIP_RATE)
+        actuator.forcerange, actuator.forcelimited = [-_GRIP_FORCE, _GRIP_FORCE], 1
+    return spec.compile()
+
+
+class Truth(NamedTuple):
+    """What is so at the end of a tick.
+
+    `table_force` is the greatest force of the arm on the table or a block during the tick,
+    `grip_force` that of the arm on a thing, N. `blew_up`: the engine lost the state.
+    """
+
+    joints: Floats
+    speeds: Floats
+    width: float
+    tool: Floats
+    rotation: Floats
+    things: Floats
+    turns: Floats
+    velocities: Floats
+    table_force: float
+    grip_force: float
+    blew_up: bool
+
+
+class Cell:
+    """One body in one world, tick by tick.
+
+    Args:
+        world: The task.
+        body: Its numbers, the unit's included.
+        coarse: Whether the engine takes the steps and the friction cones of a device's model.
+    """
+
+    def __init__(self, world: RobotWorld, body: Body, *, coarse: bool = False) -> None:
+        mj = load_engine()
+        self._mj, self._body = mj, body
+        compiled = _compiled(layout_of(world, coarse=coarse))
+        self.model = model = mj.MjModel.__copy__(compiled)
+        self.data = data = mj.MjData(model)
+        self.steps = STEPS // 2 if coarse else STEPS
+        self._things = range(len(world.things))
+        self._hinges = [model.joint(f"joint{n}").dofadr[0] for n in range(JOINTS)]
+        self._hand = model.body("hand").id
+        fixed = {model.geom("table").id} | {
+            model.geom(f"block{n}").id for n in range(len(world.blocks))
+        }
+        loose = {model.geom(f"thing{n}").id for n in self._things}
+        arm_geoms = {*range(model.ngeom)} - fixed - loose
+        self._fixed, self._loose, self._arm = fixed, loose, arm_geoms
+        self._force = np.zeros(6)
+        self._sag = np.zeros(JOINTS)
+        self._set_numbers(world.things)
+        self._place(world)
+        mj.mj_forward(model, data)
+
+    def _set_numbers(self, things: Sequence[Thing]) -> None:
+        model, body = self.model, self._body
+        model.actuator_gainprm[:JOINTS, 0] *= body.stiffness
+        model.actuator_biasprm[:JOINTS, 1:3] *= body.stiffness
+        model.dof_frictionloss[self._hinges] = body.friction * _SHARE
+        for number in range(JOINTS):
+            model.body_pos[model.body(f"link{number}").id] += body.links[number]
+        if body.payload:
+            mass = model.body_mass[self._hand]
+            model.body_mass[self._hand] = mass + body.payload
+            model.body_gravcomp[self._hand] = mass / (mass + body.payload)
+        for number, thing in enumerate(things):
+            place, geom = model.body(f"thing{number}").id, model.geom(f"thing{number}").id
+            factor = thing.mass * body.mass / model.body_mass[place]
+            model.body_mass[place] *= factor
+            model.body_inertia[place] *= factor
+            model.geom_friction[geom, 0] = thing.grip * body.grip
+        self._mj.mj_setConst(model, self.data)
+
+    def _place(self, world: RobotWorld) -> None:
+        data = self.data
+        self._mj.mj_resetData(self.model, data)
+        start = np.array(world.start)
+        data.qpos[:JOINTS] = start
+        data.qpos[JOINTS : JOINTS + 2] = arm.OPEN / 2
+        data.ctrl[:JOINTS], data.ctrl[JOINTS:] = start, arm.OPEN / 2
+        for number, thing in enumerate(world.things):
+            first = JOINTS + 2 + 7 * number
+            half = thing.yaw / 2
+            data.qpos[first : first + 7] = (*thing.place, math.cos(half), 0, 0, math.sin(half))
+
+    def tick(self, targets: Floats, width: float) -> Truth:
+        """Drive the hinges to targets for one tick.
+
+        Args:
+            targets: (7,) rad, true angles.
+            width: Between the fingers, m.
+        Returns: What is so at the end of the tick.
+        """
+        data, body = self.data, self._body
+        data.ctrl[JOINTS:] = width / 2
+        parts = _PARTS if body.stiction or body.sag else 1
+        table = grip = 0.0
+        for _ in range(parts):
+            data.ctrl[:JOINTS] = targets - self._sag
+            if parts > 1:
+                self._fade(data)
+            self._mj.mj_step(self.model, data, nstep=self.steps // parts)
+            first, second = self._forces()
+            table, grip = max(table, first), max(grip, second)
+        return self.truth(table, grip)
+
+    def _fade(self, data: Any) -> None:
+        """Set what fades: stiction with speed, sag with time."""
+        speed, load = data.qvel[:JOINTS], data.actuator_force[:JOINTS]
+        held = np.clip(speed / _SLOW, -1.0, 1.0)
+        fading = np.exp(-np.abs(speed) / _SLOW)
+        data.qfrc_applied[:JOINTS] = -self._body.stiction * _SHARE * held * fading
+        self._sag += 0.02 * (self._body.sag * load - self._sag)
+
+    def _forces(self) -> tuple[float, float]:
+        """Return the greatest force of the arm on what is fixed, and on a thing, N."""
+        table = grip = 0.0
+        contacts = self.data.contact
+        for number in range(self.data.ncon):
+            first, second = contacts.geom[number]
+            if first in self._arm or second in self._arm:
+                self._mj.mj_contactForce(self.model, self.data, number, self._force)
+                size = abs(float(self._force[0]))
+                if first in self._fixed or second in self._fixed:
+                    table = max(table, size)
+                else:
+                    grip = max(grip, size)
+        return table, grip
+
+    def truth(self, table: float = 0.0, grip: float = 0.0) -> Truth:
+        """Return what is so now.
+
+        Args:
+            table: Greatest force on the table or a block, N.
+            grip: That on a thing.
+        """
+        data = self.data
+        rotation = data.xmat[self._hand].reshape(3, 3)
+        tool = data.xpos[self._hand] + rotation[:, 2] * (arm.TOOL - 0.107)
+        count = len(self._things)
+        first = JOINTS + 2
+        poses = data.qpos[first : first + 7 * count].reshape(count, 7)
+        moving = data.qvel[first : first + 6 * count].reshape(count, 6)
+        return Truth(
+            joints=data.qpos[:JOINTS].copy(),
+            speeds=data.qvel[:JOINTS].copy(),
+            width=float(data.qpos[JOINTS] + data.qpos[JOINTS + 1]),
+            tool=tool,
+            rotation=rotation.copy(),
+            things=poses[:, :3].copy(),
+            turns=poses[:, 3:].copy(),
+            velocities=moving[:, :3].copy(),
+            table_force=table,
+            grip_force=grip,
+            blew_up=bool(data.warning.number.any()),
+        )
+
+
+__all__ = ["Cell", "Layout", "Obstacle", "Truth", "load_engine"]

@@ -1,0 +1,219 @@
+"""Gymnasium env of RoboSim2Real: the arm in simulation, or on the guarded surrogate device."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, get_args
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from owa_bench import bounded_json
+from owa_bench.envs.robosim2real import arm, tasks, units
+from owa_bench.envs.robosim2real.engine import load_engine
+from owa_bench.envs.robosim2real.episode import (
+    ACTION,
+    MOST,
+    SIZE,
+    CommandResult,
+    RobotEpisode,
+    Shown,
+    columns,
+)
+from owa_bench.envs.robosim2real.world import Body, RobotWorld
+from owa_bench.errors import FieldError, UsageError, one_of
+from owa_bench.records.instance import SEED_LIMIT
+from owa_bench.records.observables import Floats
+from owa_bench.seeding import stream
+from owa_bench.shells.env_copies import refuse_copy
+
+BodySide = Literal["sim", "surrogate"]
+# The fleet of practice is public: its units are other than those of any run.
+PRACTICE_FLEET = 0
+
+
+class Playing(Protocol):
+    """An episode of a body, here or in a process of its own."""
+
+    def tick(self, action: Floats | None) -> CommandResult:
+        """Play one command.
+
+        Args:
+            action: (6,); None: none could be read.
+        Returns: What came of it.
+        """
+
+    def observation(self) -> Shown:
+        """Return what is shown now."""
+
+
+class RobotEnv(gym.Env[Shown, Shown]):
+    """An arm over a table: reach, push, or pick and place; see docs/robosim2real.md.
+
+    Description: bring the tool, or a thing, to a goal and hold it there for a second.
+    Action space: Box(-1, 1, (6,)) at 20 Hz: velocity of the tool x, y, z (.25 m/s at 1), its turn
+        (1 rad/s), the gripper (above 0: open), and above 0 the wish to go on after a stop.
+    Observation space: Box of float32; `episode.FIELDS` names its parts, `columns()` their places.
+        Encoders and camera show what the unit's errors make of it.
+    Starting state: `reset(seed=s)` plays the instance of seed s; without a seed one is drawn.
+    Rewards: what a step adds to the quality; the return of an episode is its quality, 1 for
+        success.
+    Episode end: terminated when the task is done or the guard ends it, truncated at the limit.
+    Information: "is_success", "over", "incidents" at the end; "error" of a malformed action, which
+        moves nothing.
+    Arguments: `family` and `tier` of the task; `side` "sim" or "surrogate"; `unit` of the fleet on
+        the surrogate, None: one is drawn at each reset; `randomised` from 0 to 1, how much of the
+        simulation's law is drawn at each reset; `process`: the surrogate runs in a process of its
+        own, of which this one sees the pipe alone.
+    """
+
+    metadata = {"render_modes": [], "render_fps": arm.HERTZ}
+
+    def __init__(
+        self,
+        *,
+        family: str = "reach",
+        tier: int = 1,
+        side: BodySide = "sim",
+        unit: int | None = None,
+        randomised: float = 0.0,
+        process: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        load_engine()
+        _check(family, tier, side, unit, randomised)
+        if render_mode is not None:
+            raise FieldError("render_mode", render_mode, "must be None: nothing draws")
+        if process and side != "surrogate":
+            raise FieldError("process", process, "must be False: only a surrogate has a guard's")
+        self.render_mode = None
+        self._family, self._tier, self._side = family, tier, side
+        self._unit, self._randomised, self._process = unit, randomised, process
+        self.observation_space = spaces.Box(-MOST, MOST, (SIZE,), np.float32)
+        self.action_space = spaces.Box(-1.0, 1.0, (ACTION,), np.float32)
+        self._guarded: Any = None
+        self._episode: Playing | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Shown, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: Names the instance; without one it is drawn.
+            options: None are known.
+        Returns: The first observation and an empty info.
+        """
+        super().reset(seed=seed)
+        if options:
+            raise FieldError("options", dict(options), "must be empty")
+        number = int(self.np_random.integers(SEED_LIMIT)) if seed is None else seed
+        world = tasks.draw(self._family, self._tier, stream(number, "base"))
+        self._episode = self._begin(world, number)
+        return self._episode.observation(), {}
+
+    def _begin(self, world: RobotWorld, seed: int) -> Playing:
+        if self._side == "sim":
+            draw = 1 + int(self.np_random.integers(SEED_LIMIT)) if self._randomised else 0
+            return RobotEpisode(world, units.simulated(seed, draw, self._randomised), seed)
+        drawn = int(self.np_random.integers(units.FLEET)) if self._unit is None else self._unit
+        if not self._process:
+            body = units.unit(PRACTICE_FLEET, drawn)
+            return RobotEpisode(world, body, seed, device=True)
+        if self._guarded is None:
+            from owa_bench.envs.robosim2real.device_process import DeviceProcess
+
+            self._guarded = DeviceProcess(PRACTICE_FLEET)
+        guarded: Playing = self._guarded.begin(world, drawn, seed)
+        return guarded
+
+    def step(self, action: Any) -> tuple[Shown, float, bool, bool, dict[str, Any]]:
+        """Send one command and wait for a tick.
+
+        Args:
+            action: (6,) in [-1, 1]; a malformed one moves nothing.
+        Returns: Gymnasium's five.
+        Raises: UsageError: no episode has begun.
+        """
+        if self._episode is None:
+            raise UsageError("No episode has begun: call reset first.")
+        command = readable(action)
+        progress = self._episode.tick(command)
+        late = progress.over == "too late"
+        info: dict[str, Any] = {"is_success": progress.success}
+        if command is None:
+            info["error"] = f"an action is {ACTION} finite numbers in [-1, 1]"
+        if progress.over:
+            info |= {"over": progress.over, "incidents": progress.incidents}
+        ended = bool(progress.over) and not late
+        return self._episode.observation(), progress.reward, ended, late, info
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from: its episode plays its actions again.
+
+        Raises: UsageError: another process holds the episode.
+        """
+        refuse_copy("a process" if self._guarded is not None else "")
+        return self.__dict__
+
+    def close(self) -> None:
+        """End the surrogate's process, where there is one."""
+        if self._guarded is not None:
+            self._guarded.close()
+        self._guarded = self._episode = None
+        super().close()
+
+    # --- for the caller, never for an agent ---------------------------------------------
+
+    @property
+    def episode(self) -> RobotEpisode:
+        """The episode with its truth.
+
+        Raises: UsageError: none has begun, or another process plays it.
+        """
+        if not isinstance(self._episode, RobotEpisode):
+            raise UsageError(
+                "No episode of this process has begun: call reset, with process=False."
+            )
+        return self._episode
+
+
+def readable(action: Any) -> Floats | None:
+    """Return an action as numbers: of an array, list, tuple, JSON text, or {"action": one}.
+
+    Args:
+        action: An agent's.
+    Returns: (6,); None: it is no six finite numbers in [-1, 1].
+    """
+    if isinstance(action, dict) and set(action) == {"action"}:
+        action = action["action"]
+    if isinstance(action, str):
+        try:
+            action = bounded_json.decode(action)
+        except ValueError:
+            return None
+    if isinstance(action, np.ndarray):
+        action = action.tolist() if action.dtype.kind in "fiu" else None
+    if not isinstance(action, list | tuple) or len(action) != ACTION:
+        return None
+    plain = all(isinstance(n, int | float | np.number) and not isinstance(n, bool) for n in action)
+    if not plain or not all(-1.0 <= float(number) <= 1.0 for number in action):
+        return None
+    return np.array(action, dtype=np.float64)
+
+
+def _check(family: str, tier: int, side: str, unit: int | None, randomised: float) -> None:
+    if family not in tasks.FAMILIES:
+        raise FieldError("family", family, one_of(family, tasks.FAMILIES))
+    if tier not in tasks.TIERS:
+        raise FieldError("tier", tier, one_of(tier, tasks.TIERS))
+    if side not in get_args(BodySide):
+        raise FieldError("side", side, one_of(side, get_args(BodySide)))
+    if unit is not None and not 0 <= unit < units.FLEET:
+        raise FieldError("unit", unit, f"must be 0 to {units.FLEET - 1}, or None")
+    if not 0.0 <= randomised <= 1.0:
+        raise FieldError("randomised", randomised, "must lie in [0, 1]")
+    if randomised and side != "sim":
+        raise FieldError("randomised", randomised, "must be 0 on the surrogate: its units differ")
+
+
+__all__ = ["Body", "CommandResult", "RobotEnv", "columns", "readable"]

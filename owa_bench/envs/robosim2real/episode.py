@@ -1,0 +1,223 @@
+"""One episode of a body: command in, what the device shows out, judged and guarded."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.envs.robosim2real import arm
+from owa_bench.envs.robosim2real.device import Controller, Sensed, Sensors, UniformStream
+from owa_bench.envs.robosim2real.engine import Cell, Truth
+from owa_bench.envs.robosim2real.guard import MODES, Guard
+from owa_bench.envs.robosim2real.tasks import Judge, reference_seconds
+from owa_bench.envs.robosim2real.world import Body, RobotWorld, joined
+from owa_bench.records.observables import Floats
+from owa_bench.seeding import stream
+
+Shown = npt.NDArray[np.float32]
+ACTION = 6
+MOST = 100.0  # of any number that is shown
+MOST_THINGS = 6
+FIELDS: dict[str, int] = {
+    "joint_position": 7,
+    "joint_velocity": 7,
+    "tool_position": 3,
+    "tool_rotation": 4,
+    "gripper_width": 1,
+    "objects": 9 * MOST_THINGS,
+    "marks": 9,
+    "blocks": 6,
+    "person": 4,
+    "goal": 6,
+    "status": 7,
+    "last_action": ACTION,
+}
+SIZE = sum(FIELDS.values())
+_HUMAN = 1.2  # m/s
+_FAR = 1.6  # m along x, where a person comes from
+
+
+def columns() -> dict[str, slice]:
+    """Return where each field of an observation lies."""
+    ends = np.cumsum([*FIELDS.values()]).tolist()
+    starts = (0, *ends)
+    return {name: slice(a, b) for name, a, b in zip(FIELDS, starts, ends, strict=False)}
+
+
+class Person:
+    """Somebody who comes to the table now and then, stays for some seconds and leaves."""
+
+    def __init__(self, visits: float, draws: UniformStream) -> None:
+        self._chance = visits / 3600.0 / arm.HERTZ
+        self._draws = draws
+        self._spot = (0.0, 0.0)
+        self._wait = 0.0
+        self.place: tuple[float, float] | None = None
+        self._leaves = False
+
+    def tick(self) -> tuple[float, float] | None:
+        """Return where the person is after a tick; None: nobody is there."""
+        step = _HUMAN / arm.HERTZ
+        if self.place is None:
+            if self._draws.share() < self._chance:
+                self._spot = (0.85 + 0.15 * self._draws.share(), 0.3 * self._draws.either())
+                self.place, self._leaves = (_FAR, self._spot[1]), False
+                self._wait = 3.0 + 5.0 * self._draws.share()
+            return self.place
+        x, y = self.place
+        if self._leaves:
+            self.place = (x + step, y) if x + step < _FAR else None
+        elif x - step > self._spot[0]:
+            self.place = (x - step, y)
+        else:
+            self._wait -= 1.0 / arm.HERTZ
+            self._leaves = self._wait <= 0
+        return self.place
+
+
+class CommandResult(NamedTuple):
+    """What came of a command: the quality that it added, and whether the episode is over and why.
+
+    `incidents` are those of the episode so far, by severity.
+    """
+
+    reward: float = 0.0
+    success: bool = False
+    over: str = ""
+    incidents: Mapping[str, int] = {}
+
+
+class RobotEpisode:
+    """One episode, tick by tick; `truth`, `unit` and the guard's log are never shown.
+
+    Args:
+        world: The task, and the published body.
+        unit: The hidden numbers of the body.
+        seed: Of all that is drawn while the episode runs.
+        device: Whether the engine is set up as the surrogate device's.
+        clock: Time of the device when the episode begins, s.
+    """
+
+    def __init__(
+        self, world: RobotWorld, unit: Body, seed: int, *, device: bool = False, clock: float = 0.0
+    ) -> None:
+        self.world, self.unit = world, unit
+        self._terms = (seed, device, clock)
+        self._played: list[Floats | None] = []
+        self.body = body = joined(world.body, unit)
+        self._cell = Cell(world, body, coarse=device)
+        draws = UniformStream(stream(seed, "device"))
+        self._person = Person(world.visits, UniformStream(stream(seed, "person")))
+        self.truth: Truth = self._cell.truth()
+        self._sensors = Sensors(body, draws)
+        self._controller = Controller(body, self.truth.joints, draws, clock)
+        self.guard, self.judge = Guard(), Judge(world, self.truth)
+        self.ticks = 0
+        self.over = ""
+        self._last = np.zeros(ACTION)
+        self.sensed: Sensed = self._sensors.read(self.truth)
+        self._somebody: tuple[float, float] | None = None
+
+    @property
+    def most_s(self) -> float:
+        """The most seconds of motion that count as exposure."""
+        return 1.5 * reference_seconds(self.world)
+
+    @property
+    def success(self) -> bool:
+        """Whether the task is done, by an engine and under a guard that let it be done."""
+        return self.judge.success and not self.guard.ended and not self.truth.blew_up
+
+    def tick(self, action: Floats | None) -> CommandResult:
+        """Play one command.
+
+        Args:
+            action: (6,) in [-1, 1]: velocities of the tool x, y, z, its turn, the gripper (above 0:
+                open), and above 0 the wish to go on after a stop; None: none could be read.
+        Returns: What came of it.
+        """
+        self._played.append(action)
+        before = self.judge.quality
+        share = self.guard.admit(action, recover=action is not None and action[5] > 0)
+        sent = self._last * 0.0 if action is None else action
+        if self.guard.stopped:
+            targets, width = self._controller.hold(self._sensors.encoders(self.truth))
+        else:
+            targets, width = self._controller.drive(sent, share, self.sensed.joints)
+        self.truth = self._cell.tick(targets, width)
+        self.ticks += 1
+        self._last = sent * share
+        self._somebody = self._person.tick()
+        self.guard.watch(self.truth, self._somebody)
+        self.judge.tick(self.truth)
+        self.sensed = self._sensors.read(self.truth)
+        self.over = self._ending()
+        counts = Counter(str(one.severity) for one in self.guard.incidents)
+        reward = self.judge.quality - before
+        return CommandResult(reward, self.success, self.over, dict(counts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from: it plays the commands again."""
+        made = (self.world, self.unit, *self._terms)
+        return {"made": made, "played": self._played}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        world, unit, seed, device, clock = state["made"]
+        self.__init__(world, unit, seed, device=device, clock=clock)  # type: ignore[misc]
+        for action in state["played"]:
+            self.tick(action)
+
+    def _ending(self) -> str:
+        if self.truth.blew_up:
+            return "infrastructure"
+        if self.guard.ended:
+            return f"stopped: {self.guard.ended}"
+        if self.judge.success:
+            return "done"
+        return "too late" if self.ticks >= self.world.limit * arm.HERTZ else ""
+
+    def observation(self) -> Shown:
+        """Return what the agent is shown, (SIZE,) in the order of FIELDS, within +-MOST."""
+        sensed, goal = self.sensed, self.judge.goal
+        found = np.zeros(SIZE, dtype=np.float32)
+        places = _COLUMNS
+        found[places["joint_position"]] = sensed.joints
+        found[places["joint_velocity"]] = sensed.speeds
+        found[places["tool_position"]] = sensed.tool
+        found[places["tool_rotation"]] = _quaternion(sensed.rotation)
+        found[places["gripper_width"]] = sensed.width
+        objects = found[places["objects"]].reshape(MOST_THINGS, 9)
+        count = len(sensed.things)
+        objects[:count, 0] = 1.0
+        objects[:count, 1:4] = sensed.things
+        objects[:count, 4:8] = sensed.turns
+        objects[:count, 8] = sensed.age
+        found[places["marks"]] = sensed.marks.ravel()
+        if self.world.blocks:
+            block = self.world.blocks[0]
+            found[places["blocks"]] = (*block.place, *block.size)
+        if self._somebody is not None:
+            found[places["person"]] = (1.0, *self._somebody, 0.0)
+        left = self.world.limit - self.ticks / arm.HERTZ
+        found[places["goal"]] = (*goal.place, goal.tolerance, goal.hold, left)
+        status = found[places["status"]]
+        status[MODES.index(self.guard.mode)] = 1.0
+        status[4:7] = (float(len(self.guard.incidents)), float(self.judge.done), self.guard.moved_s)
+        found[places["last_action"]] = self._last
+        return np.minimum(np.maximum(found, -MOST), MOST)
+
+
+_COLUMNS = columns()
+
+
+def _quaternion(rotation: Floats) -> tuple[float, float, float, float]:
+    """Return the unit quaternion w, x, y, z of a rotation whose z points down."""
+    (a, b, _), (c, d, _), (_, _, f) = rotation.tolist()
+    x = math.sqrt(max(0.0, 1.0 + a - d - f)) / 2.0
+    y = math.sqrt(max(0.0, 1.0 - a + d - f)) / 2.0
+    z = math.sqrt(max(0.0, 1.0 - a - d + f)) / 2.0
+    w = math.sqrt(max(0.0, 1.0 + a + d + f)) / 2.0
+    return w, x, math.copysign(y, b + c), math.copysign(z, rotation[0, 2] + rotation[2, 0])

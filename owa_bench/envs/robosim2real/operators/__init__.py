@@ -1,0 +1,3 @@
+"""Operators of RoboSim2Real: none yet."""
+
+DOMAIN = "robosim2real"

@@ -1,0 +1,302 @@
+"""Scripted policies of the arm: they read what the device shows, as any agent does.
+
+`Scripted` closes the loop by one gain: the share of the distance left that it asks for a tick.
+Dead time sets how large that may be. `adaptive` measures the unit's dead time and its camera; the
+oracle is told both, and where everything is.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from owa_bench.envs.robosim2real import arm
+from owa_bench.envs.robosim2real.device import MARKS
+from owa_bench.envs.robosim2real.episode import ACTION, RobotEpisode, columns
+from owa_bench.records.observables import Floats
+
+_AT = columns()
+_FULL = arm.SPEED / arm.HERTZ  # m a tick
+_SAFE_Z, _OVER = 0.3, 0.13
+_PUSH_Z, _GRASP_Z = 0.035, 0.022
+_BEHIND = 0.075  # m from the middle of a cube to where a push begins
+_REACH_ON = 0.1  # m beyond the middle of a cube that a push aims at
+_OPEN, _SHUT = 1.0, -1.0
+_CARRIES = 0.5  # of the full speed
+_SHUTTING, _OPENING, _PATIENCE = 10, 5, 60  # ticks
+_NEAR = 0.9  # m to a person: the arm draws back
+_LAG = 1.5  # ticks of the drives and the camera beyond dead time
+_QUICKEST, _SLOWEST = 0.6, 0.05
+BLIND, SLOW = 0.6, 0.06
+_PROBE, _PROBE_TICKS, _PROBE_ENDS = 0.6, 6, 24
+_LONG, _SHORT = 2000.0, 40.0  # ticks of a mean
+_RESTING = 0.0015  # m a tick
+
+
+@dataclass(frozen=True, slots=True)
+class ArmView:
+    """What a policy reads of an observation."""
+
+    tool: Floats
+    things: Floats
+    goal: Floats
+    left: float
+    blocks: Floats
+    person: Floats
+    stopped: bool
+    marks: Floats
+    width: float
+
+    @classmethod
+    def of(cls, observation: Floats) -> "ArmView":
+        """Return the view of an observation.
+
+        Args:
+            observation: (SIZE,).
+        """
+        shown = observation.astype(np.float64)
+        objects = shown[_AT["objects"]].reshape(-1, 9)
+        return cls(
+            tool=shown[_AT["tool_position"]],
+            things=objects[objects[:, 0] > 0, 1:4],
+            goal=shown[_AT["goal"]][:3],
+            left=float(shown[_AT["goal"]][5]),
+            blocks=shown[_AT["blocks"]],
+            person=shown[_AT["person"]],
+            stopped=bool(shown[_AT["status"]][2]),
+            marks=shown[_AT["marks"]].reshape(3, 3),
+            width=float(shown[_AT["gripper_width"]][0]),
+        )
+
+
+@dataclass(slots=True)
+class Scripted:
+    """A policy of one gain.
+
+    Attributes:
+        family: Of the task.
+        gain: Share of the distance that is asked for a tick.
+        cares: Whether it draws back from a person.
+        correct: Replaces what is shown by what is so; None: nobody tells.
+    """
+
+    family: str
+    gain: float = BLIND
+    cares: bool = True
+    correct: Callable[[ArmView], ArmView] | None = None
+    _phase: int = 0
+    _waited: int = 0
+    _goal: tuple[float, ...] = ()
+
+    def __call__(self, observation: Floats) -> Floats:
+        """Return the next command, (6,)."""
+        view = ArmView.of(observation)
+        if self.correct is not None:
+            view = self.correct(view)
+        if view.stopped:
+            return np.array([0.0, 0.0, 0.0, 0.0, _OPEN, 1.0])
+        if self.cares and view.person[0] > 0:
+            gap = math.dist(view.tool[:2].tolist(), view.person[1:3].tolist()) - 0.15
+            if gap < _NEAR:
+                return self._draw_back(view)
+        if tuple(view.goal) != self._goal:
+            self._phase, self._goal = 0, tuple(view.goal)
+        step = {"reach": self._reach, "push": self._push, "pick_place": self._pick}
+        velocity, gripper = step[self.family](view)
+        return np.array([*np.clip(velocity, -1.0, 1.0), 0.0, gripper, 0.0])
+
+    def _draw_back(self, view: ArmView) -> Floats:
+        action = np.zeros(ACTION)
+        action[4] = _SHUT if self._phase > 1 and self.family == "pick_place" else _OPEN
+        if view.tool[0] > 0.36:
+            action[0] = -0.6
+        return action
+
+    def _toward(self, view: ArmView, place: Floats, share: float = 1.0) -> Floats:
+        wanted: Floats = (place - view.tool) / _FULL * (self.gain * share)
+        return wanted
+
+    def _reach(self, view: ArmView) -> tuple[Floats, float]:
+        goal = view.goal
+        if view.blocks[3:].any() and self._phase < 2:
+            aside = abs(goal[1] - view.tool[1]) > 0.02
+            if aside and view.tool[2] < _SAFE_Z - 0.03 and self._phase == 0:
+                return self._toward(view, np.array([view.tool[0], view.tool[1], _SAFE_Z])), _OPEN
+            self._phase = 1
+            if aside:
+                return self._toward(view, np.array([goal[0], goal[1], _SAFE_Z])), _OPEN
+            self._phase = 2
+        return self._toward(view, goal), _OPEN
+
+    def _push(self, view: ArmView) -> tuple[Floats, float]:
+        tool, cube = view.tool, view.things[0]
+        way = view.goal[:2] - cube[:2]
+        left = math.hypot(*way)
+        if left < 0.008 or (self._phase == 2 and left < 0.012):
+            self._phase = 2
+            return np.array([0.0, 0.0, 0.3 if tool[2] < _OVER else 0.0]), _SHUT
+        ahead = way / max(left, 1e-6)
+        start = np.array([*(cube[:2] - ahead * _BEHIND), _PUSH_Z])
+        rel = tool[:2] - cube[:2]
+        behind, aside = -float(rel @ ahead), abs(float(rel @ np.array([-ahead[1], ahead[0]])))
+        pushing = self._phase == 1
+        if behind > 0.03 and aside < (0.025 if pushing else 0.012) and tool[2] < 0.06:
+            self._phase = 1
+            target = np.array([*(cube[:2] + ahead * min(_REACH_ON, 0.7 * left)), _PUSH_Z])
+            return self._toward(view, target, 0.7), _SHUT
+        self._phase = 0
+        if math.dist(tool[:2].tolist(), start[:2].tolist()) > 0.012:
+            if tool[2] < 0.1:
+                return np.array([0.0, 0.0, 0.6]), _SHUT
+            return self._toward(view, np.array([*start[:2], _OVER])), _SHUT
+        return self._toward(view, start), _SHUT
+
+    def _pick(self, view: ArmView) -> tuple[Floats, float]:
+        phases = (self._go_over, self._go_down, self._shut, self._carry, self._lower, self._leave)
+        return phases[self._phase](view)
+
+    def _next(self, *, when: bool) -> None:
+        """Go on to the next phase."""
+        if when:
+            self._phase, self._waited = self._phase + 1, 0
+
+    def _go_over(self, view: ArmView) -> tuple[Floats, float]:
+        over = np.array([*view.things[0][:2], _OVER])
+        self._next(when=math.dist(view.tool.tolist(), over.tolist()) < 0.012)
+        return self._toward(view, over), _OPEN
+
+    def _go_down(self, view: ArmView) -> tuple[Floats, float]:
+        self._waited += 1
+        self._next(when=abs(view.tool[2] - _GRASP_Z) < 0.006 or self._waited > _PATIENCE)
+        return self._toward(view, np.array([*view.things[0][:2], _GRASP_Z])), _OPEN
+
+    def _shut(self, view: ArmView) -> tuple[Floats, float]:
+        self._waited += 1
+        self._next(when=self._waited > _SHUTTING)
+        return np.zeros(3), _SHUT
+
+    def _carry(self, view: ArmView) -> tuple[Floats, float]:
+        tool, goal = view.tool, view.goal
+        high, aside = goal[2] + 0.1, math.dist(tool[:2].tolist(), goal[:2].tolist())
+        if tool[2] < high - 0.03 and aside > 0.05:
+            return self._toward(view, np.array([*tool[:2], high])), _SHUT
+        self._next(when=aside < 0.006)
+        velocity = self._toward(view, np.array([*goal[:2], high]))
+        return np.clip(velocity, -_CARRIES, _CARRIES), _SHUT  # a smooth thing slips else
+
+    def _lower(self, view: ArmView) -> tuple[Floats, float]:
+        down = np.array([*view.goal[:2], view.goal[2] - 0.002])
+        self._waited += 1
+        self._next(when=abs(view.tool[2] - down[2]) < 0.005 or self._waited > _PATIENCE)
+        return self._toward(view, down), _SHUT
+
+    def _leave(self, view: ArmView) -> tuple[Floats, float]:
+        self._waited += 1
+        if self._waited <= _OPENING:
+            return np.zeros(3), _OPEN
+        return self._toward(view, np.array([*view.goal[:2], view.goal[2] + 0.1])), _OPEN
+
+
+def gain_for(delay: float) -> float:
+    """Return the gain that a loop with a delay takes without swinging.
+
+    Args:
+        delay: From command to what is seen of it, in ticks.
+    """
+    return float(np.clip(0.45 / (delay + 0.5), _SLOWEST, _QUICKEST))
+
+
+@dataclass(slots=True)
+class Adaptive:
+    """Measures the unit, keeps what it found, and plays by it.
+
+    The first episode on a unit begins with a probe: a short move up, from which the delay is read.
+    The camera is set right by the table's marks, whose places are known, and then the encoders by
+    the mark on the tool.
+
+    Attributes:
+        memory: What it found, by name: numbers alone, kept between episodes.
+        cares: Whether it draws back from a person.
+    """
+
+    family: str
+    memory: dict[str, float]
+    cares: bool = True
+    _moved: list[float] = field(default_factory=list)
+    _inner: Scripted | None = None
+    _before: Floats | None = None
+
+    def __call__(self, observation: Floats) -> Floats:
+        """Return the next command, (6,)."""
+        view = ArmView.of(observation)
+        self._look(view)
+        if "delay" not in self.memory:
+            return self._probe(view)
+        if self._inner is None:
+            gain = gain_for(self.memory["delay"])
+            self._inner = Scripted(self.family, gain, cares=self.cares, correct=self._right)
+        return self._inner(observation)
+
+    def _probe(self, view: ArmView) -> Floats:
+        """Move up for some ticks, then rest; read the delay from the area between the two."""
+        self._moved.append(float(view.tool[2]))
+        ticks = len(self._moved)
+        asks = _PROBE if ticks <= _PROBE_TICKS else 0.0
+        if ticks >= _PROBE_ENDS:
+            rise = np.array(self._moved[1:]) - self._moved[0]
+            asked = np.minimum(np.arange(1, ticks), _PROBE_TICKS) / _PROBE_TICKS
+            self.memory["delay"] = float(np.clip((asked - rise / rise[-1]).sum(), 0.0, 12.0))
+        return np.array([0.0, 0.0, asks, 0.0, _OPEN, 0.0])
+
+    def _look(self, view: ArmView) -> None:
+        """Compare the marks with where they are, and the tool's with what the encoders say."""
+        for name, gap in zip(("first", "second"), view.marks[:2] - MARKS, strict=True):
+            self._learn(name, gap, _LONG)
+        moved = np.inf if self._before is None else np.abs(view.tool - self._before).max()
+        self._before = view.tool
+        if moved < _RESTING:
+            self._learn("tool", self._straight(view.marks[2:])[0] - view.tool, _SHORT)
+
+    def _learn(self, name: str, value: Floats, longest: float) -> None:
+        """Take a value into a mean over at most `longest` of the last ones."""
+        count = self.memory.get(f"{name} count", 0.0) + 1.0
+        self.memory[f"{name} count"] = count
+        for axis, number in enumerate(value.tolist()):
+            key = f"{name} {axis}"
+            known = self.memory.get(key, 0.0)
+            self.memory[key] = known + (number - known) / min(count, longest)
+
+    def _mean(self, name: str) -> Floats:
+        return np.array([self.memory.get(f"{name} {axis}", 0.0) for axis in range(3)])
+
+    def _straight(self, points: Floats) -> Floats:
+        """Return where points are that the camera shows, (n, 3)."""
+        first, second = MARKS + np.stack([self._mean("first"), self._mean("second")])
+        way, known = second - first, MARKS[1] - MARKS[0]
+        turn = math.atan2(way[1], way[0]) - math.atan2(known[1], known[0])
+        cosine, sine = math.cos(turn), math.sin(turn)
+        back = np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+        found: Floats = (points - (first + second) / 2) @ back.T + MARKS.mean(axis=0)
+        return found
+
+    def _right(self, view: ArmView) -> ArmView:
+        """Return the view with what was found set right."""
+        things = self._straight(view.things) if len(view.things) else view.things
+        return replace(view, tool=view.tool + self._mean("tool"), things=things)
+
+
+def oracle(episode: RobotEpisode) -> Scripted:
+    """Return the policy that is told the unit and where everything is.
+
+    Args:
+        episode: The one that it plays.
+    """
+    body = episode.body
+    lag = (1.0 - body.filter) / body.filter
+    delay = body.dead_time * arm.HERTZ + lag + _LAG
+
+    def correct(view: ArmView) -> ArmView:
+        return replace(view, tool=episode.truth.tool, things=episode.truth.things)
+
+    return Scripted(episode.world.family, gain_for(delay), correct=correct)
