@@ -272,6 +272,8 @@ class Cell:
             self._mj.mj_step(self.model, data, nstep=self.steps // parts)
             first, second = self._forces()
             table, grip = max(table, first), max(grip, second)
+        # A step ends with an integration: places are those before it until they are made anew.
+        self._mj.mj_kinematics(self.model, data)
         return self.truth(table, grip)
 
     def _fade(self, data: Any) -> None:

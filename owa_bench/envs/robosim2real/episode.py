@@ -181,36 +181,61 @@ class RobotEpisode:
 
     def observation(self) -> Shown:
         """Return what the agent is shown, (SIZE,) in the order of FIELDS, within +-MOST."""
-        sensed, goal = self.sensed, self.judge.goal
-        found = np.zeros(SIZE, dtype=np.float32)
-        places = _COLUMNS
-        found[places["joint_position"]] = sensed.joints
-        found[places["joint_velocity"]] = sensed.speeds
-        found[places["tool_position"]] = sensed.tool
-        found[places["tool_rotation"]] = _quaternion(sensed.rotation)
-        found[places["gripper_width"]] = sensed.width
-        objects = found[places["objects"]].reshape(MOST_THINGS, 9)
-        count = len(sensed.things)
-        objects[:count, 0] = 1.0
-        objects[:count, 1:4] = sensed.things
-        objects[:count, 4:8] = sensed.turns
-        objects[:count, 8] = sensed.age
-        found[places["marks"]] = sensed.marks.ravel()
-        if self.world.blocks:
-            block = self.world.blocks[0]
-            found[places["blocks"]] = (*block.place, *block.size)
-        if self._somebody is not None:
-            found[places["person"]] = (1.0, *self._somebody, 0.0)
-        left = self.world.limit - self.ticks / arm.HERTZ
-        found[places["goal"]] = (*goal.place, goal.tolerance, goal.hold, left)
-        status = found[places["status"]]
-        status[MODES.index(self.guard.mode)] = 1.0
-        status[4:7] = (float(len(self.guard.incidents)), float(self.judge.done), self.guard.moved_s)
-        found[places["last_action"]] = self._last
-        return np.minimum(np.maximum(found, -MOST), MOST)
+        return show(
+            self.world, self.sensed, self.judge, self.guard, self._somebody, self.ticks, self._last
+        )
 
 
 _COLUMNS = columns()
+
+
+def show(
+    world: RobotWorld,
+    sensed: Sensed,
+    judge: Judge,
+    guard: Guard,
+    person: tuple[float, float] | None,
+    ticks: int,
+    last: Floats,
+) -> Shown:
+    """Return an observation.
+
+    Args:
+        world: The task.
+        sensed: What the body shows.
+        judge: It knows the goal that is next.
+        guard: It knows the mode.
+        person: Where somebody stands.
+        ticks: Since the episode began.
+        last: (6,) the command as it was sent.
+    Returns: (SIZE,) in the order of FIELDS, within +-MOST.
+    """
+    goal = judge.goal
+    found = np.zeros(SIZE, dtype=np.float32)
+    found[_COLUMNS["joint_position"]] = sensed.joints
+    found[_COLUMNS["joint_velocity"]] = sensed.speeds
+    found[_COLUMNS["tool_position"]] = sensed.tool
+    found[_COLUMNS["tool_rotation"]] = _quaternion(sensed.rotation)
+    found[_COLUMNS["gripper_width"]] = sensed.width
+    objects = found[_COLUMNS["objects"]].reshape(MOST_THINGS, 9)
+    count = len(sensed.things)
+    objects[:count, 0] = 1.0
+    objects[:count, 1:4] = sensed.things
+    objects[:count, 4:8] = sensed.turns
+    objects[:count, 8] = sensed.age
+    found[_COLUMNS["marks"]] = sensed.marks.ravel()
+    if world.blocks:
+        block = world.blocks[0]
+        found[_COLUMNS["blocks"]] = (*block.place, *block.size)
+    if person is not None:
+        found[_COLUMNS["person"]] = (1.0, *person, 0.0)
+    left = world.limit - ticks / arm.HERTZ
+    found[_COLUMNS["goal"]] = (*goal.place, goal.tolerance, goal.hold, left)
+    status = found[_COLUMNS["status"]]
+    status[MODES.index(guard.mode)] = 1.0
+    status[4:7] = (float(len(guard.incidents)), float(judge.done), guard.moved_s)
+    found[_COLUMNS["last_action"]] = last
+    return np.minimum(np.maximum(found, -MOST), MOST)
 
 
 def _quaternion(rotation: Floats) -> tuple[float, float, float, float]:
