@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 from scipy.stats import t as student
 
 from owa_bench.envs.robosim2real import policies, tasks, units
 from owa_bench.envs.robosim2real.engine import Cell, load_engine
-from owa_bench.envs.robosim2real.episode import RobotEpisode
+from owa_bench.envs.robosim2real.episode import BodySide, RobotEpisode
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.seeding import stream
 
@@ -46,10 +47,10 @@ def _random(episode: RobotEpisode) -> Callable[[Any], Any]:
 
 
 def play(
-    world: Any, body: Body, seed: int, make: Maker, memory: dict[str, float], *, device: bool
+    world: Any, body: Body, seed: int, make: Maker, memory: dict[str, float], side: BodySide
 ) -> RobotEpisode:
     """Return an episode that a policy played."""
-    episode = RobotEpisode(world, body, seed, device=device)
+    episode = RobotEpisode(world, body, seed, side=side)
     policy = make(episode, memory)
     while not episode.over:
         episode.tick(policy(episode.observation()))
@@ -66,11 +67,11 @@ def cell(
         for number in range(each):
             seed = 1_000_000 + 1000 * unit + number
             world = tasks.draw(family, tier, stream(seed, "base"))
-            one = play(world, Body(), seed, MAKERS[name], {}, device=False)
+            one = play(world, Body(), seed, MAKERS[name], {}, "sim")
             simulated[unit, number] = one.success
             body = units.unit(FLEET, unit)
             memory = memories.setdefault((name, unit), {})
-            other = play(world, body, seed, MAKERS[name], memory, device=True)
+            other = play(world, body, seed, MAKERS[name], memory, "surrogate")
             device[unit, number] = other.success
             seconds += min(other.guard.moved_s, other.most_s)
             incidents += len(other.guard.incidents)
@@ -121,6 +122,59 @@ def lines(units_played: int, each: int) -> Iterator[str]:
         yield f"| {name} | {means} | {hours:.2f} | {incidents:.0f} |"
     yield ""
     yield from speeds()
+    yield ""
+    yield from agreement()
+
+
+GAINS = (0.1, 0.15, 0.2, 0.3, 0.4)  # of more policies, for the agreement of the two surrogates
+
+
+def agreement(units_played: int = 6) -> Iterator[str]:
+    """Yield how policies rank on the surrogate and on the second one, in another engine."""
+    ranked: dict[str, Maker] = dict(MAKERS) | {
+        f"gain {gain:g}": lambda episode, _, gain=gain: policies.Scripted(
+            episode.world.family, gain
+        )
+        for gain in GAINS
+    }
+    sides: tuple[BodySide, ...] = ("surrogate", "second")
+    rates = {side: np.zeros((len(ranked), len(tasks.FAMILIES))) for side in sides}
+    for row, (name, make) in enumerate(ranked.items()):
+        for column, family in enumerate(tasks.FAMILIES):
+            for side in sides:
+                won = []
+                for unit in range(units_played):
+                    memory: dict[str, float] = {}
+                    for tier in tasks.TIERS:
+                        seed = 2_000_000 + 1000 * unit + tier
+                        world = tasks.draw(family, tier, stream(seed, "base"))
+                        body = units.unit(FLEET, unit)
+                        won.append(play(world, body, seed, make, memory, side).success)
+                rates[side][row, column] = np.mean(won)
+        print(name, *(rates[side][row].round(2).tolist() for side in sides), flush=True)
+    yield (
+        "Does the surrogate rank policies as the second one does, the same tasks and units in "
+        f"PyBullet? {len(ranked)} policies (those above, and one of each gain "
+        f"{', '.join(map(str, GAINS))}), {units_played} units, each tier once a unit; "
+        "in brackets 95 percent by resampling policies:"
+    )
+    yield ""
+    yield "| family | rank correlation | surrogate, mean | second, mean |"
+    yield "|---|---|---|---|"
+    rng = stream(0, "agreement")
+    first, second = (rates[side] for side in sides)
+    for column, family in enumerate((*tasks.FAMILIES, "all")):
+        a, b = (
+            both.mean(axis=1) if family == "all" else both[:, column] for both in (first, second)
+        )
+        drawn = []
+        for _ in range(2000):
+            chosen = rng.integers(len(a), size=len(a))
+            if len({*a[chosen]}) > 1 and len({*b[chosen]}) > 1:
+                drawn.append(spearmanr(a[chosen], b[chosen]).statistic)
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        found = f"{spearmanr(a, b).statistic:.2f} [{low:.2f}, {high:.2f}]"
+        yield f"| {family} | {found} | {a.mean():.2f} | {b.mean():.2f} |"
 
 
 def speeds(ticks: int = 1500) -> Iterator[str]:
@@ -141,7 +195,10 @@ def speeds(ticks: int = 1500) -> Iterator[str]:
         for _ in range(ticks):
             mj.mj_step(raw.model, raw.data, nstep=raw.steps)
         bare = ticks / (time.process_time() - began)
-        episode, began = RobotEpisode(world, body, 1, device=device), time.process_time()
+        episode, began = (
+            RobotEpisode(world, body, 1, side="surrogate" if device else "sim"),
+            time.process_time(),
+        )
         for made in range(ticks):  # to and fro above the table, where the bare engine rests too
             turn = 1.0 if made // 10 % 2 else -1.0
             episode.tick(np.array([0.2 * turn, 0.0, 0.2 * turn, 0.0, 1.0, 0.0]))

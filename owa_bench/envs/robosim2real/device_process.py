@@ -155,7 +155,7 @@ def serve(into: IO[bytes], out: IO[bytes]) -> None:
         request = _REQUEST.decode(data)
         if isinstance(request, BeginRequest):
             body = units.unit(request.fleet, request.unit)
-            episode = RobotEpisode(request.world, body, request.seed, device=True)
+            episode = RobotEpisode(request.world, body, request.seed, side="surrogate")
             progress = CommandResult()
         elif episode is None:
             raise EOFError("a command before an episode")

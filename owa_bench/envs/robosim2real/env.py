@@ -1,7 +1,7 @@
 """Gymnasium env of RoboSim2Real: the arm in simulation, or on the guarded surrogate device."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +14,7 @@ from owa_bench.envs.robosim2real.episode import (
     ACTION,
     MOST,
     SIZE,
+    BodySide,
     CommandResult,
     RobotEpisode,
     Shown,
@@ -26,7 +27,6 @@ from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
 from owa_bench.shells.env_copies import refuse_copy
 
-BodySide = Literal["sim", "surrogate"]
 # The fleet of practice is public: its units are other than those of any run.
 PRACTICE_FLEET = 0
 
@@ -60,7 +60,8 @@ class RobotEnv(gym.Env[Shown, Shown]):
     Episode end: terminated when the task is done or the guard ends it, truncated at the limit.
     Information: "is_success", "over", "incidents" at the end; "error" of a malformed action, which
         moves nothing.
-    Arguments: `family` and `tier` of the task; `side` "sim" or "surrogate"; `unit` of the fleet on
+    Arguments: `family` and `tier` of the task; `side` "sim", "surrogate" or "second", the
+        surrogate of another engine (PyBullet); `unit` of the fleet on
         the surrogate, None: one is drawn at each reset; `randomised` from 0 to 1, how much of the
         simulation's law is drawn at each reset; `process`: the surrogate runs in a process of its
         own, of which this one sees the pipe alone.
@@ -84,7 +85,7 @@ class RobotEnv(gym.Env[Shown, Shown]):
         if render_mode is not None:
             raise FieldError("render_mode", render_mode, "must be None: nothing draws")
         if process and side != "surrogate":
-            raise FieldError("process", process, "must be False: only a surrogate has a guard's")
+            raise FieldError("process", process, "must be False: only the first surrogate has one")
         self.render_mode = None
         self._family, self._tier, self._side = family, tier, side
         self._unit, self._randomised, self._process = unit, randomised, process
@@ -118,7 +119,7 @@ class RobotEnv(gym.Env[Shown, Shown]):
         drawn = int(self.np_random.integers(units.FLEET)) if self._unit is None else self._unit
         if not self._process:
             body = units.unit(PRACTICE_FLEET, drawn)
-            return RobotEpisode(world, body, seed, device=True)
+            return RobotEpisode(world, body, seed, side=self._side)
         if self._guarded is None:
             from owa_bench.envs.robosim2real.device_process import DeviceProcess
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from owa_bench.envs.robosim2real.world import Body, RobotWorld, joined
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
 
+BodySide = Literal["sim", "surrogate", "second"]
 Shown = npt.NDArray[np.float32]
 ACTION = 6
 MOST = 100.0  # of any number that is shown
@@ -97,18 +98,24 @@ class RobotEpisode:
         world: The task, and the published body.
         unit: The hidden numbers of the body.
         seed: Of all that is drawn while the episode runs.
-        device: Whether the engine is set up as the surrogate device's.
+        side: "sim"; "surrogate": the engine is set up as the device's; "second": another engine.
         clock: Time of the device when the episode begins, s.
     """
 
     def __init__(
-        self, world: RobotWorld, unit: Body, seed: int, *, device: bool = False, clock: float = 0.0
+        self,
+        world: RobotWorld,
+        unit: Body,
+        seed: int,
+        *,
+        side: BodySide = "sim",
+        clock: float = 0.0,
     ) -> None:
         self.world, self.unit = world, unit
-        self._terms = (seed, device, clock)
+        self._terms = (seed, side, clock)
         self._played: list[Floats | None] = []
         self.body = body = joined(world.body, unit)
-        self._cell = Cell(world, body, coarse=device)
+        self._cell = _cell_of(world, body, side)
         draws = UniformStream(stream(seed, "device"))
         self._person = Person(world.visits, UniformStream(stream(seed, "person")))
         self.truth: Truth = self._cell.truth()
@@ -165,8 +172,8 @@ class RobotEpisode:
         return {"made": made, "played": self._played}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        world, unit, seed, device, clock = state["made"]
-        self.__init__(world, unit, seed, device=device, clock=clock)  # type: ignore[misc]
+        world, unit, seed, side, clock = state["made"]
+        self.__init__(world, unit, seed, side=side, clock=clock)  # type: ignore[misc]
         for action in state["played"]:
             self.tick(action)
 
@@ -184,6 +191,31 @@ class RobotEpisode:
         return show(
             self.world, self.sensed, self.judge, self.guard, self._somebody, self.ticks, self._last
         )
+
+
+class BodyCell(Protocol):
+    """The raw body in an engine."""
+
+    def tick(self, targets: Floats, width: float) -> Truth:
+        """Drive the hinges to targets for one tick.
+
+        Args:
+            targets: (7,) rad, true angles.
+            width: Between the fingers, m.
+        Returns: What is so at the end of the tick.
+        """
+
+    def truth(self) -> Truth:
+        """Return what is so now."""
+
+
+def _cell_of(world: RobotWorld, body: Body, side: BodySide) -> BodyCell:
+    """Return the cell of a side."""
+    if side == "second":
+        from owa_bench.envs.robosim2real.second import SecondCell
+
+        return SecondCell(world, body)
+    return Cell(world, body, coarse=side == "surrogate")
 
 
 _COLUMNS = columns()

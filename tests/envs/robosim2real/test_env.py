@@ -20,10 +20,10 @@ CELLS = [(family, tier) for family in tasks.FAMILIES for tier in tasks.TIERS]
 FLEET = 5
 
 
-def play(family, tier, seed, make, *, device=False):
+def play(family, tier, seed, make, *, device=False, side="surrogate"):
     world = tasks.draw(family, tier, stream(seed, "base"))
     body = units.unit(FLEET, seed % 4) if device else Body()
-    episode = RobotEpisode(world, body, seed, device=device)
+    episode = RobotEpisode(world, body, seed, side=side if device else "sim")
     policy = make(episode)
     while not episode.over:
         episode.tick(policy(episode.observation()))
@@ -109,7 +109,7 @@ def test_what_is_known_is_not_measured_again():
     known = {}
     world = tasks.draw("reach", 1, stream(3, "base"))
     for probes in (True, False):
-        episode = RobotEpisode(world, units.unit(FLEET, 1), 3, device=True)
+        episode = RobotEpisode(world, units.unit(FLEET, 1), 3, side="surrogate")
         policy = policies.Adaptive("reach", known)
         for _ in range(30):
             episode.tick(policy(episode.observation()))
@@ -196,7 +196,7 @@ def test_an_engine_that_loses_its_state_is_no_success(monkeypatch):
     [
         ({"family": "pus"}, "did you mean `push`"),
         ({"tier": 4}, "`tier` must be one of 1, 2, 3"),
-        ({"side": "real"}, "`side` must be one of sim, surrogate"),
+        ({"side": "real"}, "`side` must be one of sim, surrogate, second"),
         ({"side": "surrogate", "unit": 24}, "`unit` must be 0 to 23"),
         ({"randomised": 1.5}, "`randomised` must lie in"),
         ({"side": "surrogate", "randomised": 0.5}, "`randomised` must be 0 on the surrogate"),
@@ -219,3 +219,32 @@ def test_fields_fill_the_observation():
     starts = [place.start for place in places.values()]
     assert starts == [0, *ends[:-1]]
     assert RobotEnv().observation_space.shape == (ends[-1],)
+
+
+@pytest.mark.parametrize(("family", "tier"), [("reach", 2), ("push", 1), ("pick_place", 1)])
+def test_another_engine_ranks_alike(family, tier):
+    pytest.importorskip("pybullet")
+    won = {
+        make: sum(
+            play(family, tier, 100 + k, make, device=True, side="second").success for k in range(4)
+        )
+        for make in (policies.oracle, blind)
+    }
+    assert won[policies.oracle] >= 3
+    assert won[policies.oracle] > won[blind]
+
+
+def test_the_second_engine_has_the_arm_of_the_table():
+    pytest.importorskip("pybullet")
+    world = tasks.draw("pick_place", 1, stream(3, "base"))
+    body = units.unit(FLEET, 2)
+    tools = [RobotEpisode(world, body, 3, side=side).truth.tool for side in ("surrogate", "second")]
+    assert tools[0] == pytest.approx(tools[1], abs=1e-6)
+
+
+def test_an_episode_of_the_second_engine_comes_back_bit_for_bit():
+    pytest.importorskip("pybullet")
+    env = RobotEnv(family="push", side="second", unit=1)
+    first = shown(env)
+    shown(env, seed=6)
+    assert shown(env) == first
