@@ -17,9 +17,9 @@ from owa_bench.envs.robosim2real.engine import TABLE, Truth
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.records.observables import Floats
 
-_LEASH = 0.06  # m that the commanded place may run ahead of the measured one
-_LOW = np.array([0.3, -0.35, 0.02])
-_HIGH = np.array([0.72, 0.35, 0.55])
+LEASH = 0.06  # m that the commanded place may run ahead of the measured one
+LOW_PLACE = np.array([0.3, -0.35, 0.02])
+HIGH_PLACE = np.array([0.72, 0.35, 0.55])
 _WANDER = 180.0  # s of a period of the dead time
 # Two marks on the table, whose places everybody knows.
 MARKS = np.array([[0.4, -0.4, 0.0], [0.7, 0.4, 0.0]])
@@ -92,11 +92,11 @@ class Controller:
         self._tick += 1
         measured = arm.forward(shown)[0]
         wanted = self.place + action[:3] * (arm.SPEED * share / arm.HERTZ)
-        wanted = np.minimum(np.maximum(wanted, _LOW), _HIGH)
+        wanted = np.minimum(np.maximum(wanted, LOW_PLACE), HIGH_PLACE)
         ahead = wanted - measured
         length = math.sqrt(float(ahead @ ahead))
-        if length > _LEASH:
-            wanted = measured + ahead * (_LEASH / length)
+        if length > LEASH:
+            wanted = measured + ahead * (LEASH / length)
         self.place = wanted
         self.yaw += float(action[3]) * arm.TURN * share / arm.HERTZ
         most = arm.FASTEST * (_FASTEST / arm.HERTZ)

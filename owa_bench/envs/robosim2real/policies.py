@@ -208,48 +208,17 @@ def gain_for(delay: float) -> float:
 
 
 @dataclass(slots=True)
-class Adaptive:
-    """Measures the unit, keeps what it found, and plays by it.
-
-    The first episode on a unit begins with a probe: a short move up, from which the delay is read.
-    The camera is set right by the table's marks, whose places are known, and then the encoders by
-    the mark on the tool.
+class MarkReader:
+    """Sets the camera right by the table's marks, and then the encoders by the mark on the tool.
 
     Attributes:
-        memory: What it found, by name: numbers alone, kept between episodes.
-        cares: Whether it draws back from a person.
+        memory: What it found, by name: numbers alone.
     """
 
-    family: str
     memory: dict[str, float]
-    cares: bool = True
-    _moved: list[float] = field(default_factory=list)
-    _inner: Scripted | None = None
     _before: Floats | None = None
 
-    def __call__(self, observation: Floats) -> Floats:
-        """Return the next command, (6,)."""
-        view = ArmView.of(observation)
-        self._look(view)
-        if "delay" not in self.memory:
-            return self._probe(view)
-        if self._inner is None:
-            gain = gain_for(self.memory["delay"])
-            self._inner = Scripted(self.family, gain, cares=self.cares, correct=self._right)
-        return self._inner(observation)
-
-    def _probe(self, view: ArmView) -> Floats:
-        """Move up for some ticks, then rest; read the delay from the area between the two."""
-        self._moved.append(float(view.tool[2]))
-        ticks = len(self._moved)
-        asks = _PROBE if ticks <= _PROBE_TICKS else 0.0
-        if ticks >= _PROBE_ENDS:
-            rise = np.array(self._moved[1:]) - self._moved[0]
-            asked = np.minimum(np.arange(1, ticks), _PROBE_TICKS) / _PROBE_TICKS
-            self.memory["delay"] = float(np.clip((asked - rise / rise[-1]).sum(), 0.0, 12.0))
-        return np.array([0.0, 0.0, asks, 0.0, _OPEN, 0.0])
-
-    def _look(self, view: ArmView) -> None:
+    def look(self, view: ArmView) -> None:
         """Compare the marks with where they are, and the tool's with what the encoders say."""
         for name, gap in zip(("first", "second"), view.marks[:2] - MARKS, strict=True):
             self._learn(name, gap, _LONG)
@@ -257,6 +226,11 @@ class Adaptive:
         self._before = view.tool
         if moved < _RESTING:
             self._learn("tool", self._straight(view.marks[2:])[0] - view.tool, _SHORT)
+
+    def right(self, view: ArmView) -> ArmView:
+        """Return a view with what was found set right."""
+        things = self._straight(view.things) if len(view.things) else view.things
+        return replace(view, tool=view.tool + self._mean("tool"), things=things)
 
     def _learn(self, name: str, value: Floats, longest: float) -> None:
         """Take a value into a mean over at most `longest` of the last ones."""
@@ -280,10 +254,48 @@ class Adaptive:
         found: Floats = (points - (first + second) / 2) @ back.T + MARKS.mean(axis=0)
         return found
 
-    def _right(self, view: ArmView) -> ArmView:
-        """Return the view with what was found set right."""
-        things = self._straight(view.things) if len(view.things) else view.things
-        return replace(view, tool=view.tool + self._mean("tool"), things=things)
+
+@dataclass(slots=True)
+class Adaptive:
+    """Measures the unit, keeps what it found, and plays by it.
+
+    The first episode on a unit begins with a probe: a short move up, from which the delay is read.
+
+    Attributes:
+        memory: What it found, by name: numbers alone, kept between episodes.
+        cares: Whether it draws back from a person.
+    """
+
+    family: str
+    memory: dict[str, float]
+    cares: bool = True
+    _moved: list[float] = field(default_factory=list)
+    _inner: Scripted | None = None
+    _marks: MarkReader | None = None
+
+    def __call__(self, observation: Floats) -> Floats:
+        """Return the next command, (6,)."""
+        view = ArmView.of(observation)
+        self._marks = self._marks or MarkReader(self.memory)
+        self._marks.look(view)
+        if "delay" not in self.memory:
+            return self._probe(view)
+        if self._inner is None:
+            gain = gain_for(self.memory["delay"])
+            right = self._marks.right
+            self._inner = Scripted(self.family, gain, cares=self.cares, correct=right)
+        return self._inner(observation)
+
+    def _probe(self, view: ArmView) -> Floats:
+        """Move up for some ticks, then rest; read the delay from the area between the two."""
+        self._moved.append(float(view.tool[2]))
+        ticks = len(self._moved)
+        asks = _PROBE if ticks <= _PROBE_TICKS else 0.0
+        if ticks >= _PROBE_ENDS:
+            rise = np.array(self._moved[1:]) - self._moved[0]
+            asked = np.minimum(np.arange(1, ticks), _PROBE_TICKS) / _PROBE_TICKS
+            self.memory["delay"] = float(np.clip((asked - rise / rise[-1]).sum(), 0.0, 12.0))
+        return np.array([0.0, 0.0, asks, 0.0, _OPEN, 0.0])
 
 
 def oracle(episode: RobotEpisode) -> Scripted:

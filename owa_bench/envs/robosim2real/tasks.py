@@ -30,7 +30,9 @@ _MOVED = 0.01  # m that a thing may move which is not the task's
 _CLEAR = 0.03  # m between the tool and a thing that was let go
 _DECIMALS = 4
 # What a scripted reference that knows the unit needs, with a margin: m/s, s an errand, s a grasp.
-_PACE, _ERRAND, _GRASP = 0.2, 1.6, 1.2
+PACE, ERRAND, _GRASP = 0.2, 1.6, 1.2
+REACHED = ((0.42, 0.6), (-0.22, 0.22), (0.08, 0.35))  # m, x, y, z of a pose
+HOME_PLACE = (0.415, 0.0, 0.395)  # m, of the tool at the start
 LIMIT_SHARE = 1.35  # of the reference's time: who is slow throughout comes too late
 
 TaskParts = tuple[tuple[GoalPlace, ...], tuple[Thing, ...], tuple[Obstacle, ...], float]
@@ -55,18 +57,18 @@ def _reach(tier: int, rng: np.random.Generator) -> TaskParts:
     places: list[Vector] = []
     for number in range(1 if tier == 1 else 2):
         side = (-1.0, 1.0)[number] if tier == 3 else 0.0
-        y = side * _between(rng, 0.14, 0.22) if side else _between(rng, -0.22, 0.22)
-        z = _between(rng, 0.08, 0.14) if tier == 3 else _between(rng, 0.08, 0.35)
-        places.append((_between(rng, 0.42, 0.6), y, z))
+        y = side * _between(rng, 0.14, 0.22) if side else _between(rng, *REACHED[1])
+        z = _between(rng, 0.08, 0.14) if tier == 3 else _between(rng, *REACHED[2])
+        places.append((_between(rng, *REACHED[0]), y, z))
     blocks = (
         (Obstacle(place=(0.5, _between(rng, -0.03, 0.03), 0.11), size=(0.12, 0.02, 0.11)),)
         if tier == 3
         else ()
     )
-    way = sum(math.dist(a, b) for a, b in itertools.pairwise([(0.415, 0.0, 0.395), *places]))
+    way = sum(math.dist(a, b) for a, b in itertools.pairwise([HOME_PLACE, *places]))
     way += 0.3 * len(blocks)
     goals = tuple(GoalPlace(place=place, tolerance=0.01) for place in places)
-    return goals, (), blocks, way / _PACE + _ERRAND * len(goals)
+    return goals, (), blocks, way / PACE + ERRAND * len(goals)
 
 
 def _push(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -89,7 +91,7 @@ def _push(tier: int, rng: np.random.Generator) -> TaskParts:
         ]
         things.append(Thing(place=(other[0], other[1], HALF)))
     way = 0.45 + 1.5 * math.dist(start, goal)
-    return (GoalPlace(place=goal, tolerance=0.02),), tuple(things), (), way / _PACE + 2 * _ERRAND
+    return (GoalPlace(place=goal, tolerance=0.02),), tuple(things), (), way / PACE + 2 * ERRAND
 
 
 def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -111,7 +113,7 @@ def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
             others.append(Thing(place=place))
     way = 0.55 + math.dist(start, goal) + 0.2
     goals = (GoalPlace(place=goal, tolerance=0.02),)
-    return goals, (thing, *others), blocks, way / _PACE + 2 * _GRASP + 2 * _ERRAND
+    return goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND
 
 
 FAMILIES: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {

@@ -10,6 +10,8 @@ from owa_bench.envs.robosim2real.world import Body
 from owa_bench.seeding import stream
 
 FLEET = 24
+DEAD_TIME = (0.03, 0.12)  # s
+KEPT = (0.18, 0.6)  # share of the old command that the firmware keeps a tick
 _DECIMALS = 6
 
 
@@ -32,10 +34,10 @@ def _numbers(rng: np.random.Generator, scale: float) -> dict[str, object]:
         "stiffness": 1.0 - _between(rng, 0.0, 0.35) * scale,
         "payload": _between(rng, 0.0, 0.4) * scale,
         "camera_yaw": _about(rng, 1.2 * degree) * scale,
-        "dead_time": _between(rng, 0.03, 0.12) * scale,
+        "dead_time": _between(rng, *DEAD_TIME) * scale,
         "jitter": 0.015 * scale,
         "loss": 0.01 * scale,
-        "filter": 1.0 - 0.6 * _between(rng, 0.3, 1.0) * scale,
+        "filter": 1.0 - _between(rng, *KEPT) * scale,
         "backlash": _between(rng, 0.05, 0.3) * degree * scale,
         "quantum": 0.0005 * scale,
         "noise": 0.003 * scale,
@@ -79,6 +81,15 @@ def simulated(seed: int, draw: int, scale: float = 1.0) -> Body:
         draw: Its number.
         scale: Of the law, from 0 to 1: a curriculum widens it.
     """
-    if not draw or not scale:
-        return Body()
-    return Body(**_numbers(stream(seed, "law", draw), scale))  # type: ignore[arg-type]
+    return draw_body(stream(seed, "law", draw), scale) if draw else Body()
+
+
+def draw_body(rng: np.random.Generator, scale: float) -> Body:
+    """Return the next draw of the simulation's law.
+
+    Args:
+        rng: The stream to draw from.
+        scale: Of the law, from 0 to 1.
+    """
+    numbers = _numbers(rng, scale)
+    return Body(**numbers) if scale else Body()  # type: ignore[arg-type]
