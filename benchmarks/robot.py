@@ -1,15 +1,16 @@
 """Scripted policies of the arm in simulation and on the surrogate device, cell by cell.
 
-    python benchmarks/robot.py [--units 12] [--each 2] [--print-only]
+    python benchmarks/robot.py [--units 12] [--each 2] [--trained FOLDER] [--print-only]
 
 Each policy plays every family and tier: in simulation at the drawing's numbers, on the device on
 `--units` units of a fleet, `--each` instances a unit, the adaptive one with a memory for each unit.
 A row's gain is that of the adaptive policy over the slow one on the same instances and units; its
-interval is of Student's t over units, for episodes of one unit are alike. Writes
-docs/tables/robot.md.
+interval is of Student's t over units, for episodes of one unit are alike. `--trained` is what
+examples/train_an_arm.py wrote. Writes docs/tables/robot.md.
 """
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,7 +85,7 @@ def interval(gaps: np.ndarray) -> str:
     return f"{gaps.mean():+.2f} [{gaps.mean() - half:+.2f}, {gaps.mean() + half:+.2f}]"
 
 
-def lines(units_played: int, each: int) -> Iterator[str]:
+def lines(units_played: int, each: int, trained: Path | None) -> Iterator[str]:
     """Yield the page."""
     yield "# The arm's scripted policies"
     yield ""
@@ -124,6 +125,24 @@ def lines(units_played: int, each: int) -> Iterator[str]:
     yield from speeds()
     yield ""
     yield from agreement()
+    if trained is not None:
+        yield ""
+        yield from trained_rows(trained)
+
+
+def trained_rows(folder: Path) -> Iterator[str]:
+    """Yield what policies reach that examples/train_an_arm.py trained."""
+    yield (
+        "`reach`, tiers 1 and 2, by policies that `examples/train_an_arm.py` trained on the "
+        "compiled simulator; success on held-out tasks, in brackets 95 percent by Student's t over "
+        "units:"
+    )
+    yield ""
+    yield "| trained on | lane steps | simulation | device |"
+    yield "|---|---|---|---|"
+    for row in json.loads((folder / "results.json").read_text()):
+        shares = ["{:.2f} [{:.2f}, {:.2f}]".format(*row[side]) for side in ("sim", "surrogate")]
+        yield f"| {row['trained on']} | {row['steps']:,} | {' | '.join(shares)} |"
 
 
 GAINS = (0.1, 0.15, 0.2, 0.3, 0.4)  # of more policies, for the agreement of the two surrogates
@@ -212,9 +231,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--units", type=int, default=12)
     parser.add_argument("--each", type=int, default=2)
+    parser.add_argument("--trained", type=Path, help="folder of examples/train_an_arm.py")
     parser.add_argument("--print-only", action="store_true")
     given = parser.parse_args()
-    text = "\n".join(lines(given.units, given.each)) + "\n"
+    text = "\n".join(lines(given.units, given.each, given.trained)) + "\n"
     if given.print_only:
         print(text)
     else:
