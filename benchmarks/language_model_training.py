@@ -30,6 +30,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--played", type=Path)
     given = parser.parse_args()
+    for name in PHASES:
+        if not (given.folder / f"{name}.json").exists():
+            parser.error(f"{given.folder} has no {name}.json: the phase `{name}` has not ended")
     read = {name: json.loads((given.folder / f"{name}.json").read_text()) for name in PHASES}
     config = json.loads((given.folder / "config.json").read_text())
     results = json.loads((given.folder / "results.json").read_text())

@@ -35,6 +35,14 @@ SHOWN = 3  # turns that are read before those that are learnt from
 WARM_UP = 8  # updates
 # Of what the command line may change; one test has no interval, one rollout no group.
 LEAST = {"transcripts": 1, "updates": 0, "group": 2, "turns": 1, "tests": 2, "seed": 0}
+SAID = {
+    "transcripts": "episodes of the oracle that are imitated",
+    "updates": "updates of GRPO, a group each",
+    "group": "rollouts of one instance in an update",
+    "turns": "calls of a rollout",
+    "tests": "held-out instances at each drift magnitude, after each phase",
+    "seed": "of everything drawn",
+}
 MOST_REFUSED = 6  # calls in a row; the agent `language-model` gives up there too
 
 
@@ -616,8 +624,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="gets the models, log.jsonl and results.json")
     for name in LEAST:
-        default = getattr(Config(), name)
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"({default})")
+        default, said = getattr(Config(), name), SAID[name]
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{said} ({default})")
     given = vars(parser.parse_args())
     folder = given.pop("folder")
     for name, least in LEAST.items():

@@ -6,7 +6,7 @@ Needs the extra `[skyrl]`. Source: docs/train-a-language-model.md#skyrl-gym
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.errors import MissingPartError, extra
+from owa_bench.errors import FieldError, MissingPartError, extra
 from owa_bench.runs.episode_session import EpisodeSession, open_episode
 
 try:
@@ -40,6 +40,9 @@ class SkyRLEpisode(BaseTextEnv):
         Returns: The messages that a model reads first, with the tools in them, and an empty info.
         """
         self.close()
+        for name in ("suite", "seed"):
+            if name not in self._terms:
+                raise FieldError(name, None, "must stand in env_config or the row's `episode`")
         self._session = open_episode(**self._terms)
         self.turns, self.max_turns = 0, self._session.step_limit
         return self._session.text_messages, {}

@@ -75,6 +75,14 @@ class Reply(NamedTuple):
     info: dict[str, Any]
 
 
+class SessionTurn(NamedTuple):
+    """What a model said, the call if it came as one, and the answer."""
+
+    said: str
+    call: tuple[str, str] | None
+    answer: str
+
+
 class EpisodeSession:
     """One running episode; made by `open_episode`, closed by `close` or a with statement.
 
@@ -82,7 +90,6 @@ class EpisodeSession:
 
     Attributes:
         instance: The instance that is played.
-        messages: The system message and the user message that the model reads first.
         step_limit: The most steps of the episode.
         steps: Steps so far.
         reward: Sum of the rewards so far; of a whole episode it is Q, or q_state.
@@ -122,7 +129,9 @@ class EpisodeSession:
             self._shell.attach(self._file)
         observation, info = self._env.reset(seed=seed, options={"instance": instance})
         self.instance = instance
-        self.messages = self._opening(str(observation["text"]), info)
+        self._opened = self._opening(str(observation["text"]), info)
+        self._turns: list[SessionTurn] = []
+        self._sitting = int(info.get("sitting", 0))
         self.step_limit = self._shell.step_limit
         self.steps = 0
         self.reward = 0.0
@@ -149,17 +158,41 @@ class EpisodeSession:
         return [dict(message) for message in conversation.messages]
 
     @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, as a chat model with tools reads it next.
+
+        A system message and a user message, then for each call what was called and its answer. In a
+        later sitting it begins anew, as in a run.
+        """
+        found = [dict(message) for message in self._opened]
+        for number, turn in enumerate(self._turns):
+            if turn.call is None:
+                found.append({"role": "assistant", "content": turn.said})
+                found.append({"role": "user", "content": turn.answer})
+                continue
+            name, arguments = turn.call
+            made = {"name": name, "arguments": arguments}
+            call = {"id": f"call{number:08d}", "type": "function", "function": made}
+            found.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            found.append({"role": "tool", "tool_call_id": call["id"], "content": turn.answer})
+        return found
+
+    @property
     def prompt(self) -> str:
-        """The same two as one text."""
-        return "\n\n".join(message["content"] for message in self.messages)
+        """The first two messages as one text."""
+        return "\n\n".join(message["content"] for message in self._opened)
 
     @property
     def text_messages(self) -> list[dict[str, Any]]:
-        """The same two for a model that is given text alone: the tools stand in the first."""
-        system, task = self.messages
+        """The same conversation for a model of text alone: the first message holds the tools."""
+        system, task = self._opened
         tools = "\n".join(msgspec.json.encode(tool).decode() for tool in self.tools)
         text = f"{system['content']}\n{_TOOLS.format(tools)}"
-        return [{**system, "content": text}, task]
+        found = [{**system, "content": text}, dict(task)]
+        for turn in self._turns:
+            found.append({"role": "assistant", "content": turn.said})
+            found.append({"role": "user", "content": turn.answer})
+        return found
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -175,8 +208,14 @@ class EpisodeSession:
         Returns: What came of it.
         """
         if arguments is None or isinstance(arguments, Mapping):
-            return self._play((call_text(name, arguments or {}),))
-        return self._play(self._actions((ModelToolCall("", name, arguments),), arguments))
+            reply = self._play((call_text(name, arguments or {}),))
+            written = _json_text(arguments or {})
+        else:
+            written = arguments
+            reply = self._play(self._actions((ModelToolCall("", name, arguments),), arguments))
+        said = f'<tool_call>{{"name": {_json_text(name)}, "arguments": {written}}}</tool_call>'
+        self._keep(SessionTurn(said, (name, written), reply.text), reply)
+        return reply
 
     def say(self, text: str) -> Reply:
         """Play what a model said: every call in it is a step, in order, until the end.
@@ -190,7 +229,9 @@ class EpisodeSession:
         """
         calls = calls_of_text(text)
         reply = self._play(self._actions(calls, text))
-        return reply if calls else reply._replace(text=f"{reply.text}\n{_FORM}")
+        reply = reply if calls else reply._replace(text=f"{reply.text}\n{_FORM}")
+        self._keep(SessionTurn(text, None, reply.text), reply)
+        return reply
 
     def solution(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the oracle's calls from the start of this episode: name and arguments of each.
@@ -211,6 +252,15 @@ class EpisodeSession:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _keep(self, turn: "SessionTurn", reply: Reply) -> None:
+        """Add a turn to the conversation; a new sitting begins it anew with what was shown."""
+        sitting = int(reply.info.get("sitting", self._sitting))
+        if sitting == self._sitting:
+            self._turns.append(turn)
+            return
+        self._sitting, self._turns = sitting, []
+        self._opened = [self._opened[0], {"role": "user", "content": reply.text}]
 
     def _actions(self, calls: tuple[ModelToolCall, ...], said: str) -> tuple[str, ...]:
         """Return the actions of calls; where one cannot be read, a malformed one."""
@@ -261,6 +311,15 @@ class SessionGroup(tuple[EpisodeSession, ...]):
     """Sessions of one instance, closed together; a tuple of them."""
 
     __slots__ = ()
+
+    def reset(self, seed: int) -> None:
+        """Begin another episode in every session, the same one in all.
+
+        Args:
+            seed: Of the instance.
+        """
+        for session in self:
+            session.reset(seed)
 
     def close(self) -> None:
         """Close every session."""
@@ -364,6 +423,11 @@ def calls_of_text(text: str) -> tuple[ModelToolCall, ...]:
     return tuple(calls)
 
 
+def _json_text(value: object) -> str:
+    """Return a value as JSON text; what JSON has no form for is shown as text."""
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
 def _check_seed(seed: object) -> None:
     if type(seed) is not int or not 0 <= seed < SEED_LIMIT:
         raise FieldError("seed", seed, f"must be a whole number from 0 to {SEED_LIMIT - 1}")
@@ -374,6 +438,10 @@ def _session_factory(suite: str, options: Mapping[str, Any]) -> assembly.EnvFact
     if discovery.get("suites", suite).card.native:
         tools = [name for name, it in discovery.find("suites").items() if not it.plugin.card.native]
         raise FieldError("suite", suite, f"must be one with tools: {', '.join(tools)}")
+    most = options.get("interventions", 0)
+    if most is not None and (type(most) is not int or most < 0):
+        rule = "must be a whole number, at least 0, or None for no limit"
+        raise FieldError("interventions", most, rule)
     for name in _SET_HERE & options.keys():
         raise FieldError(name, options[name], "is set by the session: leave it out")
     return assembly.env_factory(suite, **{"interventions": 0, **options})
@@ -396,8 +464,12 @@ class EpisodeFile:
     active = True
 
     def __init__(self, folder: Path, instance: Instance) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = _next_file(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = _next_file(folder)
+        except OSError as error:
+            rule = f"must be a folder that can be written ({error.strerror})"
+            raise FieldError("record", str(folder), rule) from error
         self._texts: set[str] = set()
         self._write({"instance": instance})
 

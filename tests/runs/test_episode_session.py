@@ -89,6 +89,65 @@ def test_the_first_messages_are_those_of_the_chat_agent(tmp_path):
         assert session.prompt == f"{SYSTEM}\n\n{session.messages[1]['content']}"
 
 
+def test_the_conversation_holds_what_was_called_and_answered():
+    """The attack on a trainer: a loop that passes `messages` on and shows the model nothing new."""
+    with open_one() as session:
+        first = session.messages
+        answers = [
+            session.call("note", {"text": "a"}).text,
+            session.call("note", '{"text": "b"}').text,
+        ]
+        grown = session.messages
+        assert grown[:2] == first
+        assert [message["role"] for message in grown[2:]] == ["assistant", "tool"] * 2
+        called = [message["tool_calls"][0] for message in grown[2::2]]
+        assert [call["function"]["name"] for call in called] == ["note", "note"]
+        assert [json.loads(call["function"]["arguments"])["text"] for call in called] == ["a", "b"]
+        assert [message["tool_call_id"] for message in grown[3::2]] == [one["id"] for one in called]
+        assert [message["content"] for message in grown[3::2]] == answers
+        assert session.prompt == "\n\n".join(message["content"] for message in first)
+        grown.clear()
+        assert len(session.messages) == 6
+
+
+def test_a_model_of_text_alone_reads_the_same_conversation():
+    said = '<tool_call>{"name": "note", "arguments": {"text": "a"}}</tool_call>'
+    with open_one() as session, open_one() as other:
+        answer = session.say(said).text
+        assert other.call("note", {"text": "a"}).text == answer
+        assert session.messages[2:] == [
+            {"role": "assistant", "content": said},
+            {"role": "user", "content": answer},
+        ]
+        texts = session.text_messages
+        assert "<tools>" in texts[0]["content"]
+        assert texts[2:] == session.messages[2:]
+        assert calls_of_text(other.text_messages[2]["content"]) == calls_of_text(said)
+        assert other.text_messages[3]["content"] == answer
+
+
+def test_a_new_sitting_begins_the_conversation_anew():
+    with owa_bench.open_episode("recall", 3, tier=1, family="spaced") as session:
+        first = session.messages
+        for name, arguments in session.solution():
+            reply = session.call(name, arguments)
+            if reply.info.get("sitting"):
+                break
+        system, shown = session.messages
+        assert system == first[0]
+        assert shown == {"role": "user", "content": reply.text}
+        assert session.prompt.endswith(reply.text)
+
+
+def test_a_group_begins_again_on_one_instance():
+    with owa_bench.open_group("toolquest", SEED, 3, **OPTIONS) as group:
+        group[0].call("note", {"text": "a"})
+        group.reset(SEED + 1)
+        assert len({session.instance for session in group}) == 1
+        assert all(session.steps == 0 for session in group)
+        assert len({session.prompt for session in group}) == 1
+
+
 def test_what_the_env_shows_beside_the_task_stands_below_it():
     with owa_bench.open_episode("multicrew", 3, seat_policy="one_reader") as session:
         text = session.messages[1]["content"]
@@ -312,6 +371,9 @@ def test_a_session_begins_again(native, tmp_path):
         ({"delta": 2.0}, UsageError, "2.0"),
         ({"suite": "multicrew"}, UsageError, "`seat_policy` must say who plays"),
         ({"copies": 0}, FieldError, "`copies` must be a whole number from 1"),
+        ({"interventions": "protocol"}, FieldError, "`interventions` must be a whole number"),
+        ({"interventions": -1}, FieldError, "or None for no limit"),
+        ({"record": "/proc/x"}, FieldError, "`record` must be a folder that can be written"),
         ({"reward": "success"}, FieldError, '`reward` must be "quality" or "q_state"'),
     ],
 )
