@@ -23,9 +23,15 @@ class BatchDate(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The day, or both days."""
-        days = [text[:10] or "?" for text in self]
-        return " to ".join(dict.fromkeys(days))
+        """The day, or both days; an end that nobody says is named.
+
+        >>> BatchDate("2026-11-27T10:00:00Z", "").words
+        '2026-11-27 (no verifier says until when)'
+        """
+        first, last = self.begin[:10], self.end[:10]
+        if not first or not last:
+            return f"{first or last} (no verifier says {'since' if last else 'until'} when)"
+        return " to ".join(dict.fromkeys((first, last)))
 
 
 def date_mean(bets: Bets, required: float) -> DateMean:

@@ -137,7 +137,9 @@ def test_a_pool_that_is_used_up_ends_without_a_level(rule):
 
 def test_words_of_a_date():
     assert BatchDate("2026-11-27T09:00:00+00:00", "2026-11-27T10:00:00+00:00").words == "2026-11-27"
-    assert BatchDate("2026-11-27T09:00:00+00:00", "").words == "2026-11-27 to ?"
+    assert BatchDate("2026-11-27T09:00:00+00:00", "").words == (
+        "2026-11-27 (no verifier says until when)"
+    )
 
 
 def test_what_dates_ask_for_is_in_the_digest_of_the_rule(monkeypatch):
