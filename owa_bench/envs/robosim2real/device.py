@@ -79,26 +79,25 @@ class Controller:
         self._arrived = (shown.copy(), arm.OPEN)
         self._filtered, self._played = shown.copy(), shown.copy()
 
-    def drive(self, action: Floats, share: float, shown: Floats) -> tuple[Floats, float]:
+    def drive(self, action: Floats, shown: Floats) -> tuple[Floats, float]:
         """Take a command.
 
         Args:
             action: Velocities of the tool x, y, z, its turn, and the gripper, in [-1, 1].
-            share: Of the speed that the guard allows.
             shown: (7,) the encoders.
         Returns: (7,) the true joint targets that the drives get at this tick, and the width.
         """
         body = self._body
         self._tick += 1
         measured = arm.forward(shown)[0]
-        wanted = self.place + action[:3] * (arm.SPEED * share / arm.HERTZ)
+        wanted = self.place + action[:3] * (arm.SPEED / arm.HERTZ)
         wanted = np.minimum(np.maximum(wanted, LOW_PLACE), HIGH_PLACE)
         ahead = wanted - measured
         length = math.sqrt(float(ahead @ ahead))
         if length > LEASH:
             wanted = measured + ahead * (LEASH / length)
         self.place = wanted
-        self.yaw += float(action[3]) * arm.TURN * share / arm.HERTZ
+        self.yaw += float(action[3]) * arm.TURN / arm.HERTZ
         most = arm.FASTEST * (_FASTEST / arm.HERTZ)
         change = arm.inverse(self._command, wanted, self.yaw) - self._command
         self._command = self._command + np.minimum(np.maximum(change, -most), most)

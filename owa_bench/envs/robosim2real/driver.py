@@ -16,7 +16,7 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.device import Sensed
 from owa_bench.envs.robosim2real.engine import Truth
-from owa_bench.envs.robosim2real.episode import ACTION, CommandResult, Shown, show
+from owa_bench.envs.robosim2real.episode import ACTION, CommandResult, Shown, sent_command, show
 from owa_bench.envs.robosim2real.guard import Guard
 from owa_bench.envs.robosim2real.tasks import Judge
 from owa_bench.envs.robosim2real.world import RobotWorld
@@ -152,7 +152,7 @@ class DriverEpisode:
         self.guard, self.judge = Guard(), Judge(world, self.truth)
         self.ticks = 0
         self._old = 0
-        self._last = np.zeros(ACTION)
+        self._last = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
         self.over = ""
 
     def tick(self, action: Floats | None) -> CommandResult:
@@ -194,8 +194,7 @@ class DriverEpisode:
         goes_on = was_stopped and not self.guard.stopped
         if goes_on and not self._ask("recover", self._driver.recover):
             self.guard.ended = "a person must make the arm ready"
-        asked = np.zeros(ACTION) if action is None else action.copy()
-        asked[:4] *= 0.0 if self._old >= OLD_TICKS else share
+        asked = sent_command(action, 0.0 if self._old >= OLD_TICKS else share, self._last)
         if not self.guard.stopped:
             self._send(asked)
         self._read()

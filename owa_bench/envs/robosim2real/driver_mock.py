@@ -110,6 +110,6 @@ class MockDriver:
         if self._stopped:
             targets, width = self._controller.hold(shown)
         else:
-            targets, width = self._controller.drive(action, 1.0, shown)
+            targets, width = self._controller.drive(action, shown)
         self._truth = cell.tick(targets, width)
         self._clock += 1.0 / arm.HERTZ

@@ -124,7 +124,7 @@ class RobotEpisode:
         self.guard, self.judge = Guard(), Judge(world, self.truth)
         self.ticks = 0
         self.over = ""
-        self._last = np.zeros(ACTION)
+        self._last = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
         self.sensed: Sensed = self._sensors.read(self.truth)
         self._somebody: tuple[float, float] | None = None
 
@@ -149,14 +149,14 @@ class RobotEpisode:
         self._played.append(action)
         before = self.judge.quality
         share = self.guard.admit(action, recover=action is not None and action[5] > 0)
-        sent = self._last * 0.0 if action is None else action
+        sent = sent_command(action, share, self._last)
         if self.guard.stopped:
             targets, width = self._controller.hold(self._sensors.encoders(self.truth))
         else:
-            targets, width = self._controller.drive(sent, share, self.sensed.joints)
+            targets, width = self._controller.drive(sent, self.sensed.joints)
         self.truth = self._cell.tick(targets, width)
         self.ticks += 1
-        self._last = sent * share
+        self._last = sent
         self._somebody = self._person.tick()
         self.guard.watch(self.truth, self._somebody)
         self.judge.tick(self.truth)
@@ -191,6 +191,20 @@ class RobotEpisode:
         return show(
             self.world, self.sensed, self.judge, self.guard, self._somebody, self.ticks, self._last
         )
+
+
+def sent_command(action: Floats | None, share: float, last: Floats) -> Floats:
+    """Return what is sent for a command.
+
+    Args:
+        action: (6,) as the agent gave it; None: it gave none that can be read.
+        share: Of the speed that the guard allows.
+        last: (6,) what was sent before: where there is no command the gripper stays as it was.
+    Returns: (6,).
+    """
+    if action is None:
+        return np.array([0.0, 0.0, 0.0, 0.0, last[4], 0.0])
+    return np.array([*(action[:4] * share), *action[4:]])
 
 
 class BodyCell(Protocol):

@@ -175,6 +175,20 @@ def test_a_malformed_action_moves_nothing(action):
     assert "six" not in info["error"]
     assert "6 finite numbers" in info["error"]
     assert np.linalg.norm(env.episode.truth.tool - begun) < 1e-3
+    assert env.episode.truth.width == pytest.approx(0.08, abs=0.002)
+
+
+def test_a_malformed_action_lets_nothing_go():
+    env = RobotEnv(family="pick_place")
+    env.reset(seed=3)
+    policy = policies.oracle(env.episode)
+    while env.episode.truth.things[0][2] < 0.06:
+        env.step(policy(env.episode.observation()))
+    held = env.episode.truth.width
+    for _ in range(2):
+        env.step(None)
+    assert env.episode.truth.width == pytest.approx(held, abs=0.002)
+    assert env.episode.truth.things[0][2] > 0.05
 
 
 def test_an_engine_that_loses_its_state_is_no_success(monkeypatch):
