@@ -45,6 +45,7 @@ EXTRA_USES = {
     "measures": "classifiers for `owa-bench measure`",
     "minari": "`owa-bench export --to minari`",
     "openenv": "episodes for trainers as an OpenEnv server; in an environment of its own",
+    "robot": "the arm of RoboSim2Real",
     "physics": "the suite CartPole3D",
     "project": "the suite ProjForge",
     "providers": "`--model-api` anthropic, gemini and responses",

@@ -14,7 +14,7 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.arm import JOINTS
 from owa_bench.envs.robosim2real.world import Body, Obstacle, RobotWorld, Thing
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
 
 TABLE = (0.55, 0.0)  # m, its middle
@@ -36,10 +36,8 @@ def load_engine() -> Any:
 
     Raises: MissingPartError: neither of its packages is installed.
     """
-    try:
+    with needs("MuJoCo", extra("robot")):
         import mujoco
-    except ImportError as error:
-        raise MissingPartError("MuJoCo", "pip install 'owa_bench[robot]'") from error
     return mujoco
 
 
