@@ -44,7 +44,7 @@ def test_the_axis_stands_in_the_report_and_on_the_page(run):
     assert axis["details"]["beside"]["finished"]["value"] == 1.0
     assert "axis help comes from package my-package" in verdict["warnings"]
     assert not any(gate["gate"] == "H" for gate in verdict["gates"])
-    assert ">help<" in (run / "report.html").read_text()
+    assert "<b>H</b> help</th>" in (run / "report.html").read_text()
 
 
 @pytest.mark.slow
