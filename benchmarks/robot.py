@@ -141,7 +141,10 @@ def trained_rows(folder: Path) -> Iterator[str]:
     yield "| trained on | lane steps | simulation | device |"
     yield "|---|---|---|---|"
     for row in json.loads((folder / "results.json").read_text()):
-        shares = ["{:.2f} [{:.2f}, {:.2f}]".format(*row[side]) for side in ("sim", "surrogate")]
+        shares = [
+            "{:.2f} [{:.2f}, {:.2f}]".format(*np.clip(row[side], 0.0, 1.0))
+            for side in ("sim", "surrogate")
+        ]
         yield f"| {row['trained on']} | {row['steps']:,} | {' | '.join(shares)} |"
 
 

@@ -143,7 +143,8 @@ def interval(won: Sequence[bool], units: int) -> tuple[float, float, float]:
     """Return a share with 95 percent by Student's t over units."""
     rates = np.reshape(np.array(won, dtype=float), (len(TIERS), units)).mean(axis=0)
     half = student.ppf(0.975, units - 1) * rates.std(ddof=1) / units**0.5
-    return float(rates.mean()), float(rates.mean() - half), float(rates.mean() + half)
+    mean = float(rates.mean())
+    return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
 def main() -> None:
