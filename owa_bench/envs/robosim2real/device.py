@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.envs.robosim2real import arm
-from owa_bench.envs.robosim2real.arm import JOINTS
 from owa_bench.envs.robosim2real.engine import TABLE, Truth
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.records.observables import Floats
@@ -182,6 +181,3 @@ class Sensors:
         things, marks = seen[:-3], seen[-3:]
         age = (self._age + len(self._seen) - 1) / arm.HERTZ
         return Sensed(shown, truth.speeds, truth.width, tool, rotation, things, turns, marks, age)
-
-
-__all__ = ["JOINTS", "Controller", "Sensed", "Sensors", "UniformStream"]

@@ -16,7 +16,14 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.device import Sensed
 from owa_bench.envs.robosim2real.engine import Truth
-from owa_bench.envs.robosim2real.episode import ACTION, CommandResult, Shown, sent_command, show
+from owa_bench.envs.robosim2real.episode import (
+    ACTION,
+    CommandResult,
+    Shown,
+    ending,
+    sent_command,
+    show,
+)
 from owa_bench.envs.robosim2real.guard import Guard
 from owa_bench.envs.robosim2real.tasks import Judge
 from owa_bench.envs.robosim2real.world import RobotWorld
@@ -167,7 +174,7 @@ class DriverEpisode:
             self._play(action)
         except DriverFault as fault:
             self.fault = str(fault)
-        self.over = self._ending()
+        self.over = ending(self.world, self.judge, self.guard, self.ticks, broken=bool(self.fault))
         return CommandResult(self.judge.quality - before, self.success, self.over)
 
     @property
@@ -270,15 +277,6 @@ class DriverEpisode:
         apart = threading.Thread(target=self._driver.stop, args=(category,), daemon=True)
         apart.start()
         apart.join(ANSWER_S)
-
-    def _ending(self) -> str:
-        if self.fault:
-            return "infrastructure"
-        if self.guard.ended:
-            return f"stopped: {self.guard.ended}"
-        if self.judge.success:
-            return "done"
-        return "too late" if self.ticks >= self.world.limit * arm.HERTZ else ""
 
 
 def truth_of(reading: DriverReading, before: DriverReading | None = None) -> Truth:

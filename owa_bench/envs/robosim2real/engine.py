@@ -13,7 +13,7 @@ import numpy as np
 
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.arm import JOINTS
-from owa_bench.envs.robosim2real.world import Body, Obstacle, RobotWorld, Thing
+from owa_bench.envs.robosim2real.world import Body, RobotWorld, Thing
 from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
 
@@ -324,6 +324,3 @@ class Cell:
             grip_force=grip,
             blew_up=bool(data.warning.number.any()),
         )
-
-
-__all__ = ["Cell", "Layout", "Obstacle", "Truth", "load_engine"]

@@ -18,9 +18,8 @@ from owa_bench.envs.robosim2real.episode import (
     CommandResult,
     RobotEpisode,
     Shown,
-    columns,
 )
-from owa_bench.envs.robosim2real.world import Body, RobotWorld
+from owa_bench.envs.robosim2real.world import RobotWorld
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.records.instance import SEED_LIMIT
 from owa_bench.records.observables import Floats
@@ -215,6 +214,3 @@ def _check(family: str, tier: int, side: str, unit: int | None, randomised: floa
         raise FieldError("randomised", randomised, "must lie in [0, 1]")
     if randomised and side != "sim":
         raise FieldError("randomised", randomised, "must be 0 on the surrogate: its units differ")
-
-
-__all__ = ["Body", "CommandResult", "RobotEnv", "columns", "readable"]

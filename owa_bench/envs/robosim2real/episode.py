@@ -161,7 +161,9 @@ class RobotEpisode:
         self.guard.watch(self.truth, self._somebody)
         self.judge.tick(self.truth)
         self.sensed = self._sensors.read(self.truth)
-        self.over = self._ending()
+        self.over = ending(
+            self.world, self.judge, self.guard, self.ticks, broken=self.truth.blew_up
+        )
         counts = Counter(str(one.severity) for one in self.guard.incidents)
         reward = self.judge.quality - before
         return CommandResult(reward, self.success, self.over, dict(counts))
@@ -177,20 +179,30 @@ class RobotEpisode:
         for action in state["played"]:
             self.tick(action)
 
-    def _ending(self) -> str:
-        if self.truth.blew_up:
-            return "infrastructure"
-        if self.guard.ended:
-            return f"stopped: {self.guard.ended}"
-        if self.judge.success:
-            return "done"
-        return "too late" if self.ticks >= self.world.limit * arm.HERTZ else ""
-
     def observation(self) -> Shown:
         """Return what the agent is shown, (SIZE,) in the order of FIELDS, within +-MOST."""
         return show(
             self.world, self.sensed, self.judge, self.guard, self._somebody, self.ticks, self._last
         )
+
+
+def ending(world: RobotWorld, judge: Judge, guard: Guard, ticks: int, *, broken: bool) -> str:
+    """Return why an episode is over, "" while it goes on.
+
+    Args:
+        world: The task.
+        judge: It knows what is done.
+        guard: It may have ended the episode.
+        ticks: Since the episode began.
+        broken: Whether the body failed, by no fault of the agent's.
+    """
+    if broken:
+        return "infrastructure"
+    if guard.ended:
+        return f"stopped: {guard.ended}"
+    if judge.success:
+        return "done"
+    return "too late" if ticks >= world.limit * arm.HERTZ else ""
 
 
 def sent_command(action: Floats | None, share: float, last: Floats) -> Floats:

@@ -46,7 +46,6 @@ class ArmView:
     person: Floats
     stopped: bool
     marks: Floats
-    width: float
 
     @classmethod
     def of(cls, observation: Floats) -> "ArmView":
@@ -66,7 +65,6 @@ class ArmView:
             person=shown[_AT["person"]],
             stopped=bool(shown[_AT["status"]][2]),
             marks=shown[_AT["marks"]].reshape(3, 3),
-            width=float(shown[_AT["gripper_width"]][0]),
         )
 
 
