@@ -93,7 +93,7 @@ class DriverAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RobotDriver(Protocol):
-    """A robot. Every member but `ready` answers within `ANSWER_S`."""
+    """A robot. Every member but `connect` and `ready` answers within `ANSWER_S`."""
 
     card: DriverCard
 
@@ -147,11 +147,15 @@ class DriverEpisode:
     Args:
         world: The task.
         driver: Connected.
+        answer_s: Seconds that a member but `connect` and `ready` may take. An arm keeps the
+            default; a driver whose time is simulated may take longer on a busy machine.
     Raises: DriverFault: what the driver says at the start cannot be.
     """
 
-    def __init__(self, world: RobotWorld, driver: RobotDriver) -> None:
-        self.world, self._driver = world, driver
+    def __init__(
+        self, world: RobotWorld, driver: RobotDriver, *, answer_s: float = ANSWER_S
+    ) -> None:
+        self.world, self._driver, self._answer_s = world, driver, answer_s
         self.fault = ""
         reading = self._ask("ready", driver.ready, world, seconds=READY_S)
         self._reading = self._before = self._checked(reading)
@@ -245,8 +249,9 @@ class DriverEpisode:
             raise self._fault("a reading holds what is no finite number")
         return reading
 
-    def _ask(self, name: str, call: Callable[..., T], *given: Any, seconds: float = ANSWER_S) -> T:
-        """Return what a member answers in time."""
+    def _ask(self, name: str, call: Callable[..., T], *given: Any, seconds: float = 0.0) -> T:
+        """Return what a member answers in time: `seconds`, or else those of every member."""
+        seconds = seconds or self._answer_s
         found: list[T] = []
         raised: list[Exception] = []
 
@@ -276,7 +281,7 @@ class DriverEpisode:
         """Stop the arm from a thread of its own: another one of the driver's may hang."""
         apart = threading.Thread(target=self._driver.stop, args=(category,), daemon=True)
         apart.start()
-        apart.join(ANSWER_S)
+        apart.join(self._answer_s)
 
 
 def truth_of(reading: DriverReading, before: DriverReading | None = None) -> Truth:

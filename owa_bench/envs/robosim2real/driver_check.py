@@ -7,6 +7,7 @@ import numpy as np
 
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.driver import (
+    ANSWER_S,
     DriverEpisode,
     DriverFault,
     DriverReading,
@@ -38,7 +39,9 @@ def _world() -> RobotWorld:
     return RobotWorld(family="reach", tier=1, limit=1e6, start=start, goals=(goal,), visits=0.0)
 
 
-def check_driver(driver: RobotDriver, *, dry_s: float = DRY_S) -> Iterator[DriverFinding]:
+def check_driver(
+    driver: RobotDriver, *, dry_s: float = DRY_S, answer_s: float = ANSWER_S
+) -> Iterator[DriverFinding]:
     """Yield what holds of a driver; a person stands by the emergency stop.
 
     The arm moves to and fro above the middle of the table, is stopped in motion and made ready
@@ -47,6 +50,7 @@ def check_driver(driver: RobotDriver, *, dry_s: float = DRY_S) -> Iterator[Drive
     Args:
         driver: Not connected yet.
         dry_s: Seconds of motion.
+        answer_s: As of `DriverEpisode`.
     """
     card = driver.card
     rate = card.hertz == arm.HERTZ
@@ -56,7 +60,7 @@ def check_driver(driver: RobotDriver, *, dry_s: float = DRY_S) -> Iterator[Drive
     try:
         driver.connect(30.0)
         before = driver.snapshot()
-        episode = DriverEpisode(_world(), driver)
+        episode = DriverEpisode(_world(), driver, answer_s=answer_s)
         try:
             yield from _moves(episode, driver, dry_s)
         finally:
