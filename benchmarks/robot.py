@@ -20,9 +20,11 @@ import numpy as np
 from scipy.stats import spearmanr
 from scipy.stats import t as student
 
-from owa_bench.envs.robosim2real import policies, tasks, units
+from owa_bench.agents.solvers.arm import policies
+from owa_bench.envs.robosim2real import tasks, units
 from owa_bench.envs.robosim2real.engine import Cell, load_engine
 from owa_bench.envs.robosim2real.episode import BodySide, RobotEpisode
+from owa_bench.envs.robosim2real.oracle import LAYOUT, oracle
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.seeding import stream
 
@@ -30,13 +32,13 @@ TABLE = Path(__file__).resolve().parents[1] / "docs" / "tables" / "robot.md"
 FLEET = 41  # no test draws from it
 Maker = Callable[[RobotEpisode, dict[str, float]], Any]
 MAKERS: dict[str, Maker] = {
-    "oracle": lambda episode, _: policies.oracle(episode),
-    "adaptive": lambda episode, memory: policies.Adaptive(episode.world.family, memory),
+    "oracle": lambda episode, _: oracle(episode),
+    "adaptive": lambda episode, memory: policies.Adaptive(LAYOUT, episode.world.family, memory),
     "reckless": lambda episode, memory: policies.Adaptive(
-        episode.world.family, memory, cares=False
+        LAYOUT, episode.world.family, memory, cares=False
     ),
-    "slow": lambda episode, _: policies.Scripted(episode.world.family, policies.SLOW),
-    "blind": lambda episode, _: policies.Scripted(episode.world.family),
+    "slow": lambda episode, _: policies.Scripted(LAYOUT, episode.world.family, policies.SLOW),
+    "blind": lambda episode, _: policies.Scripted(LAYOUT, episode.world.family),
     "random": lambda episode, _: _random(episode),
     "no-op": lambda *_: lambda _: np.zeros(6),
 }
@@ -155,7 +157,7 @@ def agreement(units_played: int = 6) -> Iterator[str]:
     """Yield how policies rank on the surrogate and on the second one, in another engine."""
     ranked: dict[str, Maker] = dict(MAKERS) | {
         f"gain {gain:g}": lambda episode, _, gain=gain: policies.Scripted(
-            episode.world.family, gain
+            LAYOUT, episode.world.family, gain
         )
         for gain in GAINS
     }

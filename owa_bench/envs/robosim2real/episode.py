@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.envs.robosim2real import arm
-from owa_bench.envs.robosim2real.device import Controller, Sensed, Sensors, UniformStream
+from owa_bench.envs.robosim2real.device import MARKS, Controller, Sensed, Sensors, UniformStream
 from owa_bench.envs.robosim2real.engine import Cell, Truth
 from owa_bench.envs.robosim2real.guard import MODES, Guard
 from owa_bench.envs.robosim2real.tasks import Judge, reference_seconds
@@ -46,6 +46,17 @@ def columns() -> dict[str, slice]:
     ends = np.cumsum([*FIELDS.values()]).tolist()
     starts = (0, *ends)
     return {name: slice(a, b) for name, a, b in zip(FIELDS, starts, ends, strict=False)}
+
+
+def layout_goal() -> dict[str, Any]:
+    """Return what a task's goal says of observations and commands, the same for every task."""
+    return {
+        "fields": {name: [at.start, at.stop] for name, at in columns().items()},
+        "hertz": arm.HERTZ,
+        "full_speed": arm.SPEED,
+        "full_turn": arm.TURN,
+        "marks": MARKS.tolist(),
+    }
 
 
 class Person:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from owa_bench.agents.solvers.arm.policies import ArmView, MarkReader
 from owa_bench.envs.robosim2real import arm, tasks, units
 from owa_bench.envs.robosim2real.device import HIGH_PLACE, LEASH, LOW_PLACE
 from owa_bench.envs.robosim2real.episode import ACTION
-from owa_bench.envs.robosim2real.policies import ArmView, MarkReader
+from owa_bench.envs.robosim2real.oracle import LAYOUT
 from owa_bench.errors import FieldError
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
@@ -268,7 +269,7 @@ class ToolView(gym.Wrapper[Lanes, Lanes, Any, Any]):
         super().__init__(env)
         self.observation_space = spaces.Box(-100.0, 100.0, (SEEN,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
-        self._marks = MarkReader({})
+        self._marks = MarkReader(LAYOUT.marks, {})
         self._past = np.zeros(3 * HISTORY, dtype=np.float32)
 
     def reset(
@@ -283,7 +284,7 @@ class ToolView(gym.Wrapper[Lanes, Lanes, Any, Any]):
         """
         observation, info = self.env.reset(seed=seed, options=options)
         self._past[:] = 0.0
-        self._marks = MarkReader({})
+        self._marks = MarkReader(LAYOUT.marks, {})
         return self._view(observation), info
 
     def step(self, action: Any) -> tuple[Lanes, Any, bool, bool, dict[str, Any]]:
@@ -301,7 +302,7 @@ class ToolView(gym.Wrapper[Lanes, Lanes, Any, Any]):
         return self._view(observation), reward, terminated, truncated, info
 
     def _view(self, observation: Any) -> Lanes:
-        view = ArmView.of(observation)
+        view = ArmView.of(observation, LAYOUT)
         self._marks.look(view)
         tool = self._marks.right(view).tool
         gap = _NEARER * (view.goal - tool)

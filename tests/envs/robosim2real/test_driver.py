@@ -10,12 +10,14 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("mujoco")
 
+from owa_bench.agents.solvers.arm import policies
 from owa_bench.envs.robosim2real import driver as drivers
-from owa_bench.envs.robosim2real import policies, tasks, units
+from owa_bench.envs.robosim2real import tasks, units
 from owa_bench.envs.robosim2real.driver import DriverEpisode, DriverFault, RobotDriver
 from owa_bench.envs.robosim2real.driver_check import check_driver
 from owa_bench.envs.robosim2real.driver_mock import MockDriver
 from owa_bench.envs.robosim2real.episode import RobotEpisode
+from owa_bench.envs.robosim2real.oracle import LAYOUT
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.seeding import stream
 
@@ -42,7 +44,7 @@ def test_a_driver_has_nine_members():
 def test_the_engine_behind_a_driver_plays_as_without_one(family):
     task = world(family)
     plain, driven = RobotEpisode(task, Body(), 3), begun(task, MockDriver())
-    policy, other = policies.Scripted(family), policies.Scripted(family)
+    policy, other = policies.Scripted(LAYOUT, family), policies.Scripted(LAYOUT, family)
     while not plain.over:
         plain.tick(policy(plain.observation()))
         driven.tick(other(driven.observation()))
@@ -59,7 +61,7 @@ def test_a_unit_behind_a_driver_is_measured_and_mastered():
     for seed in (3, 4, 5):
         task = world(seed=seed)
         episode = begun(task, MockDriver(units.unit(5, 1), seed))
-        policy = policies.Adaptive("reach", memory)
+        policy = policies.Adaptive(LAYOUT, "reach", memory)
         while not episode.over:
             episode.tick(policy(episode.observation()))
         episode.close()

@@ -8,10 +8,12 @@ from gymnasium.utils.env_checker import check_env
 pytest.importorskip("numba")
 pytest.importorskip("mujoco")
 
-from owa_bench.envs.robosim2real import policies, tasks, units
+from owa_bench.agents.solvers.arm import policies
+from owa_bench.envs.robosim2real import tasks, units
 from owa_bench.envs.robosim2real.engine import Truth
 from owa_bench.envs.robosim2real.env import RobotEnv
 from owa_bench.envs.robosim2real.episode import RobotEpisode, columns
+from owa_bench.envs.robosim2real.oracle import LAYOUT, oracle
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.errors import FieldError, InfrastructureFailure, UsageError
 from owa_bench.seeding import stream
@@ -31,11 +33,11 @@ def play(family, tier, seed, make, *, device=False, side="surrogate"):
 
 
 def blind(episode):
-    return policies.Scripted(episode.world.family)
+    return policies.Scripted(LAYOUT, episode.world.family)
 
 
 def slow(episode):
-    return policies.Scripted(episode.world.family, policies.SLOW)
+    return policies.Scripted(LAYOUT, episode.world.family, policies.SLOW)
 
 
 @pytest.mark.parametrize("render", [None])
@@ -49,7 +51,7 @@ def test_gymnasiums_checker_passes(side, render):
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 @pytest.mark.parametrize("device", [False, True])
 def test_the_oracle_solves_every_cell(family, tier, device):
-    done = [play(family, tier, 100 + k, policies.oracle, device=device).success for k in range(4)]
+    done = [play(family, tier, 100 + k, oracle, device=device).success for k in range(4)]
     assert sum(done) >= 3
 
 
@@ -76,11 +78,11 @@ def test_an_idle_arm_has_no_exposure_and_no_incident():
 def test_who_knows_the_unit_beats_who_does_not(family):
     """Blind control swings under dead time; slow control comes too late."""
     won = {}
-    for make in (policies.oracle, blind, slow):
+    for make in (oracle, blind, slow):
         made = [play(family, 1, 100 + k, make, device=True).success for k in range(8)]
         won[make] = sum(made)
-    assert won[policies.oracle] >= won[slow] + 2
-    assert won[policies.oracle] >= won[blind] + 4
+    assert won[oracle] >= won[slow] + 2
+    assert won[oracle] >= won[blind] + 4
 
 
 def test_blind_control_is_enough_in_simulation():
@@ -92,7 +94,7 @@ def test_what_was_measured_is_kept_for_the_next_episode():
 
     def adaptive(episode):
         number = next(n for n in memories if units.unit(FLEET, n) == episode.unit)
-        return policies.Adaptive(episode.world.family, memories[number])
+        return policies.Adaptive(LAYOUT, episode.world.family, memories[number])
 
     first, second = (
         [play("pick_place", 1, seed + k, adaptive, device=True) for k in range(4)]
@@ -110,7 +112,7 @@ def test_what_is_known_is_not_measured_again():
     world = tasks.draw("reach", 1, stream(3, "base"))
     for probes in (True, False):
         episode = RobotEpisode(world, units.unit(FLEET, 1), 3, side="surrogate")
-        policy = policies.Adaptive("reach", known)
+        policy = policies.Adaptive(LAYOUT, "reach", known)
         for _ in range(30):
             episode.tick(policy(episode.observation()))
         assert bool(policy._moved) == probes
@@ -119,7 +121,7 @@ def test_what_is_known_is_not_measured_again():
 def test_rewards_sum_to_the_quality():
     env = RobotEnv(family="push")
     observation, _ = env.reset(seed=3)
-    policy, rewards = policies.Scripted("push"), []
+    policy, rewards = policies.Scripted(LAYOUT, "push"), []
     while True:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         rewards.append(reward)
@@ -181,7 +183,7 @@ def test_a_malformed_action_moves_nothing(action):
 def test_a_malformed_action_lets_nothing_go():
     env = RobotEnv(family="pick_place")
     env.reset(seed=3)
-    policy = policies.oracle(env.episode)
+    policy = oracle(env.episode)
     while env.episode.truth.things[0][2] < 0.06:
         env.step(policy(env.episode.observation()))
     held = env.episode.truth.width
@@ -242,10 +244,10 @@ def test_another_engine_ranks_alike(family, tier):
         make: sum(
             play(family, tier, 100 + k, make, device=True, side="second").success for k in range(4)
         )
-        for make in (policies.oracle, blind)
+        for make in (oracle, blind)
     }
-    assert won[policies.oracle] >= 3
-    assert won[policies.oracle] > won[blind]
+    assert won[oracle] >= 3
+    assert won[oracle] > won[blind]
 
 
 def test_the_second_engine_has_the_arm_of_the_table():

@@ -1,23 +1,19 @@
-"""Scripted policies of the arm: they read what the device shows, as any agent does.
+"""Scripted policies of an arm: they read what its brief and its device show, as any agent does.
 
 `Scripted` closes the loop by one gain: the share of the distance left that it asks for a tick.
-Dead time sets how large that may be. `adaptive` measures the unit's dead time and its camera; the
-oracle is told both, and where everything is.
+Dead time sets how large that may be. `Adaptive` measures the unit's dead time and its camera.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from owa_bench.envs.robosim2real import arm
-from owa_bench.envs.robosim2real.device import MARKS
-from owa_bench.envs.robosim2real.episode import ACTION, RobotEpisode, columns
 from owa_bench.records.observables import Floats
 
-_AT = columns()
-_FULL = arm.SPEED / arm.HERTZ  # m a tick
+_ACTION = 6
 _SAFE_Z, _OVER = 0.3, 0.13
 _PUSH_Z, _GRASP_Z = 0.035, 0.022
 _BEHIND = 0.075  # m from the middle of a cube to where a push begins
@@ -26,12 +22,33 @@ _OPEN, _SHUT = 1.0, -1.0
 _CARRIES = 0.5  # of the full speed
 _SHUTTING, _OPENING, _PATIENCE = 10, 5, 60  # ticks
 _NEAR = 0.9  # m to a person: the arm draws back
-_LAG = 1.5  # ticks of the drives and the camera beyond dead time
 _QUICKEST, _SLOWEST = 0.6, 0.05
 BLIND, SLOW = 0.6, 0.06
 _PROBE, _PROBE_TICKS, _PROBE_ENDS = 0.6, 6, 24
 _LONG, _SHORT = 2000.0, 40.0  # ticks of a mean
 _RESTING = 0.0015  # m a tick
+
+
+class ArmLayout(NamedTuple):
+    """What an arm's brief says of its observations and commands.
+
+    `at` is where each field of an observation lies, `full` the metres that the tool moves a tick at
+    full command, `marks` (2, 3) where the table's marks are.
+    """
+
+    at: Mapping[str, slice]
+    full: float
+    marks: Floats
+
+    @classmethod
+    def of(cls, goal: Mapping[str, Any]) -> "ArmLayout":
+        """Return the layout that a task's goal states.
+
+        Args:
+            goal: The JSON form of the goal.
+        """
+        at = {name: slice(*ends) for name, ends in goal["fields"].items()}
+        return cls(at, goal["full_speed"] / goal["hertz"], np.array(goal["marks"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +65,24 @@ class ArmView:
     marks: Floats
 
     @classmethod
-    def of(cls, observation: Floats) -> "ArmView":
+    def of(cls, observation: Floats, layout: ArmLayout) -> "ArmView":
         """Return the view of an observation.
 
         Args:
-            observation: (SIZE,).
+            observation: (n,).
+            layout: Where its fields lie.
         """
-        shown = observation.astype(np.float64)
-        objects = shown[_AT["objects"]].reshape(-1, 9)
+        shown, at = observation.astype(np.float64), layout.at
+        objects = shown[at["objects"]].reshape(-1, 9)
         return cls(
-            tool=shown[_AT["tool_position"]],
+            tool=shown[at["tool_position"]],
             things=objects[objects[:, 0] > 0, 1:4],
-            goal=shown[_AT["goal"]][:3],
-            left=float(shown[_AT["goal"]][5]),
-            blocks=shown[_AT["blocks"]],
-            person=shown[_AT["person"]],
-            stopped=bool(shown[_AT["status"]][2]),
-            marks=shown[_AT["marks"]].reshape(3, 3),
+            goal=shown[at["goal"]][:3],
+            left=float(shown[at["goal"]][5]),
+            blocks=shown[at["blocks"]],
+            person=shown[at["person"]],
+            stopped=bool(shown[at["status"]][2]),
+            marks=shown[at["marks"]].reshape(3, 3),
         )
 
 
@@ -73,12 +91,14 @@ class Scripted:
     """A policy of one gain.
 
     Attributes:
+        layout: Of observations and commands.
         family: Of the task.
         gain: Share of the distance that is asked for a tick.
         cares: Whether it draws back from a person.
         correct: Replaces what is shown by what is so; None: nobody tells.
     """
 
+    layout: ArmLayout
     family: str
     gain: float = BLIND
     cares: bool = True
@@ -89,7 +109,7 @@ class Scripted:
 
     def __call__(self, observation: Floats) -> Floats:
         """Return the next command, (6,)."""
-        view = ArmView.of(observation)
+        view = ArmView.of(observation, self.layout)
         if self.correct is not None:
             view = self.correct(view)
         if view.stopped:
@@ -105,14 +125,14 @@ class Scripted:
         return np.array([*np.clip(velocity, -1.0, 1.0), 0.0, gripper, 0.0])
 
     def _draw_back(self, view: ArmView) -> Floats:
-        action = np.zeros(ACTION)
+        action = np.zeros(_ACTION)
         action[4] = _SHUT if self._phase > 1 and self.family == "pick_place" else _OPEN
         if view.tool[0] > 0.36:
             action[0] = -0.6
         return action
 
     def _toward(self, view: ArmView, place: Floats, share: float = 1.0) -> Floats:
-        wanted: Floats = (place - view.tool) / _FULL * (self.gain * share)
+        wanted: Floats = (place - view.tool) / self.layout.full * (self.gain * share)
         return wanted
 
     def _reach(self, view: ArmView) -> tuple[Floats, float]:
@@ -210,15 +230,17 @@ class MarkReader:
     """Sets the camera right by the table's marks, and then the encoders by the mark on the tool.
 
     Attributes:
+        marks: (2, 3) where the table's marks are.
         memory: What it found, by name: numbers alone.
     """
 
+    marks: Floats
     memory: dict[str, float]
     _before: Floats | None = None
 
     def look(self, view: ArmView) -> None:
         """Compare the marks with where they are, and the tool's with what the encoders say."""
-        for name, gap in zip(("first", "second"), view.marks[:2] - MARKS, strict=True):
+        for name, gap in zip(("first", "second"), view.marks[:2] - self.marks, strict=True):
             self._learn(name, gap, _LONG)
         moved = np.inf if self._before is None else np.abs(view.tool - self._before).max()
         self._before = view.tool
@@ -244,12 +266,12 @@ class MarkReader:
 
     def _straight(self, points: Floats) -> Floats:
         """Return where points are that the camera shows, (n, 3)."""
-        first, second = MARKS + np.stack([self._mean("first"), self._mean("second")])
-        way, known = second - first, MARKS[1] - MARKS[0]
+        first, second = self.marks + np.stack([self._mean("first"), self._mean("second")])
+        way, known = second - first, self.marks[1] - self.marks[0]
         turn = math.atan2(way[1], way[0]) - math.atan2(known[1], known[0])
         cosine, sine = math.cos(turn), math.sin(turn)
         back = np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
-        found: Floats = (points - (first + second) / 2) @ back.T + MARKS.mean(axis=0)
+        found: Floats = (points - (first + second) / 2) @ back.T + self.marks.mean(axis=0)
         return found
 
 
@@ -260,10 +282,13 @@ class Adaptive:
     The first episode on a unit begins with a probe: a short move up, from which the delay is read.
 
     Attributes:
+        layout: Of observations and commands.
+        family: Of the task.
         memory: What it found, by name: numbers alone, kept between episodes.
         cares: Whether it draws back from a person.
     """
 
+    layout: ArmLayout
     family: str
     memory: dict[str, float]
     cares: bool = True
@@ -273,15 +298,15 @@ class Adaptive:
 
     def __call__(self, observation: Floats) -> Floats:
         """Return the next command, (6,)."""
-        view = ArmView.of(observation)
-        self._marks = self._marks or MarkReader(self.memory)
+        view = ArmView.of(observation, self.layout)
+        self._marks = self._marks or MarkReader(self.layout.marks, self.memory)
         self._marks.look(view)
         if "delay" not in self.memory:
             return self._probe(view)
         if self._inner is None:
             gain = gain_for(self.memory["delay"])
             right = self._marks.right
-            self._inner = Scripted(self.family, gain, cares=self.cares, correct=right)
+            self._inner = Scripted(self.layout, self.family, gain, cares=self.cares, correct=right)
         return self._inner(observation)
 
     def _probe(self, view: ArmView) -> Floats:
@@ -294,19 +319,3 @@ class Adaptive:
             asked = np.minimum(np.arange(1, ticks), _PROBE_TICKS) / _PROBE_TICKS
             self.memory["delay"] = float(np.clip((asked - rise / rise[-1]).sum(), 0.0, 12.0))
         return np.array([0.0, 0.0, asks, 0.0, _OPEN, 0.0])
-
-
-def oracle(episode: RobotEpisode) -> Scripted:
-    """Return the policy that is told the unit and where everything is.
-
-    Args:
-        episode: The one that it plays.
-    """
-    body = episode.body
-    lag = (1.0 - body.filter) / body.filter
-    delay = body.dead_time * arm.HERTZ + lag + _LAG
-
-    def correct(view: ArmView) -> ArmView:
-        return replace(view, tool=episode.truth.tool, things=episode.truth.things)
-
-    return Scripted(episode.world.family, gain_for(delay), correct=correct)
