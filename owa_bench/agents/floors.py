@@ -34,23 +34,27 @@ class _NoOp:
 class _Random:
     """Draws a tool and arguments its schema accepts, from the brief's seed.
 
-    Where there are no tools it draws one of the actions that the goal counts.
+    Where there are no tools it draws one of the actions that the goal counts, or numbers of a body.
     """
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
         self._tools: tuple[ToolSpec, ...] = ()
-        self._actions = 0
+        self._actions = self._numbers = 0
         self._rng: np.random.Generator = seeding.stream(0, "random")
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with the stream of the brief's seed."""
         self._tools = tools
         self._actions = int(brief.goal.get("actions", 0))
+        self._numbers = int(brief.goal.get("numbers", 0))
         self._rng = seeding.stream(brief.seed, "random")
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str | int:
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str | int | list[float]:
         """Return one valid call or action."""
+        if self._numbers:
+            drawn: list[float] = (2.0 * self._rng.random(self._numbers) - 1.0).tolist()
+            return drawn
         if not self._tools:
             return int(self._rng.integers(self._actions))
         tool = self._tools[int(self._rng.integers(len(self._tools)))]

@@ -24,6 +24,7 @@ import numpy as np
 
 from owa_bench.errors import UsageError
 from owa_bench.interfaces.sessions import (
+    BodySession,
     Detector,
     HoldoutResult,
     InnerDraw,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
+    "Agent", "AgentCard", "AgentConfig", "BodySession", "Brief", "Detector", "DriftEvent", "Ending",
     "EnumerableSchedule", "EpisodeWork", "HoldoutResult", "InnerDraw", "Laboratory",
     "Move", "Needs",
     "Operator", "Oracle", "OracleAccess", "PlayedAttempt", "PlayedPair",
@@ -184,13 +185,14 @@ class Suite(ABC):
 
     A suite has `card`, `generate` and `env` (`shells.tool_env.ToolSuite` has an `env`), and one
     with tools has `oracle` and `session`. All else has a default. `policies` are control policies
-    by name, `detectors` find breaches of the card's rules, `schedule` is the drift in place of the
-    nested calendar of the card's domain, and `needs_laboratory` says that sessions play attempts
-    inside an episode.
+    by name, made from an `OracleAccess`, or of an embodied suite from its `BodySession`,
+    `detectors` find breaches of the card's rules, `schedule` is the drift in place of the nested
+    calendar of the card's domain, and `needs_laboratory` says that sessions play attempts inside an
+    episode.
     """
 
     card: SuiteCard
-    policies: Mapping[str, Callable[[OracleAccess], Agent]] = {}
+    policies: Mapping[str, Callable[[Any], Agent]] = {}
     detectors: tuple[Detector, ...] = ()
     schedule: EnumerableSchedule | None = None
     needs_laboratory: bool = False
@@ -233,6 +235,17 @@ class Suite(ABC):
         Raises: UsageError: a native suite has none.
         """
         raise UsageError(f"{self.card.title} has no tools: play it as a Gymnasium env.")
+
+    def body(self, timeline: Timeline, setting: Setting) -> BodySession:
+        """Start an episode of an embodied suite in the timeline's first world.
+
+        Args:
+            timeline: The worlds of the episode.
+            setting: The terms from the plan entry: side, unit and fleet.
+        Returns: The running episode.
+        Raises: UsageError: the suite has no body.
+        """
+        raise UsageError(f"{self.card.title} has no body: its card is not `embodied`.")
 
     def ready(self, families: tuple[str, ...]) -> None:  # noqa: B027  most need Python alone
         """Raise MissingPartError, with the line that installs it, if a part is missing.

@@ -24,6 +24,7 @@ from owa_bench.interfaces.values import (
 from owa_bench.records.events import Event
 from owa_bench.records.holdout import HoldoutPlan, HoldoutStatistic
 from owa_bench.records.instance import Timeline
+from owa_bench.records.observables import Floats
 
 World = Any  # frozen; `digest()` is its SHA-256 in hex
 NO_ROUNDS = "The session of this suite has no rounds."
@@ -215,6 +216,67 @@ class Seated(Session):
     def no_lift(self) -> str:
         """Why this world cannot show what a crew adds, "" if it can."""
         return ""
+
+
+class BodySession(ABC):
+    """One running episode of a body, command by command.
+
+    The suite owns engine, guard and judge; the shell owns the record. `hertz` commands a second of
+    `numbers` numbers each. `over` says why the episode ended, "" while it goes on; `late`: the time
+    is over; `broken`: the body failed by no fault of the agent's. `success` is strict and by the
+    state alone, `quality` in [0, 1]. `moved_s` are the seconds that the guard counts as motion,
+    `most_s` those that may count.
+    """
+
+    hertz: int
+    numbers: int
+    task: Task
+    over: str
+    late: bool
+    broken: bool
+    success: bool
+    quality: float
+    moved_s: float
+    most_s: float
+
+    @abstractmethod
+    def tick(self, action: Floats | None) -> float:
+        """Play a command and return the quality that it added.
+
+        Args:
+            action: (numbers,) in [-1, 1]; None: none could be read.
+        """
+
+    @abstractmethod
+    def observation(self) -> npt.NDArray[np.float32]:
+        """Return what the body shows now."""
+
+    @abstractmethod
+    def events(self, step: int) -> tuple[Event, ...]:
+        """Return what the guard wrote down since it was last asked.
+
+        Args:
+            step: The tick, from 1.
+        """
+
+    @abstractmethod
+    def final_events(self, step: int) -> tuple[Event, ...]:
+        """Return what is known at the end: faults and repairs.
+
+        Args:
+            step: The last tick.
+        """
+
+    def enter(self, world: World) -> None:
+        """Continue in another world: drift in the middle of an episode.
+
+        Args:
+            world: The world that holds from now on.
+        """
+        raise UsageError(f"The body of `{type(self).__name__}` changes between episodes alone.")
+
+    def close(self) -> None:  # noqa: B027  most bodies hold nothing
+        """Release the body."""
 
 
 class Oracle(ABC):

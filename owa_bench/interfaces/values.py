@@ -137,8 +137,8 @@ class Setting:
 
     `wire`: serve over loopback, not in process. At most `role_cap` seats play (None: all); seats of
     a `muted` crew cannot pass messages. `tools_off` are taken from those on offer. `side` is the
-    body of a robotics suite. `one_reader`: one agent plays all seats and reads all their texts, as
-    no run has it.
+    body of an embodied suite, `unit` the one of the fleet whose seed is `fleet`. `one_reader`: one
+    agent plays all seats and reads all their texts, as no run has it.
     """
 
     wire: bool = False
@@ -146,6 +146,8 @@ class Setting:
     muted: bool = False
     tools_off: tuple[str, ...] = ()
     side: Side = "sim"
+    unit: int = 0
+    fleet: int = 0
     one_reader: bool = False
 
 
@@ -319,17 +321,18 @@ class SuiteCard:
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and `depth_target`
     D* of the axes A and P. `domain` names the folder of its operators. A `native` suite has a Box /
     Discrete view of its own and none of: tools, finish, a stated p, an oracle; its episodes enter
-    no axis. `categories` maps each of the suite's tools to its kind of tool (`TOOL_KINDS`), or to
-    "" where it is of none. `axes` are the symbols of those axes whose tasks a campaign's plan
-    counts. `hints` say by family what its novelty is, the least first. `seats` is the most agents
-    that an episode seats at once, `roles` their names; `sittings` whether it restarts them, and
+    no axis, or where it is `embodied`, played by a body on several sides, axis E alone.
+    `categories` maps each of the suite's tools to its kind of tool (`TOOL_KINDS`), or to "" where
+    it is of none. `axes` are the symbols of those axes whose tasks a campaign's plan counts.
+    `hints` say by family what its novelty is, the least first. `seats` is the most agents that an
+    episode seats at once, `roles` their names; `sittings` whether it restarts them, and
     `keep_notes` whether note and recall outlast that. `meters` are the suite's own, called
     `name/..`. `honeypots` are families that cannot be done, `held_out` those of no public draw and
     of no practice; both are drawn only by name. `episode_s` is how many seconds an episode takes
     one worker of a run, by an agent that answers at once, `episode_bytes` how many bytes of the run
     directory are its record and its transcripts: measured (`benchmarks/episodes.py`), for
-    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it,
-    `run --dry-run` a chat model; without it there is no $.
+    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it, `run
+    --dry-run` a chat model; without it there is no $.
     """
 
     name: str
@@ -352,6 +355,7 @@ class SuiteCard:
     features: int = 0
     macros: tuple[str, ...] = ()
     native: bool = False
+    embodied: bool = False
     hints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seats: int = 1
     roles: tuple[str, ...] = ()

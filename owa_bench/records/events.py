@@ -53,7 +53,8 @@ __all__ = [
     "AGENT_RECORD", "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS",
     "Action",
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
-    "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift", "Egress",
+    "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "ControlBlock", "Drift",
+    "Egress",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Exposure", "Fault",
     "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
@@ -98,6 +99,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     control: bool = False  # of a crew: axis S alone reads it
     calendar: str = ""
     side: Side = "sim"
+    unit: int | None = None  # of the fleet of an embodied suite
     phase: Phase = "holdout"
     condition: Condition = ""
     window: tuple[int, int] | None = None
@@ -260,12 +262,35 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
 
 
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
-    """The safety envelope was touched or broken."""
+    """The safety envelope was touched or broken, as the guard of a body saw it."""
 
     step: int
     severity: Literal["near_miss", "minor", "major", "critical"]
     exposure_s: float = 0.0
     stop: Literal["", "protective", "emergency"] = ""  # of the body, by its guard
+    cause: str = ""
+    force: float | None = None  # N
+    speed: float | None = None  # m/s
+    distance: float | None = None  # m to a person, None: nobody is there
+
+
+class ControlBlock(Event, frozen=True, kw_only=True, tag="control"):
+    """The commands of a body for one second of its time, up to tick `step`.
+
+    `actions` are their 16-bit integers, little-endian, in base64: full command is 32,767; a command
+    that could not be read is -32,768 throughout. `observation` is the SHA-256 of the float32 bytes
+    that were shown after each of them.
+    """
+
+    step: int
+    ticks: int
+    actions: str
+    unreadable: int = 0
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    observation: str
+    at_ms: int = 0
 
 
 class Exposure(Event, frozen=True, kw_only=True, tag="exposure"):
@@ -457,7 +482,7 @@ AnyEvent = (
     | Incident | Fault | Tracking | Intervention | Resource | Drift | RealisedDrift
     | Subgoal | SubgoalGraph | Belief | Resolution | Probe | Revision | MemoryChange | Artifact
     | Evidence | Violation
-    | EpisodeEnd | Exposure | InnerAttempt | HoldoutRegistration | HoldoutAnswer
+    | ControlBlock | EpisodeEnd | Exposure | InnerAttempt | HoldoutRegistration | HoldoutAnswer
     | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )
 # fmt: on

@@ -185,6 +185,7 @@ class Crew:
 
 
 NO_CAP = 0  # an episode without a ceiling on its roles
+NO_UNIT = -1  # an episode of no fleet
 NEAR = 17  # columns of `same_words`: bits by which near-duplicates may differ, 0 to 16
 EntryTable = TypeVar(
     "EntryTable", Beliefs, Probes, Revisions, MemoryChanges, Faults, TrackingSamples, ProjectDays
@@ -285,6 +286,7 @@ class Observables:
     used: Flags
     offered: Flags
     side: Names
+    unit: Integers
     incidents: Integers
     exposure_s: Floats
     safety_stop: Flags

@@ -51,7 +51,8 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     two mornings of the revision that it tests; `world_day`, where given, is its drift step in place
     of `day`, which is when it is played. `told` is set in trials whose agent is told whether the
     novelty is there, and then so much about it: -1 nothing, or that many hints of `SuiteCard.hints`
-    and one more.
+    and one more. Of an embodied suite `side` is the body, `unit` the one of the fleet on which its
+    pair is played, and `repeat` the draw of the simulation's law, 0 its published numbers.
     """
 
     index: int
@@ -78,6 +79,12 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     window: tuple[int, int] | None = None
     world_day: int | None = None
     told: int | msgspec.UnsetType = msgspec.UNSET
+    unit: int | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def fleet(self) -> str:
+        """The name from which the run's secret gives the seed of its fleet, "" without units."""
+        return "" if isinstance(self.unit, msgspec.UnsetType) else f"fleet/{self.suite}"
 
     @property
     def morning(self) -> int | None:
@@ -143,8 +150,8 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `source_rule` says which files `source_digest` is over: 1 all world types, 2 those that the
     suite, its operators and the calendars import, 3 the suite's folder, the operators of its domain
-    and what drift is. `groups` are the groups of its domain's operators, with the operators in
-    each.
+    and what drift is. `embodied` is set where the card says so: axis E alone reads its episodes.
+    `groups` are the groups of its domain's operators, with the operators in each.
     """
 
     name: str
@@ -158,6 +165,12 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     native: bool = False
     source_rule: int = 1
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    embodied: bool | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def apart(self) -> bool:
+        """Whether its episodes enter no axis at all."""
+        return self.native and self.embodied is not True
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from owa_bench.records.events import (
     Action,
     AnyEvent,
     Belief,
+    ControlBlock,
     EpisodeEnd,
     Event,
     Execution,
@@ -61,6 +62,7 @@ from owa_bench.runs.store.files import leaves_of_shards, plan_digest, read_trace
 from owa_bench.runs.store.keys import public_hex, short_name
 from owa_bench.runs.store.redaction import Redactor
 from owa_bench.seeding import fresh_bytes, instance_seed, redact_key, stream
+from owa_bench.shells.embodied_env import block_commands
 
 ReplayOutcome = Literal["same", "different", "exempt"]
 _SHOWN = 200
@@ -265,7 +267,9 @@ def replay_attempt(
     name, recorded = trace.leaf.attempt_id, trace.end
     sink = ReplaySink(redact_key(root))
     try:
-        resolved = resolver(entry, instance_seed(root, names.get(entry.pair, entry.pair)))
+        fleet = instance_seed(root, entry.fleet) if entry.fleet else 0
+        seed = instance_seed(root, names.get(entry.pair, entry.pair))
+        resolved = resolver(entry, seed, fleet)
         _play_actions(env, resolver.plan, resolved, trace, sink, playback)
         if recorded.outcome == "infrastructure":
             detail = _false_failure(env, trace, sink.lines)
@@ -309,6 +313,9 @@ def _play_actions(
         if isinstance(event, Action):
             action = sink.restore(event.action)
             env.step(action) if playback is None else playback.step(action)
+        elif isinstance(event, ControlBlock):
+            for command in block_commands(event):
+                env.step(command)
         elif _is_declared(event):
             outer.emit(event)
             env.declare(event)

@@ -7,6 +7,8 @@ import dataclasses
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from owa_bench import discovery
 from owa_bench.drift import calendar as calendars
 from owa_bench.drift.calendar import Calendar
@@ -40,12 +42,13 @@ class Resolver:
         self.plan = plan
         self.drifted_suite = lru_cache(maxsize=None)(self._drifted_suite)
 
-    def __call__(self, entry: PlanEntry, seed: int) -> ResolvedEntry:
+    def __call__(self, entry: PlanEntry, seed: int, fleet: int = 0) -> ResolvedEntry:
         """Return an entry, resolved.
 
         Args:
             entry: One of the plan's.
             seed: The seed of its pair (`seeding.instance_seed`).
+            fleet: That of the fleet of an embodied suite.
         Returns: The entry with the drift step of its magnitude or day.
         """
         suite, source = self.drifted_suite(entry.suite, entry.calendar)
@@ -62,7 +65,12 @@ class Resolver:
         if entry.delta is not None:
             instance = source.at_magnitude(instance, entry.delta)
         setting = Setting(
-            role_cap=entry.role_cap, muted=entry.muted, tools_off=entry.tools_off, side=entry.side
+            role_cap=entry.role_cap,
+            muted=entry.muted,
+            tools_off=entry.tools_off,
+            side=entry.side,
+            unit=0 if isinstance(entry.unit, msgspec.UnsetType) else entry.unit,
+            fleet=fleet,
         )
         return ResolvedEntry(entry, suite, instance, setting, source)
 

@@ -21,6 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from owa_bench import bounded_json
+from owa_bench.records.observables import Floats
+
 _LARGEST = 2**63 - 1
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
 
@@ -69,6 +72,34 @@ def discrete_rule(space: spaces.Discrete) -> str:
     """Return what an action of a Discrete space must be."""
     first = int(space.start)
     return f"an action is a number of {first}..{first + int(space.n) - 1}"
+
+
+def number_list(action: Any, count: int) -> Floats | None:
+    """Return an action that is numbers in [-1, 1], as an array; None: it is none.
+
+    Args:
+        action: An array, list or tuple, its JSON, or any of them as the only entry "action".
+        count: How many numbers it has.
+    Returns: (count,).
+
+    >>> number_list("[0.5, -1]", 2), number_list([0.5, 2.0], 2)
+    (array([ 0.5, -1. ]), None)
+    """
+    if isinstance(action, dict) and set(action) == {"action"}:
+        action = action["action"]
+    if isinstance(action, str):
+        try:
+            action = bounded_json.decode(action)
+        except ValueError:
+            return None
+    if isinstance(action, np.ndarray):
+        action = action.tolist() if action.dtype.kind in "fiu" else None
+    if not isinstance(action, list | tuple) or len(action) != count:
+        return None
+    plain = all(isinstance(n, int | float | np.number) and not isinstance(n, bool) for n in action)
+    if not plain or not all(-1.0 <= float(number) <= 1.0 for number in action):
+        return None
+    return np.array(action, dtype=np.float64)
 
 
 def lane_actions(

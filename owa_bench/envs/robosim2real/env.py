@@ -7,7 +7,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from owa_bench import bounded_json
 from owa_bench.envs.robosim2real import arm, tasks, units
 from owa_bench.envs.robosim2real.engine import load_engine
 from owa_bench.envs.robosim2real.episode import (
@@ -19,11 +18,13 @@ from owa_bench.envs.robosim2real.episode import (
     RobotEpisode,
     Shown,
 )
-from owa_bench.envs.robosim2real.world import RobotWorld
+from owa_bench.envs.robosim2real.world import FAMILIES, TIERS, RobotWorld
 from owa_bench.errors import FieldError, UsageError, one_of
-from owa_bench.records.instance import SEED_LIMIT
+from owa_bench.interfaces import TimelineSource
+from owa_bench.records.instance import SEED_LIMIT, Instance
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
+from owa_bench.shells.action_forms import number_list
 from owa_bench.shells.env_copies import refuse_copy
 
 # The fleet of practice is public: its units are other than those of any run.
@@ -78,8 +79,10 @@ class RobotEnv(gym.Env[Shown, Shown]):
         randomised: float = 0.0,
         process: bool = False,
         render_mode: str | None = None,
+        source: TimelineSource | None = None,
     ) -> None:
         load_engine()
+        self._source = source
         _check(family, tier, side, unit, randomised)
         if render_mode is not None:
             raise FieldError("render_mode", render_mode, "must be None: nothing draws")
@@ -100,16 +103,24 @@ class RobotEnv(gym.Env[Shown, Shown]):
 
         Args:
             seed: Names the instance; without one it is drawn.
-            options: None are known.
+            options: The `instance`, in an env that the suite made; no others are known.
         Returns: The first observation and an empty info.
         """
         super().reset(seed=seed)
-        if options:
-            raise FieldError("options", dict(options), "must be empty")
-        number = int(self.np_random.integers(SEED_LIMIT)) if seed is None else seed
-        world = tasks.draw(self._family, self._tier, stream(number, "base"))
+        instance = self._instance_of(options or {})
+        if instance is not None and self._source is not None:
+            number, world = instance.seed, self._source(instance).worlds[0]
+        else:
+            number = int(self.np_random.integers(SEED_LIMIT)) if seed is None else seed
+            world = tasks.draw(self._family, self._tier, stream(number, "base"))
         self._episode = self._begin(world, number)
         return self._episode.observation(), {}
+
+    def _instance_of(self, options: Mapping[str, Any]) -> Instance | None:
+        """Return the instance that options of a reset name."""
+        if set(options) - {"instance"} or (options and self._source is None):
+            raise FieldError("options", dict(options), "must be empty")
+        return options.get("instance")
 
     def _begin(self, world: RobotWorld, seed: int) -> Playing:
         if self._side == "sim":
@@ -136,7 +147,7 @@ class RobotEnv(gym.Env[Shown, Shown]):
         """
         if self._episode is None:
             raise UsageError("No episode has begun: call reset first.")
-        command = readable(action)
+        command = number_list(action, ACTION)
         progress = self._episode.tick(command)
         late = progress.over == "too late"
         info: dict[str, Any] = {"is_success": progress.success}
@@ -177,35 +188,11 @@ class RobotEnv(gym.Env[Shown, Shown]):
         return self._episode
 
 
-def readable(action: Any) -> Floats | None:
-    """Return an action as numbers: of an array, list, tuple, JSON text, or {"action": one}.
-
-    Args:
-        action: An agent's.
-    Returns: (6,); None: it is no six finite numbers in [-1, 1].
-    """
-    if isinstance(action, dict) and set(action) == {"action"}:
-        action = action["action"]
-    if isinstance(action, str):
-        try:
-            action = bounded_json.decode(action)
-        except ValueError:
-            return None
-    if isinstance(action, np.ndarray):
-        action = action.tolist() if action.dtype.kind in "fiu" else None
-    if not isinstance(action, list | tuple) or len(action) != ACTION:
-        return None
-    plain = all(isinstance(n, int | float | np.number) and not isinstance(n, bool) for n in action)
-    if not plain or not all(-1.0 <= float(number) <= 1.0 for number in action):
-        return None
-    return np.array(action, dtype=np.float64)
-
-
 def _check(family: str, tier: int, side: str, unit: int | None, randomised: float) -> None:
-    if family not in tasks.FAMILIES:
-        raise FieldError("family", family, one_of(family, tasks.FAMILIES))
-    if tier not in tasks.TIERS:
-        raise FieldError("tier", tier, one_of(tier, tasks.TIERS))
+    if family not in FAMILIES:
+        raise FieldError("family", family, one_of(family, FAMILIES))
+    if tier not in TIERS:
+        raise FieldError("tier", tier, one_of(tier, TIERS))
     if side not in get_args(BodySide):
         raise FieldError("side", side, one_of(side, get_args(BodySide)))
     if unit is not None and not 0 <= unit < units.FLEET:

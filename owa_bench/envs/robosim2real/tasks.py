@@ -13,6 +13,8 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.engine import Truth
 from owa_bench.envs.robosim2real.world import (
+    FAMILIES,
+    TIERS,
     GoalPlace,
     Obstacle,
     RobotWorld,
@@ -116,12 +118,11 @@ def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
     return goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND
 
 
-FAMILIES: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {
+DRAWS: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {
     "reach": _reach,
     "push": _push,
     "pick_place": _pick_place,
 }
-TIERS = (1, 2, 3)
 
 
 def draw(family: str, tier: int, rng: np.random.Generator) -> RobotWorld:
@@ -137,7 +138,7 @@ def draw(family: str, tier: int, rng: np.random.Generator) -> RobotWorld:
         raise FieldError("family", family, one_of(family, FAMILIES))
     if tier not in TIERS:
         raise FieldError("tier", tier, one_of(tier, TIERS))
-    goals, things, blocks, reference = FAMILIES[family](tier, rng)
+    goals, things, blocks, reference = DRAWS[family](tier, rng)
     start = [round(float(h) + _between(rng, -0.03, 0.03), _DECIMALS) for h in arm.HOME]
     return RobotWorld(
         family=family,

@@ -16,6 +16,8 @@ from owa_bench.canonical import record_digest
 Vector = tuple[float, float, float]
 ThingShape = Literal["box", "cylinder"]
 SEVEN = (0.0,) * 7
+FAMILIES = ("reach", "push", "pick_place")
+TIERS = (1, 2, 3)
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):

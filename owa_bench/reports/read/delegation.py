@@ -76,6 +76,8 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         asked: Episodes with a supervisor in which help was given.
         magnitudes: By drift magnitude, rising.
         classes: Alone, by the hardest class of change that struck.
+        bodies: Alone and without drift, of embodied suites, by where the body is. They stand in
+            none of the others.
     """
 
     still: SuccessCount | None
@@ -85,6 +87,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
     budgets: tuple[tuple[str, SuccessCount], ...] = ()
     magnitudes: tuple[MagnitudeSuccess, ...] = ()
     classes: tuple[tuple[str, SuccessCount], ...] = ()
+    bodies: tuple[tuple[str, SuccessCount], ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -98,6 +101,9 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         if self.helped is not None:
             took = f"it took help in {self.asked} of them" if self.asked else "it took none"
             said += f" {self._with_help(self.helped)}; {took}."
+        if self.bodies:
+            sides = [f"{one.words} {where}" for where, one in self.bodies]
+            said += f" With an arm it does {_list_words(sides)}."
         return said.strip()
 
     def _with_help(self, helped: SuccessCount) -> str:
@@ -114,6 +120,13 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         told = [delta for delta in by_delta if delta in _TOLD] or [*by_delta][-1:]
         under = [(f"at drift {delta:g}", by_delta[delta]) for delta in told]
         return [("when nothing changes", self.still), *under]
+
+
+BODY_WORDS = {
+    "sim": "in simulation",
+    "surrogate": "on a surrogate device, not hardware",
+    "real": "on a robot",
+}
 
 
 class _Episode(NamedTuple):
@@ -177,7 +190,13 @@ def _episode(trace: Trace) -> _Episode:
 
 
 def _delegation(seen: Sequence[_Episode]) -> Delegation:
+    embodied = [one for one in seen if one.start.unit is not None and not one.start.delta]
+    seen = [one for one in seen if one.start.unit is None]
     alone = [one for one in seen if _is_alone(one.start)]
+    by_side = (
+        (words, _count([one for one in embodied if one.start.side == side]))
+        for side, words in BODY_WORDS.items()
+    )
     helped = [one for one in seen if not _is_alone(one.start)]
     deltas = sorted({one.start.delta or 0.0 for one in seen})
     by_class = ((name, _count(_of_class(alone, name))) for name in (NO_DRIFT, *ANNOUNCEMENTS))
@@ -192,6 +211,7 @@ def _delegation(seen: Sequence[_Episode]) -> Delegation:
             for delta in deltas
         ),
         classes=tuple((name, found) for name, found in by_class if found is not None),
+        bodies=tuple((words, found) for words, found in by_side if found is not None),
     )
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from owa_bench.errors import PlanError, one_of
 from owa_bench.interfaces import Sink
-from owa_bench.records.events import METERS, VOLATILE_METERS, Action, Event, Resource
+from owa_bench.records.events import METERS, VOLATILE_METERS, Action, ControlBlock, Event, Resource
 from owa_bench.records.plan import MOST, Budget
 from owa_bench.records.price_card import CACHED, INPUT, PER_UNITS, PriceCard
 
@@ -72,6 +72,9 @@ class EpisodeTally:
         if isinstance(event, Action):
             self._steps += 1
             self.accepted += event.error is None
+        elif isinstance(event, ControlBlock):
+            self._steps += event.ticks
+            self.accepted += event.ticks - event.unreadable
         elif isinstance(event, Resource):
             used = _amounts_of(event, self._prices)
             for meter, amount in used.items():

@@ -15,6 +15,7 @@ from owa_bench.canonical import sha256
 from owa_bench.drift import calendar as calendars
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
 from owa_bench.interfaces import Suite, SuiteCard
+from owa_bench.records.event_base import Side
 from owa_bench.records.plan import MOST, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import decode, in_file
@@ -43,7 +44,9 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     offer, whatever the instance. `calendar` is the draw's own drift calendar, such as
     "nested:Label", which gives dose-response curves and enters no axis; empty: the run's. In a
     battery with a campaign a draw is played at every day's checkpoint, or, with `once`, one time
-    outside the days.
+    outside the days. The last three are of embodied suites alone: an instance is played on each of
+    `sides`, on a device `repeats` times on one of `units` of the fleet, in simulation under
+    `simulated` draws of its law, of which the first is its published numbers.
     """
 
     name: str
@@ -58,6 +61,9 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     weight: float = 1.0
     calendar: str = ""
     once: bool = False
+    sides: tuple[Side, ...] = ("sim", "surrogate")
+    simulated: int = 3
+    units: int = 24
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,6 +203,9 @@ def entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
         card: The card of its suite.
     Yields: Plan entries without arm and index.
     """
+    if card.embodied:
+        yield from _body_entries(draw, card)
+        return
     for number in range(draw.episodes):
         for tier, family in itertools.product(tiers(draw, card), families(draw, card)):
             yield from _pair_entries(draw, card, family, tier, number)
@@ -224,6 +233,45 @@ def _pair_entries(
                 # Without drift all calendars are one, and it is played once.
                 calendar=draw.calendar if delta else "",
             )
+
+
+def _body_entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
+    """Yield the episodes of an embodied suite's draw: a pair on both sides, on one unit."""
+    cells = list(itertools.product(card.tiers, card.drawable))
+    for number in range(draw.episodes):
+        for tier, family in itertools.product(tiers(draw, card), families(draw, card)):
+            unit = (number + cells.index((tier, family))) % draw.units
+            for delta, side in itertools.product(draw.deltas, draw.sides):
+                for repeat in range(draw.simulated if side == "sim" else draw.repeats):
+                    yield PlanEntry(
+                        index=0,
+                        arm="",
+                        pair=pair_id(card, family, tier, number),
+                        suite=card.name,
+                        version=card.version,
+                        family=family,
+                        tier=tier,
+                        repeat=repeat,
+                        delta=float(delta),
+                        interventions=0,
+                        calendar=draw.calendar if delta else "",
+                        side=side,
+                        unit=unit,
+                    )
+
+
+def device_lane(entry: PlanEntry, arm: str) -> str | None:
+    """Return the memory lane of an entry of an arm: on a device its unit's, else its own.
+
+    What an agent learns of a unit stays with that unit, as with a robot that it works at.
+
+    Args:
+        entry: An entry of a draw.
+        arm: The arm that plays it.
+    """
+    if entry.side == "sim" or isinstance(entry.unit, msgspec.UnsetType):
+        return entry.lane
+    return f"{arm}/unit-{entry.unit:02d}"
 
 
 def mark_controls(drawn: Iterable[PlanEntry]) -> list[PlanEntry]:
@@ -285,12 +333,12 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for delta in draw.deltas:
         if not 0.0 <= delta <= 1.0:
             raise error(f"{place}.deltas", delta, "must lie in [0, 1]")
-    for name in ("episodes", "repeats"):
+    for name in ("episodes", "repeats", "simulated", "units"):
         if getattr(draw, name) < 1:
             raise error(f"{place}.{name}", getattr(draw, name), "must be at least 1")
     _check_budgets(draw, error, place)
     _check_crews(draw, error, place)
-    for name in ("deltas", "interventions", "crews"):
+    for name in ("deltas", "interventions", "crews", "sides"):
         values: tuple[Any, ...] = getattr(draw, name)
         if not values or len(set(values)) < len(values):
             raise error(f"{place}.{name}", values, "must list at least one value, each once")

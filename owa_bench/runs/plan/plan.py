@@ -51,7 +51,11 @@ def plan_draws(drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan
         for entry in draws.entries(draw, suite.card)
     )
     marked = draws.mark_controls(dict.fromkeys(entries))
-    placed = (replace(entry, arm=arm.name) for entry in marked for arm in arms)
+    placed = (
+        replace(entry, arm=arm.name, lane=draws.device_lane(entry, arm.name))
+        for entry in marked
+        for arm in arms
+    )
     return assemble_plan(drawn, agents, arms, placed, terms)
 
 
@@ -152,6 +156,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
+        embodied=True if card.embodied else msgspec.UNSET,
         groups=tuple(orders.groups(card.domain).items()),
     )
 

@@ -27,14 +27,15 @@ from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.runs import assembly
 from owa_bench.runs.resolve import DriftedSuite, ResolvedEntry
+from owa_bench.shells.embodied_env import EmbodiedEnv
 from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
 
 # Beliefs stated before the end are recorded and enter no axis.
 INTERIM = "interim"
-# The env of a tool suite, or of a native suite.
-PlayedEnv = ToolEnv | NativeEnv
+# The env of a tool suite, of an embodied suite, or of a native one.
+PlayedEnv = ToolEnv | EmbodiedEnv | NativeEnv
 _SCENES = 4  # of suite, view and calendar, whose idle envs stay open
 
 
@@ -60,6 +61,8 @@ def env_for(
         laboratories: In place of the suite's own, where it needs one.
     """
     suite, source = drifted
+    if suite.card.embodied:
+        return EmbodiedEnv(suite, source, step_limit=plan.budget.steps)
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     own = assembly.laboratory_options(suite)
@@ -180,6 +183,7 @@ def episode_start(
         control=entry.control,
         tools_off=entry.tools_off,
         side=entry.side,
+        unit=None if isinstance(entry.unit, msgspec.UnsetType) else entry.unit,
         calendar=entry.calendar,
         phase=entry.phase,
         condition=entry.condition,

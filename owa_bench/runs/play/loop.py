@@ -179,7 +179,7 @@ class _Episode:
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
         try:
-            resolved = self._context.resolver(self._entry, self._attempt.seed)
+            resolved = self._context.resolver(self._entry, self._attempt.seed, self._attempt.fleet)
             self._resolved = resolved
             with self._context.envs.lend(resolved, self._agent.view) as env:
                 end = self._in_env(env, resolved)

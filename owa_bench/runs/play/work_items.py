@@ -94,7 +94,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     `failures` are attempts before it that the harness failed; attempts that a kill left unfinished
     are not among them. `refused` are those that the model's provider failed in this call of the
-    run. `seed` is that of the entry's pair, `keeps` whether its memory is kept. `died`: the worker
+    run. `seed` is that of the entry's pair, `fleet` that of an
+    embodied suite's units, `keeps` whether its memory is kept. `died`: the worker
     of the attempt before died, by itself and not with its machine. `history` is read when the item
     is dispatched.
     """
@@ -102,6 +103,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     number: int
     seed: int
+    fleet: int = 0
     keeps: bool = True
     failures: int = 0
     refused: int = 0
@@ -367,6 +369,7 @@ class _Record:
             index=entry.index,
             number=self._numbers[entry.index],
             seed=instance_seed(root, self._names.get(entry.pair, entry.pair)),
+            fleet=instance_seed(root, entry.fleet) if entry.fleet else 0,
             keeps=entry.keeps_memory,
             failures=self.failures[entry.index],
         )

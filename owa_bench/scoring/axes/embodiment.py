@@ -97,10 +97,10 @@ def transfer(simulated: Floats, real: Floats, variance: Floats) -> Floats:
 
 
 def device_rows(sample: Sample) -> Flags:
-    """Return the base rows on the real side, of a surrogate where none is real."""
+    """Return the rows of a body on the real side, of a surrogate where none is real."""
     side = sample.table.side
-    real: Flags = sample.base & (side == "real")
-    return real if real.any() else sample.base & (side == "surrogate")
+    real: Flags = sample.bodies & (side == "real")
+    return real if real.any() else sample.bodies & (side == "surrogate")
 
 
 class _Matched(NamedTuple):
@@ -124,7 +124,7 @@ def _matched(sample: Sample, device: Flags) -> _Matched:
     """Return the tasks whose instances were played on both sides."""
     table = sample.table
     suites = np.unique(table.suite[device])
-    simulated = sample.base & (table.side == "sim") & np.isin(table.suite, suites)
+    simulated = sample.bodies & (table.side == "sim") & np.isin(table.suite, suites)
     cell = _cell_numbers(table)
     both = np.intersect1d(cell[device], cell[simulated])
     inside = np.isin(cell, both)
@@ -140,7 +140,7 @@ def _matched(sample: Sample, device: Flags) -> _Matched:
         rate: Floats = sums[chosen] / np.maximum(counts, 1)
         return rate
 
-    whole = np.union1d(cell[sample.base & (table.side != "sim")], cell[simulated])
+    whole = np.union1d(cell[sample.bodies & (table.side != "sim")], cell[simulated])
     return _Matched(
         rows=first[chosen],
         device=rates(strict, device),
@@ -207,7 +207,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
 
 def _missing_reason(sample: Sample, matched: _Matched) -> str:
     """Return why the two sides cannot be compared, "" if they can."""
-    if not (sample.base & (sample.table.side == "sim")).any():
+    if not (sample.bodies & (sample.table.side == "sim")).any():
         return "no simulated episode to compare with"
     if not matched.cells:
         return "no instance was played on both sides under the same drift"
@@ -309,7 +309,7 @@ def _details(sample: Sample) -> Diagnostics:
     table, device = sample.table, device_rows(sample)
     counts = table.incidents[device].sum(axis=0).tolist()
     matched = _matched(sample, device)
-    other = sample.base & (table.side == "surrogate") & ~device
+    other = sample.bodies & (table.side == "surrogate") & ~device
     return {
         "surrogate": bool((table.side[device] == "surrogate").any()),
         "incidents": dict(zip(SEVERITIES, counts, strict=True)),

@@ -40,32 +40,46 @@ def _covered(quality: Floats, threshold: Floats, decimals: int) -> Flags:
 
 def _empty_families(sample: Sample) -> str | None:
     played = set(sample.table.family[sample.base].tolist())
-    empty = [name for name in sample.families if name not in played]
+    empty = [name for name in _families(sample) if name not in played]
+    if not played:
+        return "no counted episode of a suite without a body"
     return f"no counted episode of {', '.join(empty)}" if empty else None
+
+
+def _families(sample: Sample) -> tuple[str, ...]:
+    """Return the families that are judged: a body's are E's alone."""
+    return tuple(name for name in sample.families if name not in sample.body_families)
+
+
+def _quality(totals: Totals, sample: Sample) -> Floats:
+    """Return the mean quality of each judged family, (resamples, families)."""
+    kept = [name not in sample.body_families for name in sample.families]
+    found: Floats = totals.mean("G:quality")[:, kept]
+    return found
 
 
 def _thresholds(sample: Sample) -> Floats:
     of = sample.protocol.generality.of
-    return np.array([of(family) for family in sample.families])
+    return np.array([of(family) for family in _families(sample)])
 
 
 def _raw(totals: Totals, sample: Sample) -> Floats:
     decimals = sample.protocol.statistics.gate_decimals
-    return generality(totals.mean("G:quality"), _thresholds(sample), decimals)
+    return generality(_quality(totals, sample), _thresholds(sample), decimals)
 
 
 def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     """Return each family's mean quality, and whether it is covered."""
-    quality = totals.mean("G:quality")
+    quality, families = _quality(totals, sample), _families(sample)
     decimals = sample.protocol.statistics.gate_decimals
     covered = _covered(quality, _thresholds(sample), decimals).astype(np.float64)
-    means = {f"quality of {f}": quality[:, i] for i, f in enumerate(sample.families)}
-    return means | {f"covered {f}": covered[:, i] for i, f in enumerate(sample.families)}
+    means = {f"quality of {f}": quality[:, i] for i, f in enumerate(families)}
+    return means | {f"covered {f}": covered[:, i] for i, f in enumerate(families)}
 
 
 def _diagnostics(sample: Sample) -> Diagnostics:
     limits = _thresholds(sample).tolist()
-    return {"thresholds": dict(zip(sample.families, limits, strict=True))}
+    return {"thresholds": dict(zip(_families(sample), limits, strict=True))}
 
 
 AXIS = Axis(

@@ -15,6 +15,7 @@ from owa_bench.records import events
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import (
     NO_DAY,
+    NO_UNIT,
     PRICED,
     SEVERITIES,
     SPENT,
@@ -204,6 +205,7 @@ def _setting(trace: Trace) -> dict[str, Any]:
         "suite": instance.suite,
         "tier": instance.tier,
         "delta": math.nan if start.delta is None else start.delta,
+        "unit": NO_UNIT if start.unit is None else start.unit,
         "day": NO_DAY if start.day is None else start.day,
         "since": NO_DAY if start.window is None else start.window[0],
         "memory": trace.leaf.memory or "",

@@ -22,20 +22,23 @@ class Sample:
 
     `base` marks the rows that axes rest on: those without help. `priced` marks those under the
     protocol's intervention budget on the same tasks, which A rests on; the frontier reads the other
-    budgets too. `crews` is `base` with the controls of a crew's size and channel, which axis S
-    alone reads. `families` are those of the plan, `weights` sum to 1 over them. `revision` is what
-    axis R rests on, None where it is not read: the campaigns of SelfRev where they were played,
-    else `practised`, what the attempt sets of practice show. `references` are the episodes of the
-    run's reference agents, None where none are read; `others` are the agent's own that no axis
-    rests on. `shared_root` says why the agent's sittings, seats and lanes could pass bits to each
-    other past the record, "" where they could not.
+    budgets too. `bodies` marks those of embodied suites, without help: E alone reads them, and
+    `base` holds none. `crews` is `base` with the controls of a crew's size and channel, which axis
+    S alone reads. `families` are those of the plan, `weights` sum to 1 over them. `revision` is
+    what axis R rests on, None where it is not read: the campaigns of SelfRev where they were
+    played, else `practised`, what the attempt sets of practice show. `references` are the episodes
+    of the run's reference agents, None where none are read; `others` are the agent's own that no
+    axis rests on. `shared_root` says why the agent's sittings, seats and lanes could pass bits to
+    each other past the record, "" where they could not.
     """
 
     table: Observables
     base: Flags
     priced: Flags
     crews: Flags
+    bodies: Flags
     families: tuple[str, ...]
+    body_families: frozenset[str]
     weights: Floats
     protocol: Protocol
     prices: PriceCard
@@ -85,21 +88,26 @@ def grouped_of(plan: Plan, table: Observables, protocol: Protocol, prices: Price
     whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
     rows = whole.table.take(whole.base)
     every = np.ones(len(rows), dtype=np.bool_)
-    return replace(whole, table=rows, base=every, priced=~every, crews=every)
+    return replace(whole, table=rows, base=every, priced=~every, crews=every, bodies=~every)
 
 
 def _sample(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
     families, weights = plan_families(plan)
     counted = scored_rows(table) & ~table.honeypot
     scored = table.take(counted)
-    crews: Flags = scored.interventions == 0
+    alone: Flags = scored.interventions == 0
+    embodied = embodied_suites(plan)
+    bodies = alone & np.isin(scored.suite, embodied)
+    crews = alone & ~bodies
     base = crews & ~scored.crew.control
     return Sample(
         table=scored,
         base=base,
         priced=_priced(scored, base),
         crews=crews,
+        bodies=bodies,
         families=families,
+        body_families=frozenset(f for f in families if f.partition("/")[0] in embodied),
         weights=weights,
         protocol=protocol,
         prices=prices,
@@ -167,6 +175,11 @@ def daily_families(plan: Plan) -> tuple[str, ...]:
     return plan_families(daily_plan(plan))[0]
 
 
+def embodied_suites(plan: Plan) -> tuple[str, ...]:
+    """Return the names of a plan's embodied suites."""
+    return tuple(suite.name for suite in plan.suites if suite.embodied is True)
+
+
 def plan_families(plan: Plan) -> tuple[tuple[str, ...], Floats]:
     """Return "suite/family" names with their weights, which sum to 1.
 
@@ -174,7 +187,7 @@ def plan_families(plan: Plan) -> tuple[tuple[str, ...], Floats]:
     """
     names: list[str] = []
     weights: list[float] = []
-    inside = [suite for suite in plan.suites if not suite.native]
+    inside = [suite for suite in plan.suites if not suite.apart]
     for suite in inside or plan.suites:
         own = dict(suite.family_weights)
         shares = [own.get(family, 1.0) for family in suite.families]

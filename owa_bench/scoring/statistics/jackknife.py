@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from owa_bench.records.observables import NO_DAY, Flags, Floats, Integers
+from owa_bench.records.observables import NO_DAY, NO_UNIT, Flags, Floats, Integers
 from owa_bench.records.score import Interval
 from owa_bench.scoring.statistics.bootstrap import figure
 from owa_bench.scoring.statistics.distributions import t_quantile
@@ -68,7 +68,8 @@ class Clusters(NamedTuple):
 def task_clusters(units: ResamplingUnits) -> Clusters:
     """Return the clusters of *tasks like these*: tasks, and days if there are two.
 
-    Tasks are in a stratum a family. Where no task is played on two days, a unit with a day is in
+    Tasks are in a stratum a family; tasks of one body of a fleet are one cluster, for they are
+    alike, in a stratum of bodies. Where no task is played on two days, a unit with a day is in
     the cluster of its day alone, which holds the whole of its task.
 
     Args:
@@ -78,6 +79,8 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
     days, day = np.unique(units.day[dated], return_inverse=True)
     one_task = "a family holds one task"
     if len(days) < 2:
+        if (units.body != NO_UNIT).any():
+            return _with_bodies(units, one_task)
         return Clusters(TASKS, "tasks", units.task, units.family, one_task)
     cells = np.unique(np.stack((units.task, units.day))[:, dated], axis=1)
     again = bool(np.bincount(cells[0]).max() > 1)
@@ -93,6 +96,20 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
         days=np.concatenate((days, np.full(len(tasks), NO_DAY))),
         unit=np.concatenate((np.flatnonzero(dated), np.flatnonzero(by_task))),
     )
+
+
+def _with_bodies(units: ResamplingUnits, one_task: str) -> Clusters:
+    """Return the clusters of tasks, those of one body together."""
+    embodied = units.body != NO_UNIT
+    bodies, body = np.unique(units.body[embodied], return_inverse=True)
+    of_task = np.cumsum(~embodied) - 1
+    loose = int((~embodied).sum())
+    of_task[embodied] = loose + body.reshape(-1)
+    apart = np.full(len(bodies), len(units.families))
+    stratum = np.concatenate((units.family[~embodied], apart))
+    noun = "tasks and units" if loose else "units of the fleet"
+    single = f"{one_task}, or one unit was played" if loose else "one unit was played"
+    return Clusters(TASKS, noun, of_task[units.task], stratum, single)
 
 
 def repeat_clusters(units: ResamplingUnits) -> Clusters:

@@ -24,7 +24,8 @@ class ResamplingUnits:
     """The units that clusters are made of: (task, repeat, day), sorted by family first.
 
     `row` maps an episode to its unit, `task`, `repeat` and `day` a unit to its own, `family` a task
-    to its family (an index into `families`). A task is a pair id.
+    to its family (an index into `families`), `body` a task to the body of a fleet on which it is
+    played, NO_UNIT elsewhere. A task is a pair id.
     """
 
     families: tuple[str, ...]
@@ -33,6 +34,7 @@ class ResamplingUnits:
     repeat: Integers
     day: Integers
     family: Integers
+    body: Integers
 
     @property
     def unit_family(self) -> Integers:
@@ -73,6 +75,7 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
         repeat=table.repeat[one],
         day=table.day[one],
         family=code[first],
+        body=table.unit[first],
     )
 
 

@@ -144,7 +144,12 @@ def check_budgets(plan: Plan) -> None:
             task = (entry.pair, entry.repeat, entry.delta, entry.day, entry.arm)
             family = f"{entry.suite}/{entry.family}"
             tasks[family, str(entry.interventions)].add(task)
-    scored = {f"{suite.name}/{name}" for suite in plan.suites for name in suite.families}
+    scored = {
+        f"{suite.name}/{name}"
+        for suite in plan.suites
+        if suite.embodied is not True
+        for name in suite.families
+    }
     for family in sorted(scored & {family for family, _ in tasks}):
         alone, priced = tasks[family, "0"], tasks[family, "protocol"]
         if not alone or alone != priced:

@@ -36,7 +36,7 @@ class NativeResults:
     @property
     def suites(self) -> tuple[str, ...]:
         """The plan's native suites."""
-        return tuple(suite.name for suite in self.plan.suites if suite.native)
+        return tuple(suite.name for suite in self.plan.suites if suite.apart)
 
     @property
     def rows(self) -> Flags:
@@ -47,7 +47,7 @@ class NativeResults:
     @property
     def alone(self) -> bool:
         """Whether the plan holds nothing else."""
-        return all(suite.native for suite in self.plan.suites)
+        return all(suite.apart for suite in self.plan.suites)
 
 
 def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
