@@ -57,7 +57,7 @@ class ArmSession(BodySession):
         instance, side = timeline.instance, setting.side
         seed = derive(instance.seed, "body", side, instance.repeat)
         if side == "sim":
-            body = units.simulated(instance.seed, instance.repeat)
+            body = units.simulated(derive(setting.fleet, "law", setting.unit), instance.repeat)
             self.episode = RobotEpisode(world, body, seed)
         elif side == "surrogate":
             body = units.unit(setting.fleet, setting.unit)

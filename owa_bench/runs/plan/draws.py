@@ -260,18 +260,19 @@ def _body_entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
                     )
 
 
-def device_lane(entry: PlanEntry, arm: str) -> str | None:
-    """Return the memory lane of an entry of an arm: on a device its unit's, else its own.
+def body_lane(entry: PlanEntry, arm: str) -> str | None:
+    """Return the memory lane of an entry of an arm: of an embodied suite that of the body.
 
-    What an agent learns of a unit stays with that unit, as with a robot that it works at.
+    What an agent learns of a body stays with that body, as with a robot that it works at.
 
     Args:
         entry: An entry of a draw.
         arm: The arm that plays it.
     """
-    if entry.side == "sim" or isinstance(entry.unit, msgspec.UnsetType):
+    if isinstance(entry.unit, msgspec.UnsetType):
         return entry.lane
-    return f"{arm}/unit-{entry.unit:02d}"
+    body = f"-{entry.repeat}" if entry.side == "sim" else ""
+    return f"{arm}/{entry.side}-{entry.unit:02d}{body}"
 
 
 def mark_controls(drawn: Iterable[PlanEntry]) -> list[PlanEntry]:

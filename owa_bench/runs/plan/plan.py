@@ -52,7 +52,7 @@ def plan_draws(drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan
     )
     marked = draws.mark_controls(dict.fromkeys(entries))
     placed = (
-        replace(entry, arm=arm.name, lane=draws.device_lane(entry, arm.name))
+        replace(entry, arm=arm.name, lane=draws.body_lane(entry, arm.name))
         for entry in marked
         for arm in arms
     )

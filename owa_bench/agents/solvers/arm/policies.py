@@ -21,11 +21,13 @@ _REACH_ON = 0.1  # m beyond the middle of a cube that a push aims at
 _OPEN, _SHUT = 1.0, -1.0
 _CARRIES = 0.5  # of the full speed
 _SHUTTING, _OPENING, _PATIENCE = 10, 5, 60  # ticks
-_NEAR = 0.9  # m to a person: the arm draws back
+_NEAR = 0.95  # m to a person: the arm rests
 _QUICKEST, _SLOWEST = 0.6, 0.05
 BLIND, SLOW = 0.6, 0.06
 _PROBE, _PROBE_TICKS, _PROBE_ENDS = 0.6, 6, 24
 _LONG, _SHORT = 2000.0, 40.0  # ticks of a mean
+_LEAVES = 5  # the phase of a pick in which the thing is let go
+_BRAKE = 0.8  # share of the last command that is taken back
 _RESTING = 0.0015  # m a tick
 
 
@@ -94,7 +96,7 @@ class Scripted:
         layout: Of observations and commands.
         family: Of the task.
         gain: Share of the distance that is asked for a tick.
-        cares: Whether it draws back from a person.
+        cares: Whether it rests while a person is near.
         correct: Replaces what is shown by what is so; None: nobody tells.
     """
 
@@ -106,6 +108,7 @@ class Scripted:
     _phase: int = 0
     _waited: int = 0
     _goal: tuple[float, ...] = ()
+    _last: Floats = field(default_factory=lambda: np.zeros(3))
 
     def __call__(self, observation: Floats) -> Floats:
         """Return the next command, (6,)."""
@@ -117,18 +120,24 @@ class Scripted:
         if self.cares and view.person[0] > 0:
             gap = math.dist(view.tool[:2].tolist(), view.person[1:3].tolist()) - 0.15
             if gap < _NEAR:
-                return self._draw_back(view)
+                return self._rest()
         if tuple(view.goal) != self._goal:
             self._phase, self._goal = 0, tuple(view.goal)
         step = {"reach": self._reach, "push": self._push, "pick_place": self._pick}
         velocity, gripper = step[self.family](view)
+        self._last = np.clip(velocity, -1.0, 1.0)
         return np.array([*np.clip(velocity, -1.0, 1.0), 0.0, gripper, 0.0])
 
-    def _draw_back(self, view: ArmView) -> Floats:
+    def _rest(self) -> Floats:
+        """Return the command that waits for a person to leave, and keeps what is held.
+
+        The first one takes back what is on its way, so that the arm stands sooner.
+        """
         action = np.zeros(_ACTION)
-        action[4] = _SHUT if self._phase > 1 and self.family == "pick_place" else _OPEN
-        if view.tool[0] > 0.36:
-            action[0] = -0.6
+        action[:3] = -_BRAKE * self._last
+        self._last = np.zeros(3)
+        holds = self.family == "pick_place" and 1 < self._phase < _LEAVES
+        action[4] = _SHUT if holds or self.family == "push" else _OPEN
         return action
 
     def _toward(self, view: ArmView, place: Floats, share: float = 1.0) -> Floats:
@@ -285,7 +294,7 @@ class Adaptive:
         layout: Of observations and commands.
         family: Of the task.
         memory: What it found, by name: numbers alone, kept between episodes.
-        cares: Whether it draws back from a person.
+        cares: Whether it rests while a person is near.
     """
 
     layout: ArmLayout
