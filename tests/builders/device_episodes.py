@@ -87,7 +87,7 @@ def both_sides(
 def verdict(episodes: Iterable[DeviceEpisode]) -> AgentVerdict:
     """Return the verdict on the agent."""
     played = traces(episodes)
-    plan = plan_of(played)
+    plan = plan_of(played, embodied=True)
     made = judge(plan, played, RULES, PRICES, evidence_root="", replay_root=ROOT)
     return next(one for one in made.verdicts if one.arm == "agent")
 

@@ -4,6 +4,7 @@ from importlib.resources import files
 from itertools import zip_longest
 from math import ceil
 
+import msgspec
 from msgspec.structs import replace
 
 from owa_bench.canonical import sha256
@@ -240,6 +241,7 @@ def plan_of(
     *,
     battery: str | None = "toolquest",
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    embodied: bool = False,
 ) -> Plan:
     """Return the plan under which these attempts were played."""
     starts = [trace.start for trace in traces]
@@ -259,6 +261,8 @@ def plan_of(
                 families=tuple(sorted(families)),
                 tiers=(1,),
                 groups=groups,
+                native=embodied,
+                embodied=True if embodied else msgspec.UNSET,
             )
             for suite, families in sorted(suites.items())
         ),

@@ -24,12 +24,13 @@ class Sample:
     protocol's intervention budget on the same tasks, which A rests on; the frontier reads the other
     budgets too. `bodies` marks those of embodied suites, without help: E alone reads them, and
     `base` holds none. `crews` is `base` with the controls of a crew's size and channel, which axis
-    S alone reads. `families` are those of the plan, `weights` sum to 1 over them. `revision` is
-    what axis R rests on, None where it is not read: the campaigns of SelfRev where they were
-    played, else `practised`, what the attempt sets of practice show. `references` are the episodes
-    of the run's reference agents, None where none are read; `others` are the agent's own that no
-    axis rests on. `shared_root` says why the agent's sittings, seats and lanes could pass bits to
-    each other past the record, "" where they could not.
+    S alone reads. `families` are those of the plan, of which `body_families` are of embodied
+    suites, `weights` sum to 1 over them. `revision` is what axis R rests on, None where it is not
+    read: the campaigns of SelfRev where they were played, else `practised`, what the attempt sets
+    of practice show. `references` are the episodes of the run's reference agents, None where none
+    are read; `others` are the agent's own that no axis rests on. `shared_root` says why the agent's
+    sittings, seats and lanes could pass bits to each other past the record, "" where they could
+    not.
     """
 
     table: Observables

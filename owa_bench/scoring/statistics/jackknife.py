@@ -79,8 +79,8 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
     days, day = np.unique(units.day[dated], return_inverse=True)
     one_task = "a family holds one task"
     if len(days) < 2:
-        if (units.body != NO_UNIT).any():
-            return _with_bodies(units, one_task)
+        if units.body is not None and (units.body != NO_UNIT).any():
+            return _with_bodies(units, units.body, one_task)
         return Clusters(TASKS, "tasks", units.task, units.family, one_task)
     cells = np.unique(np.stack((units.task, units.day))[:, dated], axis=1)
     again = bool(np.bincount(cells[0]).max() > 1)
@@ -98,10 +98,16 @@ def task_clusters(units: ResamplingUnits) -> Clusters:
     )
 
 
-def _with_bodies(units: ResamplingUnits, one_task: str) -> Clusters:
-    """Return the clusters of tasks, those of one body together."""
-    embodied = units.body != NO_UNIT
-    bodies, body = np.unique(units.body[embodied], return_inverse=True)
+def _with_bodies(units: ResamplingUnits, body_of: Integers, one_task: str) -> Clusters:
+    """Return the clusters of tasks, those of one body together.
+
+    Args:
+        units: The units.
+        body_of: (tasks,) the body of each, or NO_UNIT.
+        one_task: Why there is no interval where a family holds one task.
+    """
+    embodied = body_of != NO_UNIT
+    bodies, body = np.unique(body_of[embodied], return_inverse=True)
     of_task = np.cumsum(~embodied) - 1
     loose = int((~embodied).sum())
     of_task[embodied] = loose + body.reshape(-1)

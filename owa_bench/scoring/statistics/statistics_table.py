@@ -25,7 +25,7 @@ class ResamplingUnits:
 
     `row` maps an episode to its unit, `task`, `repeat` and `day` a unit to its own, `family` a task
     to its family (an index into `families`), `body` a task to the body of a fleet on which it is
-    played, NO_UNIT elsewhere. A task is a pair id.
+    played, NO_UNIT elsewhere; None: none is. A task is a pair id.
     """
 
     families: tuple[str, ...]
@@ -34,7 +34,7 @@ class ResamplingUnits:
     repeat: Integers
     day: Integers
     family: Integers
-    body: Integers
+    body: Integers | None = None
 
     @property
     def unit_family(self) -> Integers:
