@@ -16,6 +16,7 @@ ENV_IDS = {
     "owa_bench/ProjForge-v2": ("owa_bench.runs.assembly:make_env", "projforge"),
     "owa_bench/ProjForgeFast-v2": ("owa_bench.runs.assembly:make_env", "projforge_fast"),
     "owa_bench/Recall-v2": ("owa_bench.runs.assembly:make_env", "recall"),
+    "owa_bench/RoboSim2Real-v1": ("owa_bench.runs.assembly:make_native_env", "robosim2real"),
     "owa_bench/SelfRev-v2": ("owa_bench.runs.assembly:make_env", "selfrev"),
     "owa_bench/ToolQuest-v3": ("owa_bench.runs.assembly:make_env", "toolquest"),
 }
@@ -27,8 +28,6 @@ FAST_IDS = {
         f"{_FAST}.vector_env:BatchedCartPole3D",
     )
 }
-# A body that no run plays yet.
-BODY_IDS = {"owa_bench/RoboSim2Real-v1": "owa_bench.envs.robosim2real.env:RobotEnv"}
 
 
 _REGISTRY = "gymnasium.envs.registration"
@@ -50,9 +49,6 @@ def register_ids() -> None:
     for env_id, (entry_point, vector_entry_point) in FAST_IDS.items():
         if env_id not in registry:
             register(id=env_id, entry_point=entry_point, vector_entry_point=vector_entry_point)
-    for env_id, entry_point in BODY_IDS.items():
-        if env_id not in registry:
-            register(id=env_id, entry_point=entry_point)
 
 
 class _RegistryFinder:

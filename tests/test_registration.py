@@ -12,7 +12,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from owa_bench.discovery import find, get
 from owa_bench.drift.timeline import source
 from owa_bench.errors import InstanceError, UsageError
-from owa_bench.registration import BODY_IDS, ENV_IDS, FAST_IDS, register_ids
+from owa_bench.registration import ENV_IDS, FAST_IDS, register_ids
 from owa_bench.runs.assembly import make_env, script, solution
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode_events import ListSink
@@ -85,7 +85,7 @@ def test_ids_are_there_in_either_order_of_imports(imports):
         "assert not [f for f in sys.meta_path if type(f).__module__ == 'owa_bench.registration']"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == str([*ENV_IDS, *FAST_IDS, *BODY_IDS])
+    assert out.stdout.strip() == str([*ENV_IDS, *FAST_IDS])
 
 
 def test_importing_the_package_imports_no_gymnasium():

@@ -47,10 +47,10 @@ class _ArmAgent:
 
 
 def _card(name: str, about: str, make: _Maker) -> AgentCard:
-    def made(_config: AgentConfig) -> _ArmAgent:
+    def agent_of(_config: AgentConfig) -> _ArmAgent:
         return _ArmAgent(make)
 
-    return AgentCard(name=name, about=about, make=made, suites=("robosim2real",))
+    return AgentCard(name=name, about=about, make=agent_of, suites=("robosim2real",))
 
 
 AGENTS = (

@@ -241,10 +241,11 @@ class BodySession(ABC):
 
     @abstractmethod
     def tick(self, action: Floats | None) -> float:
-        """Play a command and return the quality that it added.
+        """Play a command.
 
         Args:
             action: (numbers,) in [-1, 1]; None: none could be read.
+        Returns: The quality that it added.
         """
 
     @abstractmethod

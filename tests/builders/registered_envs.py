@@ -7,7 +7,7 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.interfaces import View
-from owa_bench.registration import BODY_IDS, ENV_IDS, FAST_IDS
+from owa_bench.registration import ENV_IDS, FAST_IDS
 
 NEEDS = {"changesurf": "browser", "projforge": "project"}  # extras, by suite
 
@@ -28,6 +28,9 @@ def cards():
         marks = [getattr(pytest.mark, extra), *slow] if extra else []
         if getattr(plugin, "needs_laboratory", False):
             marks = slow  # tests/envs plays it without a process
+        if card.embodied:
+            lacks = find_spec("mujoco") is None
+            marks = [pytest.mark.skipif(lacks, reason="needs the [robot] extra")]
         yield env_id, card, marks
 
 
@@ -40,10 +43,7 @@ def views():
 
 
 def every_view():
-    """Yield what `views` does, the compiled twins, and bodies."""
+    """Yield what `views` does, and the compiled twins."""
     yield from views()
     for env_id in FAST_IDS:
         yield pytest.param(env_id, {}, id=f"{env_id}-")
-    for env_id in BODY_IDS:
-        lacks = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs the [robot] extra")
-        yield pytest.param(env_id, {}, id=f"{env_id}-", marks=lacks)

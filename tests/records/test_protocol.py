@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-5": "2272560e88a3d4d4008f378e54643a69140976e9d06b570dd7d180f096ab0d09"}
+    published = {"default-6": "82c6fc8c34cb76e6a14c75320f04d46d61cb652391a4b8d8ec3e42a96a08d6ef"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )

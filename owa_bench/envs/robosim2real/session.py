@@ -171,10 +171,21 @@ class ArmOracle:
         self._policy = oracle(session.episode)
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
-        """Begin an episode; nothing is kept."""
+        """Begin an episode; nothing is kept.
+
+        Args:
+            brief: Not read.
+            tools: None.
+            memory_dir: Not used.
+        """
 
     def act(self, observation: Any, info: Any) -> list[float]:
-        """Return the next command."""
+        """Return the next command.
+
+        Args:
+            observation: What the body shows.
+            info: Not read.
+        """
         commands: list[float] = self._policy(np.asarray(observation)).tolist()
         return commands
 
