@@ -62,6 +62,24 @@ class Sensed(NamedTuple):
     age: float
 
 
+def commanded(action: Floats, body: Body) -> Floats:
+    """Return a command as the firmware takes it; done twice but for the pace, it is the command.
+
+    Args:
+        action: (5,) or more: velocities x, y, z, the turn, the gripper.
+        body: Its firmware.
+    """
+    if not (body.exchanged or body.reversed or body.pace != 1.0):
+        return action
+    taken = action.copy()
+    if body.exchanged:
+        taken[:2] = action[1], action[0]
+    taken[:3] *= body.pace
+    if body.reversed:
+        taken[4] = -action[4]
+    return taken
+
+
 class Controller:
     """Turns velocities of the tool into joint targets and sends them to the drives."""
 
@@ -88,6 +106,7 @@ class Controller:
         """
         body = self._body
         self._tick += 1
+        action = commanded(action, body)
         measured = arm.forward(shown)[0]
         wanted = self.place + action[:3] * (arm.SPEED / arm.HERTZ)
         wanted = np.minimum(np.maximum(wanted, LOW_PLACE), HIGH_PLACE)

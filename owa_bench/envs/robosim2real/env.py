@@ -20,7 +20,6 @@ from owa_bench.envs.robosim2real.episode import (
 )
 from owa_bench.envs.robosim2real.world import FAMILIES, TIERS, RobotWorld
 from owa_bench.errors import FieldError, UsageError, one_of
-from owa_bench.interfaces import TimelineSource
 from owa_bench.records.instance import SEED_LIMIT, Instance
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
@@ -64,7 +63,7 @@ class RobotEnv(gym.Env[Shown, Shown]):
         surrogate of another engine (PyBullet); `unit` of the fleet on
         the surrogate, None: one is drawn at each reset; `randomised` from 0 to 1, how much of the
         simulation's law is drawn at each reset; `process`: the surrogate runs in a process of its
-        own, of which this one sees the pipe alone.
+        own, of which this one sees the pipe alone; `delta` in [0, 1], how much has drifted.
     """
 
     metadata = {"render_modes": [], "render_fps": arm.HERTZ}
@@ -78,11 +77,15 @@ class RobotEnv(gym.Env[Shown, Shown]):
         unit: int | None = None,
         randomised: float = 0.0,
         process: bool = False,
+        delta: float = 0.0,
         render_mode: str | None = None,
-        source: TimelineSource | None = None,
+        source: Any = None,
     ) -> None:
         load_engine()
-        self._source = source
+        self._source, self._delta = source, delta
+        if not 0.0 <= delta <= 1.0 or (delta and source is None):
+            rule = "must lie in [0, 1], in an env that `owa_bench.make` or Gymnasium made"
+            raise FieldError("delta", delta, rule)
         _check(family, tier, side, unit, randomised)
         if render_mode is not None:
             raise FieldError("render_mode", render_mode, "must be None: nothing draws")
@@ -108,13 +111,28 @@ class RobotEnv(gym.Env[Shown, Shown]):
         """
         super().reset(seed=seed)
         instance = self._instance_of(options or {})
-        if instance is not None and self._source is not None:
-            number, world = instance.seed, self._source(instance).worlds[0]
-        else:
+        if instance is None:
             number = int(self.np_random.integers(SEED_LIMIT)) if seed is None else seed
-            world = tasks.draw(self._family, self._tier, stream(number, "base"))
+            instance = self._drawn(number)
+        world, number = self._world(instance), instance.seed
         self._episode = self._begin(world, number)
         return self._episode.observation(), {}
+
+    def _drawn(self, seed: int) -> Instance:
+        """Return the instance of a seed, under the drift that was asked for."""
+        made = Instance(
+            suite="robosim2real", version=1, family=self._family, tier=self._tier, seed=seed
+        )
+        if not self._delta or self._source is None:
+            return made
+        drifted: Instance = self._source.at_magnitude(made, self._delta)
+        return drifted
+
+    def _world(self, instance: Instance) -> RobotWorld:
+        if self._source is None:
+            return tasks.draw(instance.family, instance.tier, stream(instance.seed, "base"))
+        world: RobotWorld = self._source(instance).worlds[0]
+        return world
 
     def _instance_of(self, options: Mapping[str, Any]) -> Instance | None:
         """Return the instance that options of a reset name."""

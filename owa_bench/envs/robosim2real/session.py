@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from typing_extensions import override
 
 from owa_bench.envs.robosim2real import arm, units
+from owa_bench.envs.robosim2real.device import commanded
 from owa_bench.envs.robosim2real.episode import ACTION, RobotEpisode, layout_goal
 from owa_bench.envs.robosim2real.oracle import oracle
 from owa_bench.envs.robosim2real.world import RobotWorld
@@ -38,6 +40,7 @@ A guard stops the arm when it presses too hard, leaves the workspace or moves ne
 stop, wait one second, then ask to go on. A second stop ends the episode as a failure.
 This arm is not exactly as drawn: encoders, camera and the delay of commands have errors that are
 the same for the whole episode. Two marks on the table show where the camera is wrong."""
+_NOTICES = "\n\nNotices since the arm was set up:\n"
 
 
 class ArmSession(BodySession):
@@ -81,6 +84,8 @@ class ArmSession(BodySession):
             speed=arm.SPEED,
             turn=arm.TURN,
         )
+        if world.notices:
+            text += _NOTICES + "\n".join(f"- {notice}" for notice in world.notices)
         goal = {
             "family": world.family,
             "goals": [list(goal.place) for goal in world.goals],
@@ -88,6 +93,7 @@ class ArmSession(BodySession):
             "hold_s": first.hold,
             "limit_s": world.limit,
             "numbers": ACTION,
+            "notices": list(world.notices),
             **layout_goal(),
         }
         return Task(text=text, goal=goal, propositions={})
@@ -168,7 +174,7 @@ class ArmOracle:
     """
 
     def __init__(self, session: ArmSession) -> None:
-        self._policy = oracle(session.episode)
+        self._policy, self._body = oracle(session.episode), session.episode.body
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode; nothing is kept.
@@ -186,7 +192,10 @@ class ArmOracle:
             observation: What the body shows.
             info: Not read.
         """
-        commands: list[float] = self._policy(np.asarray(observation)).tolist()
+        command = self._policy(np.asarray(observation))
+        command[:3] = np.clip(command[:3] / self._body.pace, -1.0, 1.0)
+        firmware = replace(self._body, pace=1.0)
+        commands: list[float] = commanded(command, firmware).tolist()
         return commands
 
     def close(self) -> None:

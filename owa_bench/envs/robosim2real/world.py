@@ -30,7 +30,9 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     arrive and is lost with the probability `loss`; of what arrives `filter` is taken on a tick and
     the rest stays. `backlash` is half of the play of a hinge. `quantum` is the encoders' step,
     `noise` bounds the camera's error, `old` is the age of what it shows. `mass` and `grip` are
-    factors of the objects' mass and friction.
+    factors of the objects' mass and friction. `pace` is the share of the asked speed that the
+    firmware lets the tool have; where `exchanged` is 1 it takes x for y, and where `reversed` is 1
+    it takes open for shut.
 
     The last four have no counterpart in simulation: `stiction` Nm at rest that fades with speed,
     `sag` rad per Nm that a hinge gives slowly, `wander` of the dead time over minutes, `dropout`,
@@ -54,13 +56,16 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     old: float = 0.0
     mass: float = 1.0
     grip: float = 1.0
+    pace: float = 1.0
+    exchanged: float = 0.0
+    reversed: float = 0.0
     stiction: float = 0.0
     sag: float = 0.0
     wander: float = 0.0
     dropout: float = 0.0
 
 
-_FACTORS = ("stiffness", "filter", "mass", "grip")
+_FACTORS = ("stiffness", "filter", "mass", "grip", "pace")
 
 
 def joined(world: Body, unit: Body) -> Body:
@@ -113,7 +118,8 @@ class RobotWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A task and the published body.
 
     `limit` is the time that an episode has. `start` are the hinges at its beginning. A person comes
-    to the table `visits` times an hour.
+    to the table `visits` times an hour. `notices` are release notes and work orders, which the
+    agent is given with the task.
     """
 
     family: str
@@ -124,6 +130,7 @@ class RobotWorld(msgspec.Struct, frozen=True, kw_only=True):
     things: tuple[Thing, ...] = ()
     blocks: tuple[Obstacle, ...] = ()
     visits: float = 2.0
+    notices: tuple[str, ...] = ()
     body: Body = Body()
 
     def digest(self) -> str:

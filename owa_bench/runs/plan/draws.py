@@ -317,9 +317,12 @@ def _check_drift(draw: Draw, suite: Suite, error: type[FieldError], place: str) 
     """Refuse a calendar that does not parse, and magnitudes without any operator."""
     card = suite.card
     try:
-        calendars.parse(draw.calendar or "nested", card.domain)
+        parsed = calendars.parse(draw.calendar or "nested", card.domain)
     except FieldError as wrong:
         raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
+    if card.embodied and parsed.onset_ms:
+        rule = f"must change nothing within an episode: a body of `{card.name}` cannot"
+        raise error(f"{place}.calendar", draw.calendar, rule)
     if not any(draw.deltas) or suite.schedule is not None:
         return
     if card.domain not in (known := discovery.domains()):

@@ -1,3 +1,3 @@
-"""Operators of RoboSim2Real: none yet."""
+"""Operators of RoboSim2Real: the body and the cell around it."""
 
 DOMAIN = "robosim2real"
