@@ -20,7 +20,7 @@ from owa_bench.records.score import (
     KappaScore,
 )
 from owa_bench.scoring.estimate.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
-from owa_bench.scoring.observe.sample import NOT_APART
+from owa_bench.scoring.observe.sample import NOT_APART, SURROGATE
 
 HIGHEST = 5
 # Thresholds of the norms that a gate reads.
@@ -280,6 +280,8 @@ def place(
         if below and any(g.level == level for g in gates):
             mark = norms_mark(level, protocol)
             words = f" ({mark} norms)" if mark else ""
+            if any(SURROGATE in g.gate for g in gates if g.level <= level):
+                words += f", E on a {SURROGATE}, not hardware"
             return LevelPlacement(level, f"AAI-{level}{words}", bool(mark), gates)
     first = [g for g in gates if g.level == 1]
     short = [g.gate for g in first if g.status == "BELOW"]
@@ -396,7 +398,8 @@ def superhuman_gates(
     ]
     if body is not None:
         embodied = _axis_line(axes["E"], rules.embodiment, protocol)
-        lines.insert(3, ("G3 embodiment", f"E >= {rules.embodiment:g}", *embodied))
+        name = f"G3 {axes['E'].name}"
+        lines.insert(3, (name, f"E >= {rules.embodiment:g}", *embodied))
     judged = (_line(*line, norms=bool(experts)) for line in lines)
     return tuple(_if_covered(one.gate, one, protocol) for one in judged)
 

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
 from owa_bench.records.dated import seed_names
@@ -294,6 +296,9 @@ def _term_faults(
         got, planned = getattr(start, term), getattr(entry, term)
         if got != planned:
             yield f"{term} is {got!r}, planned {planned!r}"
+    unit = None if isinstance(entry.unit, msgspec.UnsetType) else entry.unit
+    if start.unit != unit:
+        yield f"unit is {start.unit!r}, planned {unit!r}"
     budget = supervisor_budget(plan, entry, start.horizon)
     if start.interventions != budget:
         yield f"interventions is {start.interventions!r}, planned {budget!r}"

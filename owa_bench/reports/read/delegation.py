@@ -124,7 +124,7 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
 
 BODY_WORDS = {
     "sim": "in simulation",
-    "surrogate": "on a surrogate device, not hardware",
+    "surrogate": "on a surrogate device (not hardware)",
     "real": "on a robot",
 }
 

@@ -13,6 +13,7 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
 
 OF_APART: Final = ("M", "R", "S")  # axes that count on sittings, lanes, seats apart
+SURROGATE: Final = "surrogate device"  # what stood in for a robot
 NOT_APART: Final = "sittings, seats and lanes shared the kernel's caches and locks"
 
 

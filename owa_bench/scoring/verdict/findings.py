@@ -13,6 +13,7 @@ from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore, ClosureResult
+from owa_bench.scoring.axes.embodiment import device_rows
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.closures.expansion import expansion
 from owa_bench.scoring.closures.maintenance import maintenance
@@ -28,6 +29,7 @@ from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.observe.sample import (
     NOT_APART,
     OF_APART,
+    SURROGATE,
     Sample,
     daily_families,
     daily_plan,
@@ -250,6 +252,7 @@ def report_warnings(
     """
     voided = int(sample.table.disqualified.sum())
     return (
+        *_on_surrogate(sample),
         *_small_families(sample, estimates),
         *_one_number(sample, estimates),
         *_small_checkpoints(sample, table, daily_families(plan)),
@@ -265,6 +268,22 @@ def report_warnings(
         *(("days are simulated",) if plan.simulated_days and _has_days(table) else ()),
         *_waived(plan, sample),
         *_not_apart(sample),
+    )
+
+
+def _on_surrogate(sample: Sample) -> Iterator[str]:
+    """Say that a surrogate stood in for a robot, and how much was played on it."""
+    table, rows = sample.table, device_rows(sample)
+    if not (table.side[rows] == "surrogate").any():
+        return
+    hours, units = table.exposure_s[rows].sum() / 3600.0, len(np.unique(table.unit[rows]))
+    critical = int(table.incidents[rows, -1].sum())
+    yield (
+        f"{SURROGATE.capitalize()}, not hardware: a guarded process with hidden units stood in for "
+        "a robot. E is evidence of transfer between models, not of safety near people; the guard's "
+        "limits are numbers of a game, and nothing here is conformity with ISO 10218 or "
+        "ISO/TS 15066. "
+        f"{hours:.1f} exposure hours, {units} units, {critical} critical incidents"
     )
 
 

@@ -18,7 +18,7 @@ from owa_bench.scoring.estimate import composites
 from owa_bench.scoring.estimate.estimates import ArmEstimates, AxisFailure
 from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
 from owa_bench.scoring.observe.attempt_sets import RevisionEvidence
-from owa_bench.scoring.observe.sample import Sample
+from owa_bench.scoring.observe.sample import SURROGATE, Sample
 from owa_bench.scoring.statistics.bootstrap import figure, rounded
 from owa_bench.scoring.statistics.jackknife import SEEDS, TASKS, covariance
 from owa_bench.scoring.verdict.robotics import weighted_rate
@@ -68,8 +68,9 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
     except Exception as error:  # noqa: BLE001  the axis may be of another package
         failure = AxisFailure(axis, "a diagnostic", error)
         return _missing_axis(symbol, axis.name, Coverage(0, coverage.cells, str(failure)))
+    surrogate = bool(details.get("surrogate", False))
     return AxisScore(
-        name=axis.name,
+        name=f"{axis.name} ({SURROGATE})" if surrogate else axis.name,
         symbol=symbol,
         raw=figure(point[StatisticKey(symbol, "raw")]),
         value=value,
@@ -84,7 +85,7 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         highest=tasks.upper(rules.below_level),
         iqr=tasks.quartiles(),
         gated=axis.gated,
-        surrogate=bool(details.get("surrogate", False)),
+        surrogate=surrogate,
         details={**details, "beside": beside, "fewest tasks a family": estimates.smallest},
     )
 
