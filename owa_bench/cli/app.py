@@ -52,6 +52,8 @@ docs/companions.md.
 """
 ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is played."
 
+ROBOT_HELP = "Drivers of real robots (docs/add-a-robot.md)."
+
 VERIFIER_HELP = "What a verifier runs: who submits, and challenges of signed plans."
 
 
@@ -168,6 +170,9 @@ VERIFIER: Commands = {
         "Put a submitter's key on your list, so that their plans are numbered.",
     ),
 }
+ROBOT: Commands = {
+    "check": ("robots:check", "Move a robot a little and say which rules of a driver it keeps.")
+}
 MEASURE: Commands = {
     "aiq": (
         "measuring_aiq:measure_aiq",
@@ -276,6 +281,7 @@ def _options(
 for name, places, text in (
     ("escrow", ESCROW, ESCROW_HELP),
     ("verifier", VERIFIER, VERIFIER_HELP),
+    ("robot", ROBOT, ROBOT_HELP),
     ("measure", MEASURE, MEASURE_HELP),
 ):
     nested = typer.Typer(cls=_group(places), help=text, no_args_is_help=True)

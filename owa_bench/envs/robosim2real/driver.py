@@ -273,15 +273,31 @@ class DriverEpisode:
         return found[0]
 
     def _fault(self, reason: str) -> DriverFault:
-        """Stop the arm; return the fault."""
-        self._stop(1)
-        return DriverFault(f"driver `{self._driver.card.name}`: {reason}")
+        """Stop the arm; return the fault, which says so if it could not be stopped."""
+        failure = self._stop(1)
+        also = f"; {failure}: press the emergency stop" if failure else ""
+        return DriverFault(f"driver `{self._driver.card.name}`: {reason}{also}")
 
-    def _stop(self, category: int) -> None:
-        """Stop the arm from a thread of its own: another one of the driver's may hang."""
-        apart = threading.Thread(target=self._driver.stop, args=(category,), daemon=True)
+    def _stop(self, category: int) -> str:
+        """Stop the arm from a thread of its own: another one of the driver's may hang.
+
+        Args:
+            category: As of `RobotDriver.stop`.
+        Returns: Why it may not have stopped, "" if it has.
+        """
+        failures = [f"`stop` took more than {self._answer_s:g} s"]
+
+        def stop() -> None:
+            try:
+                self._driver.stop(category)
+                failures[0] = ""
+            except Exception as error:  # noqa: BLE001  a driver may raise anything
+                failures[0] = f"`stop` raised {type(error).__name__}: {error}"
+
+        apart = threading.Thread(target=stop, daemon=True, name="driver stop")
         apart.start()
         apart.join(self._answer_s)
+        return failures[0]
 
 
 def truth_of(reading: DriverReading, before: DriverReading | None = None) -> Truth:

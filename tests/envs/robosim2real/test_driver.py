@@ -150,6 +150,16 @@ def test_an_arm_has_a_tenth_of_a_second_to_answer():
     assert episode.fault.endswith("took more than 0.1 s")
 
 
+def test_a_driver_that_does_not_stop_is_told_to_the_person_beside_it():
+    class Runaway(Raising):
+        def stop(self, category):
+            raise OSError("no route")
+
+    episode = begun(world(), Runaway())
+    assert episode.tick(REST).over == "infrastructure"
+    assert episode.fault.endswith("`stop` raised OSError: no route: press the emergency stop")
+
+
 def test_a_driver_that_cannot_begin_is_no_episode():
     class Empty(MockDriver):
         def ready(self, world):
