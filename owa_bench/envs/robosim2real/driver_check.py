@@ -18,6 +18,7 @@ from owa_bench.envs.robosim2real.world import GoalPlace, RobotWorld
 from owa_bench.records.observables import Floats
 
 DRY_S = 60.0  # of motion to and fro
+_TO_AND_FRO = 2.0  # s
 _DRIFT = 0.02  # share by which the device's clock may differ from the commands'
 _STOP_TICKS = 6  # .3 s
 _STILL = 0.01  # m/s
@@ -49,7 +50,7 @@ def check_driver(
 
     Args:
         driver: Not connected yet.
-        dry_s: Seconds of motion.
+        dry_s: Seconds of motion, made even: the arm ends where it began.
         answer_s: As of `DriverEpisode`.
     """
     card = driver.card
@@ -74,6 +75,7 @@ def check_driver(
 
 def _moves(episode: DriverEpisode, driver: RobotDriver, dry_s: float) -> Iterator[DriverFinding]:
     first = driver.read()
+    dry_s = _TO_AND_FRO * max(1, round(dry_s / _TO_AND_FRO))
     for tick in range(round(dry_s * arm.HERTZ)):
         turn = 1.0 if tick // arm.HERTZ % 2 else -1.0
         _tick(episode, np.array([0.0, _AMPLITUDE * turn, 0.0, 0.0, 1.0, 0.0]))
