@@ -8,9 +8,10 @@ import typer
 from msgspec.structs import replace
 from rich.progress import Progress as Bar
 
+from owa_bench import discovery
 from owa_bench.cli.console import ERR, OUT, as_json, progress
 from owa_bench.cli.options import Fields, KeyName, Panel, given_names, split
-from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.errors import CheckFailure, FieldError, UsageError
 from owa_bench.runs.plan.request import RunOptions
 from owa_bench.runs.store import keys
 from owa_bench.runs.train import training as trainings
@@ -29,6 +30,7 @@ def train(
         None, f"One of {', '.join(shipped())}, or a .yaml file; flags change what it says."
     ),
     env: str = WHAT("owa_bench/CartPole3D-v2", "A registered Gymnasium id with a Box to see."),
+    suite: str | None = WHAT(None, "A suite by its name: the same as --env with its id."),
     level: int | None = WHAT(None, "CartPole3D: the same as -o level=N."),
     option: list[str] | None = WHAT(
         None, "What the env is made with: KEY=VALUE.", "--option", "-o"
@@ -89,6 +91,8 @@ def train(
       owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v3
       -o tier=1 --steps 100000 --out runs/macros
 
+      owa-bench train --suite robosim2real -o family=reach --steps 500000 --out runs/arm
+
       owa-bench train --env CartPole-v1 --steps 50000 --out runs/plain
     """
     given = given_names(context)
@@ -96,6 +100,10 @@ def train(
     changed = {k: v for k, v in {**learning, **kept}.items() if k in given}
     if "env" in given:
         changed["env_id"] = env
+    if suite is not None:
+        if "env" in given:
+            raise UsageError("Give --suite or --env, not both.")
+        changed["env_id"] = discovery.get("suites", suite).card.env_id
     if "layers" in given:
         changed["layers"] = _layers(layers)
     if normalise is not None:

@@ -155,11 +155,22 @@ class _TrainedPolicy:
                 with np.load(self._kept) as kept:
                     self._state = (kept["hidden"], kept["cell"])
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> int:
-        """Return the number of the action."""
+    def act(self, observation: Any, info: Mapping[str, Any]) -> int | list[float]:
+        """Return the number of the action, or the numbers of one in a box."""
         if self._metadata.actions:
             return self._pushed(np.asarray(observation, dtype=np.float32), info)
+        if not hasattr(self._model.action_space, "n"):
+            return self._command(observation)
         return self._chosen_action(observation, info)
+
+    def _command(self, observation: Any) -> list[float]:
+        """Return the numbers that the network chooses, within the box."""
+        seen = self._input(np.asarray(observation, dtype=np.float32))
+        start = np.array([self._state is None])
+        action, self._state = self._model.predict(seen, self._state, start, deterministic=True)
+        box = self._model.action_space
+        numbers: list[float] = np.clip(action, box.low, box.high).tolist()
+        return numbers
 
     def _pushed(self, row: npt.NDArray[np.float32], info: Mapping[str, Any]) -> int:
         """Return the push that serves the lean which the network chose last."""

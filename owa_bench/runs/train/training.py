@@ -316,7 +316,7 @@ def evaluation_draw(training: Training) -> Draw:
     families = (str(family),) if family else ()
     tiers: tuple[int, ...] = (int(options.get("tier") or card.tiers[0]),)
     delta = float(options.get("delta") or 0.0)
-    if card.native:
+    if card.native and not card.embodied:
         spec, levels = options.get("spec", "table1"), options.get("level") or 0
         families = tuple(
             family
