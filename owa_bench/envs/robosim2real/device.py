@@ -68,6 +68,7 @@ def commanded(action: Floats, body: Body) -> Floats:
     Args:
         action: (5,) or more: velocities x, y, z, the turn, the gripper.
         body: Its firmware.
+    Returns: Of the same shape.
     """
     if not (body.exchanged or body.reversed or body.pace != 1.0):
         return action

@@ -113,12 +113,12 @@ class RobotEnv(gym.Env[Shown, Shown]):
         instance = self._instance_of(options or {})
         if instance is None:
             number = int(self.np_random.integers(SEED_LIMIT)) if seed is None else seed
-            instance = self._drawn(number)
+            instance = self._of_seed(number)
         world, number = self._world(instance), instance.seed
         self._episode = self._begin(world, number)
         return self._episode.observation(), {}
 
-    def _drawn(self, seed: int) -> Instance:
+    def _of_seed(self, seed: int) -> Instance:
         """Return the instance of a seed, under the drift that was asked for."""
         made = Instance(
             suite="robosim2real", version=1, family=self._family, tier=self._tier, seed=seed

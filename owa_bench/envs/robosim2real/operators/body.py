@@ -13,7 +13,7 @@ def _either(rng: Generator) -> float:
     return _SIDES[int(rng.integers(2))]
 
 
-def _told(world: RobotWorld, notice: str) -> RobotWorld:
+def _with_notice(world: RobotWorld, notice: str) -> RobotWorld:
     return replace(world, notices=(*world.notices, notice))
 
 
@@ -112,7 +112,7 @@ def flange_payload(world: RobotWorld, intensity: float) -> RobotWorld:
     """
     mass = round(0.8 * intensity, 3)
     after = world.with_body(payload=world.body.payload + mass)
-    return _told(after, f"Work order: a device of {mass:g} kg is mounted on the flange.")
+    return _with_notice(after, f"Work order: a device of {mass:g} kg is mounted on the flange.")
 
 
 # --- firmware -------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def rate_limit(world: RobotWorld, intensity: float) -> RobotWorld:
     """
     share = round(1.0 - 0.5 * intensity, 3)
     after = world.with_body(pace=world.body.pace * share)
-    return _told(after, f"Release note: full command is {share:g} of the speed it was.")
+    return _with_notice(after, f"Release note: full command is {share:g} of the speed it was.")
 
 
 @operator(announcement="D1", weight=1.0, targets="gripper", group="firmware")
@@ -166,7 +166,7 @@ def gripper_reversed(world: RobotWorld) -> RobotWorld:
     Source: docs/robosim2real.md#drift.
     """
     after = world.with_body(reversed=1.0 - world.body.reversed)
-    return _told(after, "Release note: the gripper opens below 0 and shuts above 0.")
+    return _with_notice(after, "Release note: the gripper opens below 0 and shuts above 0.")
 
 
 @operator(announcement="D1", weight=1.0, targets="axes", group="firmware")
@@ -179,7 +179,7 @@ def axes_exchanged(world: RobotWorld) -> RobotWorld:
     Source: docs/robosim2real.md#drift.
     """
     after = world.with_body(exchanged=1.0 - world.body.exchanged)
-    return _told(after, "Release note: the first number of a command is now y, the second x.")
+    return _with_notice(after, "Release note: the first number of a command is now y, the second x.")
 
 
 # --- wear, which no practice shows ----------------------------------------------------
