@@ -184,7 +184,11 @@ def compare(
     made = comparison.comparison_table(found)
     for measure in dict.fromkeys(row[0] for row in made.rows):
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
-        table(f"{measure}: {made.title}", made.columns[1:], rows)
+        columns = made.columns[1:]
+        if measure == comparison.OWN_COST:
+            rows = [_cost_cells(row[1:]) for row in made.rows if row[0] == measure]
+            columns = ["ratio" if name == "difference" else name for name in columns]
+        table(f"{measure}: {made.title}", columns, rows)
     note(made.note, OUT)
 
 
@@ -375,6 +379,13 @@ def _cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
     return tuple(
         _number(cell) if cell is None or isinstance(cell, float) else str(cell) for cell in row
     )
+
+
+def _cost_cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
+    """Return the cells of a row on costs: USD an episode of both agents, then their ratio."""
+    first = 3  # behind the words, the pairs and the tasks
+    amounts = ["" if usd is None else f"{usd:.4f}" for usd in row[first : first + 2]]
+    return (*_cells(row[:first]), *amounts, *_cells(row[first + 2 :]))
 
 
 def _number(value: float | None) -> str:

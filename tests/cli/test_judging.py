@@ -66,6 +66,9 @@ def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     assert said.code == 0
     for words in ("quality:", "success:", "own cost:", "class D", "Second minus"):
         assert words.lower() in said.out.lower()
+    costs = said.out[said.out.index("own cost:") :].splitlines()
+    assert "ratio" in costs[1] + costs[2]
+    assert re.search(r"^all +\d+ +\d+ +0\.\d{4} +0\.\d{4} ", "\n".join(costs), re.M), costs
     found = json.loads(owa("compare run:fixed run:noop --json").out)
     assert {row["measure"] for row in found["figures"]} == {"quality", "success", "help", "cost"}
     wrong = owa("compare run:fixed run:nobody")

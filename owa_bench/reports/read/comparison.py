@@ -41,6 +41,7 @@ _NOTE = (
     " supervisor is simulated and in no cost. 95 percent, tasks like these. Each row stands"
     " alone: of twenty rows without a difference about one excludes it by chance."
 )
+OWN_COST = "own cost"  # what a table calls the measure COST
 _LEAST = 0.1  # [D] the smallest difference of success that a verdict looks for
 
 
@@ -171,7 +172,7 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
     suites = {r.name.partition("/")[0] for r in comparison.figures if "/" in r.name}
     rows = [
         (
-            "own cost" if row.measure == COST else row.measure,
+            OWN_COST if row.measure == COST else row.measure,
             _words(row, one_suite=len(suites) < 2),
             *(row.pairs, row.tasks, *_sides(row), row.difference),
             *(row.interval.low, row.interval.high),
@@ -203,8 +204,9 @@ def verdict_words(comparison: ArmComparison) -> str:
     """Return which agent succeeds more often, or how many tasks would tell.
 
     Formula:
-        n (h / max(|d|, least))^2 tasks: h the half-width of the interval over n tasks,
-        d the difference, least the smallest one that is looked for
+        n (h / max(|d|, least))^2 tasks, at least n + 1: h the part of the interval over n
+        tasks between the difference d and its end on the side of 0, least the smallest
+        difference that is looked for
     Missing: nothing is said to be told where there is no interval.
     Source: [D] docs/read-a-run.md#compare.
     """
@@ -217,7 +219,8 @@ def verdict_words(comparison: ArmComparison) -> str:
         better = comparison.second if low > 0 else comparison.first
         return f"{better} succeeds more often: {ends}."
     looked_for = max(abs(row.difference), _LEAST)
-    enough = math.ceil(round(row.tasks * ((high - low) / 2 / looked_for) ** 2, 6))
+    reach = row.difference - low if row.difference >= 0 else high - row.difference
+    enough = max(row.tasks + 1, math.ceil(round(row.tasks * (reach / looked_for) ** 2, 6)))
     return (
         f"Cannot tell who succeeds more often: {ends}; about {enough:,} tasks would tell a "
         f"difference of {looked_for:.2f}."

@@ -244,10 +244,15 @@ def figure(measure="success", *, difference, low, high, tasks=3):
     [
         ({"difference": 0.3, "low": 0.1, "high": 0.5}, "b succeeds more often: +0.300"),
         ({"difference": -0.3, "low": -0.5, "high": -0.1}, "a succeeds more often: -0.300"),
-        # Half-width .6 over 3 tasks, .1 looked for: 3 (.6 / .1)^2 = 108.
+        # .6 down to the low end over 3 tasks, .1 looked for: 3 (.6 / .1)^2 = 108.
         ({"difference": 0.05, "low": -0.55, "high": 0.65}, "about 108 tasks would tell"),
-        # Half-width .6, .3 seen: 3 (.6 / .3)^2 = 12.
+        # .6 down, .3 seen: 3 (.6 / .3)^2 = 12.
         ({"difference": 0.3, "low": -0.3, "high": 0.9}, "about 12 tasks would tell a difference"),
+        # 0 lies on the long side of the interval: 4 (1.05 / .75)^2 = 7.84, and not
+        # 4 (.6 / .75)^2 = 2.56, fewer than were played.
+        ({"difference": 0.75, "low": -0.3, "high": 0.9, "tasks": 4}, "about 8 tasks would tell"),
+        ({"difference": -0.75, "low": -0.9, "high": 0.3, "tasks": 4}, "about 8 tasks would tell"),
+        ({"difference": 0.3, "low": 0.0, "high": 0.6}, "about 4 tasks would tell"),
         ({"difference": 0.3, "low": None, "high": None}, "Cannot tell: no interval."),
     ],
 )
