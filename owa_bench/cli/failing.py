@@ -183,13 +183,14 @@ def _off_path(row: EpisodeReading) -> str:
 def _print_difference(pair: EpisodeDifference) -> None:
     sides = (pair.one, pair.other)
     facts = [
-        ("solved", *("yes" if side.episode.success else "no" for side in sides)),
-        ("q_state", *(side.episode.q_state for side in sides)),
+        ("success", *("yes" if side.episode.success else "no" for side in sides)),
+        ("quality", *(side.episode.q_state for side in sides)),
         ("kind of failure", *(side.episode.kind or "none" for side in sides)),
         ("ended", *(side.episode.reason for side in sides)),
         ("first step off the path", *(_off_path(side.episode) for side in sides)),
         ("steps", *(side.episode.steps for side in sides)),
-        ("cost in USD", *(_money(side.cost) for side in sides)),
+        ("own cost, USD", *(_money(side.cost) for side in sides)),
+        ("supervisor, USD, simulated", *(_money(side.supervisor) for side in sides)),
     ]
     row = pair.one.episode
     table(

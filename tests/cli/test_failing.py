@@ -130,6 +130,9 @@ def test_two_agents_on_one_instance(owa, here):
     assert said.code == 0
     assert "They differ first at step 1: another action." in said.out
     assert "not reached" in said.out
+    for words in ("success", "quality", "own cost, USD", "supervisor, USD, simulated"):
+        assert words in said.out
+    assert "q_state" not in said.out
     pair = json.loads(owa("view run --diff Slow Slow --json").out)
     assert pair["first"] is None
 
