@@ -112,8 +112,12 @@ def announce(found: RunEstimate) -> None:
         found: The estimate of the run.
     """
     arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
-    noun = "episode" if found.episodes == 1 else "episodes"
-    words = [f"playing {found.episodes:,} {noun}: {arms}"]
+    words = [f"playing {_counted(found.episodes, 'episode')}: {arms}"]
+    tasks = f"{_counted(found.tasks, 'task')} of {_counted(found.families, 'family')}"
+    settings = [_counted(found.tiers, "tier")]
+    settings.append(_counted(found.magnitudes, "drift magnitude"))
+    settings.append(_counted(found.budgets, "budget") + " of help")
+    words.append(", ".join((tasks, *settings)))
     words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
     known = [use for use in found.tokens if use.each]
     tokens = sum(use.episodes * (use.each.input + use.each.output) for use in known if use.each)
@@ -123,6 +127,12 @@ def announce(found: RunEstimate) -> None:
             f"as chat models about {tokens / _MICRO:,.1f} million tokens, {_money(cost, 'USD')}"
         )
     ERR.print(f"{'; '.join(words)} (--dry-run says more)")
+
+
+def _counted(count: int, noun: str) -> str:
+    """Return a count with its noun, such as "1 family" and "2 families"."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:

@@ -374,6 +374,9 @@ def test_what_a_run_takes_is_said_before_its_first_episode(owa, place):
     assert line.startswith(
         f"playing {estimate['episodes']} episodes: {estimate['episodes']} of noop"
     )
+    # `--episodes 2` is of a family and tier: it was read as the episodes of the run.
+    assert "; 2 tasks of 1 family, 1 tier, 6 drift magnitudes, 2 budgets of help; " in line
+    assert estimate["episodes"] == 2 * 6 * 2
     (use,) = estimate["tokens"]
     tokens = use["episodes"] * (use["each"]["input"] + use["each"]["output"])
     assert f"about {tokens / 1e6:,.1f} million tokens" in line
@@ -414,7 +417,9 @@ def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
     usd = toolquest["amounts"]["USD"]["estimate"]
     assert f"{usd:.2g}" in text
     # A measure a row: as columns they broke numbers over two lines of 80 characters.
-    assert re.search(rf"^(toolquest +64)? *USD +{usd:.2g} +(\S+ to \S+|no range) *$", said.out, re.M), said.out
+    assert re.search(
+        rf"^(toolquest +64)? *USD +{usd:.2g} +(\S+ to \S+|no range) *$", said.out, re.M
+    ), said.out
     assert not (place / "x").exists()
 
 
