@@ -48,9 +48,8 @@ def show_failures(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:
     if summary.groups:
         first = summary.groups[0]
         step = f"/{first.left}" if first.left else ""
-        OUT.print(
-            f"\nnext: owa-bench view {run_dir}, then open view/index.html#{first.example}{step}"
-        )
+        page = run_dir / "view" / "index.html"
+        OUT.print(f"\nnext: owa-bench view {run_dir}, then open {page}#{first.example}{step}")
 
 
 def show_episodes(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:

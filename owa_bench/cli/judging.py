@@ -343,7 +343,7 @@ def _print_gates(gates: Sequence[score.GateResult]) -> None:
     level = min((gate.level for gate in shut), default=0)
     if shut:
         table(
-            f"what stands before AAI-{level}",
+            f"gates that AAI-{level} still lacks",
             ("gate", "required", "measured", "status", "why"),
             [
                 (gate.gate, gate.required, gate.measured, gate.status, gate.reason)

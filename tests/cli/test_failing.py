@@ -107,7 +107,7 @@ def test_the_screen_says_what_to_look_at_and_shows_the_traceback_whole(owa, here
         assert f"  {kind}: " in said.out
     assert "Traceback (most recent call last)" in said.out
     assert "\x1b" not in said.out  # what controls a terminal is escaped
-    assert "open view/index.html#" in said.out
+    assert "open run/view/index.html#" in said.out
     assert not (here / "run" / "view").exists()
 
 

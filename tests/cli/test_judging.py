@@ -107,10 +107,10 @@ def test_compare_refuses_what_it_cannot_do(owa, run, place):
     assert not (place / "page.html").exists()
 
 
-def test_report_says_what_stands_before_the_next_level(owa, run):
+def test_report_says_which_gates_the_next_level_lacks(owa, run):
     lines = owa("report run --full").out.splitlines()
-    start = lines.index(next(x for x in lines if x.startswith("what stands before")))
-    assert lines[start].split()[3] == "AAI-1"
+    start = lines.index(next(x for x in lines if x.startswith("gates that ")))
+    assert lines[start].split()[2] == "AAI-1"
     rows = [line.split() for line in lines[start + 2 :]]
     assert any(row[0] == "T" and "EVIDENCE" in row for row in rows if row)
 
