@@ -188,8 +188,8 @@ def _print_difference(pair: EpisodeDifference) -> None:
         ("ended", *(side.episode.reason for side in sides)),
         ("first step off the path", *(_off_path(side.episode) for side in sides)),
         ("steps", *(side.episode.steps for side in sides)),
-        ("own cost, USD", *(_money(side.cost) for side in sides)),
-        ("supervisor, USD, simulated", *(_money(side.supervisor) for side in sides)),
+        ("own cost, USD", *(_money(side.cost_micro_usd) for side in sides)),
+        ("supervisor, USD, simulated", *(_money(side.supervisor_micro_usd) for side in sides)),
     ]
     row = pair.one.episode
     table(

@@ -135,6 +135,9 @@ def test_two_agents_on_one_instance(owa, here):
     assert "q_state" not in said.out
     pair = json.loads(owa("view run --diff Slow Slow --json").out)
     assert pair["first"] is None
+    line = next(line for line in said.out.splitlines() if line.startswith("own cost, USD"))
+    assert f"{pair['one']['cost_usd']:.4f}" in line
+    assert "supervisor_usd" in pair["one"]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     assert re.search(r"^all +\d+ +\d+ +0\.\d{4} +0\.\d{4} ", "\n".join(costs), re.M), costs
     found = json.loads(owa("compare run:fixed run:noop --json").out)
     assert {row["measure"] for row in found["figures"]} == {"quality", "success", "help", "cost"}
+    money = next(row for row in found["figures"] if row["measure"] == "cost")
+    assert re.search(rf"^all +\d+ +\d+ +{money['first']:.4f} ", "\n".join(costs), re.M)
+    assert 0.0 < money["first"] < 1.0  # USD
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err

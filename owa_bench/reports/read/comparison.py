@@ -21,7 +21,6 @@ import numpy as np
 from owa_bench.errors import FieldError, OwaError, UsageError
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.plan import Plan, arm_role
-from owa_bench.records.price_card import usd_of
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
@@ -174,7 +173,7 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
         (
             OWN_COST if row.measure == COST else row.measure,
             _words(row, one_suite=len(suites) < 2),
-            *(row.pairs, row.tasks, *_sides(row), row.difference),
+            *(row.pairs, row.tasks, row.first, row.second, row.difference),
             *(row.interval.low, row.interval.high),
         )
         for row in comparison.figures
@@ -191,13 +190,6 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
         tuple(rows),
         f"First: {comparison.first}. Second: {comparison.second}. {_NOTE}{left}{why}",
     )
-
-
-def _sides(row: PairedFigure) -> tuple[float | None, ...]:
-    """Return the figures of both agents, costs in USD."""
-    if row.measure != COST:
-        return row.first, row.second
-    return usd_of(row.first), usd_of(row.second)
 
 
 def verdict_words(comparison: ArmComparison) -> str:

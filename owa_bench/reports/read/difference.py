@@ -30,13 +30,13 @@ _BEFORE, _BEHIND = 2, 5  # steps that are shown around the first that differs
 class ComparedEpisode(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two episodes: what the harness saw, and micro-USD, None where unknown.
 
-    `cost` is the agent's own, `supervisor` that of the simulated help.
+    `cost_micro_usd` is the agent's own, `supervisor_micro_usd` that of the simulated help.
     """
 
     label: str
     episode: EpisodeReading
-    cost: int | None
-    supervisor: int | None
+    cost_micro_usd: int | None
+    supervisor_micro_usd: int | None
 
 
 class StepPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,8 +165,8 @@ def _compared(side: _Side, trace: Trace) -> ComparedEpisode:
     return ComparedEpisode(
         label=f"{trace.start.arm} {trace.leaf.attempt_id} of {side.run}",
         episode=read_episode(trace),
-        cost=costs["agent"],
-        supervisor=costs["human"],
+        cost_micro_usd=costs["agent"],
+        supervisor_micro_usd=costs["human"],
     )
 
 

@@ -13,7 +13,9 @@ from tests.builders.run_directory import make_plan, make_run
 
 def compared(one, other):
     sides = [
-        ComparedEpisode(label="x", episode=read_episode(trace), cost=None, supervisor=None)
+        ComparedEpisode(
+            label="x", episode=read_episode(trace), cost_micro_usd=None, supervisor_micro_usd=None
+        )
         for trace in (one, other)
     ]
     return of_episodes(*sides, (one, other))
