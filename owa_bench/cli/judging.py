@@ -187,7 +187,7 @@ def compare(
         columns = made.columns[1:]
         if measure == comparison.OWN_COST:
             rows = [_cost_cells(row[1:]) for row in made.rows if row[0] == measure]
-            columns = ["ratio" if name == "difference" else name for name in columns]
+            columns = tuple("ratio" if name == "difference" else name for name in columns)
         table(f"{measure}: {made.title}", columns, rows)
     note(made.note, OUT)
 

@@ -112,11 +112,11 @@ def announce(found: RunEstimate) -> None:
         found: The estimate of the run.
     """
     arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
-    words = [f"playing {_counted(found.episodes, 'episode')}: {arms}"]
-    tasks = f"{_counted(found.tasks, 'task')} of {_counted(found.families, 'family')}"
-    settings = [_counted(found.tiers, "tier")]
-    settings.append(_counted(found.magnitudes, "drift magnitude"))
-    settings.append(_counted(found.budgets, "budget") + " of help")
+    words = [f"playing {_with_noun(found.episodes, 'episode')}: {arms}"]
+    tasks = f"{_with_noun(found.tasks, 'task')} of {_with_noun(found.families, 'family')}"
+    settings = [_with_noun(found.tiers, "tier")]
+    settings.append(_with_noun(found.magnitudes, "drift magnitude"))
+    settings.append(_with_noun(found.budgets, "budget") + " of help")
     words.append(", ".join((tasks, *settings)))
     words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
     known = [use for use in found.tokens if use.each]
@@ -129,7 +129,7 @@ def announce(found: RunEstimate) -> None:
     ERR.print(f"{'; '.join(words)} (--dry-run says more)")
 
 
-def _counted(count: int, noun: str) -> str:
+def _with_noun(count: int, noun: str) -> str:
     """Return a count with its noun, such as "1 family" and "2 families"."""
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
