@@ -1,6 +1,7 @@
 """Leaderboard: what gives a row, what does not, and the page."""
 
 import json
+import re
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -242,6 +243,40 @@ def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
     assert len(twice.refused) == 2
 
 
+def plain(page):
+    """Return a page without the labels that its cells have on a phone."""
+    return re.sub(r' data-label="[^"]*"', "", page)
+
+
+@pytest.mark.browser
+def test_the_page_of_four_agents_fits_a_phone_and_a_desk(tmp_path):
+    """On a phone a row showed agent and level, and the rest of it beside the screen."""
+    made = dict.fromkeys(boards.BoardRow._fields, "words of some length")
+    gate = SimpleNamespace(
+        level=1,
+        gate="T",
+        required="3 kinds of tool, success >= 0.6 at drift 0.25",
+        measured="0.028, 24 worlds",
+        status="UNDECIDED",
+    )
+    figures = dict.fromkeys(("composite", "success", "cost"), boards.Figure(0.5))
+    axes = tuple((symbol, boards.Figure(0.25)) for symbol in "AGPMTRSEW$")
+    whole = {**made, **figures, "axes": axes, "gates": (gate,)}
+    rows = tuple(boards.BoardRow(**{**whole, "agent": f"agent {n}"}) for n in range(4))
+    page = write_board(boards.Standings("lab", rows, ()), tmp_path)
+    with report_pages.browser() as found:
+        for width in (390, 1280):
+            window = report_pages.show(found, page, width)
+            over = window.evaluate(
+                "Math.max(document.documentElement.scrollWidth - innerWidth, ...[..."
+                "document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth))"
+            )
+            assert over <= 0 or width == 1280, (width, over)
+            label = "getComputedStyle(document.querySelector('td.why'), '::before').content"
+            assert ("level" in window.evaluate(label)) == (width == 390)
+            window.close()
+
+
 def test_a_page_of_a_placement_above_a_profile_has_the_axes_of_the_profile(tmp_path):
     """A placement has no axes; what stands first on a board must not decide its tables."""
     made = dict.fromkeys(boards.BoardRow._fields, "")
@@ -251,14 +286,14 @@ def test_a_page_of_a_placement_above_a_profile_has_the_axes_of_the_profile(tmp_p
     figures = dict.fromkeys(none, boards.Figure(0.5))
     axes = (("A", boards.Figure(0.25)),)
     profile = boards.BoardRow(**made | figures | {"agent": "profile", "axes": axes, "gates": ()})
-    page = write_board(boards.Standings("lab", (placed, profile), ()), tmp_path).read_text()
+    page = plain(write_board(boards.Standings("lab", (placed, profile), ()), tmp_path).read_text())
     first, second = page.split("<h2>Axes</h2>")
     assert first.count('<td class="num">–</td>') == 3
     assert "<td>placed</td>" not in second.split("<h2>Gates of placements</h2>")[0]
     assert '<td class="num">0.250</td>' in second
     assert "<td>AAI-1: A</td><td>PASS</td><td>.9</td><td>A &gt;= .5</td>" in second
     said = placed._replace(level="undecided (A .9 <b>)")
-    alone = write_board(boards.Standings("lab", (said,), ()), tmp_path).read_text()
+    alone = plain(write_board(boards.Standings("lab", (said,), ()), tmp_path).read_text())
     assert "success, unaided" in first
     assert "success, unaided" not in alone
     assert "<summary>undecided</summary>(A .9 &lt;b&gt;)</details>" in alone
