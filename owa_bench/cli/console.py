@@ -155,10 +155,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
     Args:
         title: above it.
-        columns: the header.
+        columns: the header, which is left out where it has no words.
         rows: cells; None is shown empty.
     """
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    head = any(columns)
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=head)
     for i, column in enumerate(columns):
         shown.add_column(column, style="bold" if i == 0 else None, overflow="fold")
     for row in rows:

@@ -48,9 +48,8 @@ def show_failures(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:
     if summary.groups:
         first = summary.groups[0]
         step = f"/{first.left}" if first.left else ""
-        OUT.print(
-            f"\nnext: owa-bench view {run_dir}, then open view/index.html#{first.example}{step}"
-        )
+        page = run_dir / "view" / "index.html"
+        OUT.print(f"\nnext: owa-bench view {run_dir}, then open {page}#{first.example}{step}")
 
 
 def show_episodes(run_dir: Path, query: EpisodeFilter, *, json: bool) -> None:
@@ -183,13 +182,14 @@ def _off_path(row: EpisodeReading) -> str:
 def _print_difference(pair: EpisodeDifference) -> None:
     sides = (pair.one, pair.other)
     facts = [
-        ("solved", *("yes" if side.episode.success else "no" for side in sides)),
-        ("q_state", *(side.episode.q_state for side in sides)),
+        ("success", *("yes" if side.episode.success else "no" for side in sides)),
+        ("quality", *(side.episode.q_state for side in sides)),
         ("kind of failure", *(side.episode.kind or "none" for side in sides)),
         ("ended", *(side.episode.reason for side in sides)),
         ("first step off the path", *(_off_path(side.episode) for side in sides)),
         ("steps", *(side.episode.steps for side in sides)),
-        ("cost in USD", *(_money(side.cost) for side in sides)),
+        ("own cost, USD", *(_money(side.cost_micro_usd) for side in sides)),
+        ("supervisor, USD, simulated", *(_money(side.supervisor_micro_usd) for side in sides)),
     ]
     row = pair.one.episode
     table(

@@ -153,7 +153,7 @@ def compare(
     """Compare two agents on the instances that both played, or any number on a page.
 
     Says first who succeeds more often, or how many tasks would tell. Then paired differences of
-    quality, success and help and the ratio of their own costs, with intervals: over all pairs, by
+    Q, success and help and the ratio of their own costs, with intervals: over all pairs, by
     family, tier and drift class. Runs on different terms are refused; `run --worlds-of
     RUN` plays the worlds of another run.
 
@@ -184,7 +184,11 @@ def compare(
     made = comparison.comparison_table(found)
     for measure in dict.fromkeys(row[0] for row in made.rows):
         rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
-        table(f"{measure}: {made.title}", made.columns[1:], rows)
+        columns = made.columns[1:]
+        if measure == comparison.OWN_COST:
+            rows = [_cost_cells(row[1:]) for row in made.rows if row[0] == measure]
+            columns = tuple("ratio" if name == "difference" else name for name in columns)
+        table(f"{measure}: {made.title}", columns, rows)
     note(made.note, OUT)
 
 
@@ -339,7 +343,7 @@ def _print_gates(gates: Sequence[score.GateResult]) -> None:
     level = min((gate.level for gate in shut), default=0)
     if shut:
         table(
-            f"what stands before AAI-{level}",
+            f"gates that AAI-{level} still lacks",
             ("gate", "required", "measured", "status", "why"),
             [
                 (gate.gate, gate.required, gate.measured, gate.status, gate.reason)
@@ -375,6 +379,13 @@ def _cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
     return tuple(
         _number(cell) if cell is None or isinstance(cell, float) else str(cell) for cell in row
     )
+
+
+def _cost_cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
+    """Return the cells of a row on costs: USD an episode of both agents, then their ratio."""
+    first = 3  # behind the words, the pairs and the tasks
+    amounts = ["" if usd is None else f"{usd:.4f}" for usd in row[first : first + 2]]
+    return (*_cells(row[:first]), *amounts, *_cells(row[first + 2 :]))
 
 
 def _number(value: float | None) -> str:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _MICRO = 10**6
 _HOUR_S = 3600.0
+_TIME = "time"  # what the table of a pilot calls hours
 
 
 def print_estimate(
@@ -111,8 +112,12 @@ def announce(found: RunEstimate) -> None:
         found: The estimate of the run.
     """
     arms = ", ".join(f"{count:,} of {arm}" for arm, count in found.by_arm.items())
-    noun = "episode" if found.episodes == 1 else "episodes"
-    words = [f"playing {found.episodes:,} {noun}: {arms}"]
+    words = [f"playing {_with_noun(found.episodes, 'episode')}: {arms}"]
+    tasks = f"{_with_noun(found.tasks, 'task')} of {_with_noun(found.families, 'family')}"
+    settings = [_with_noun(found.tiers, "tier")]
+    settings.append(_with_noun(found.magnitudes, "drift magnitude"))
+    settings.append(_with_noun(found.budgets, "budget") + " of help")
+    words.append(", ".join((tasks, *settings)))
     words.append(f"about {_duration(found.scripted_s)} if agents answer at once")
     known = [use for use in found.tokens if use.each]
     tokens = sum(use.episodes * (use.each.input + use.each.output) for use in known if use.each)
@@ -122,6 +127,12 @@ def announce(found: RunEstimate) -> None:
             f"as chat models about {tokens / _MICRO:,.1f} million tokens, {_money(cost, 'USD')}"
         )
     ERR.print(f"{'; '.join(words)} (--dry-run says more)")
+
+
+def _with_noun(count: int, noun: str) -> str:
+    """Return a count with its noun, such as "1 family" and "2 families"."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def _installed_operators(draft: PlanDraft) -> dict[str, dict[str, str]]:
@@ -237,20 +248,22 @@ def _print_pilot(found: "PilotEstimate", draft: PlanDraft, run_options: RunOptio
     """Print what a plan takes by a pilot, by suite and in all, each with its range."""
     from owa_bench.reports.read import pilot
 
-    # A measure that nobody has any of is a column of zeros: on 80 characters each one counts.
+    # A measure that nobody has any of is a row of zeros.
     used = {name for row in found.rows for name, it in row.amounts.items() if it.estimate != 0}
     measures = [name for name in pilot.MEASURES if name in used]
     shown = found.rows[:1] if len(found.rows) == 2 else found.rows  # of one suite all is the same
-    rows = [
-        (row.suite, f"{row.episodes:,}", *(_ranged(name, row.amounts[name]) for name in measures))
-        for row in shown
-    ]
-    names = ("time" if name == pilot.HOURS else name for name in measures)
-    table(f"would take, by {found.pilot}", ("suite", "episodes", *names), rows)
+    rows = []
+    for row in shown:
+        of = [row.suite, f"{row.episodes:,}"]
+        for name in measures:
+            rows.append((*of, _TIME if name == pilot.HOURS else name, *_ranged(name, row.amounts)))
+            of = ["", ""]
+    columns = ("suite", "episodes", "takes", "about", "95 percent")
+    table(f"would take, by {found.pilot}", columns, rows)
     lanes = run_options.workers * run_options.concurrency
     at_once = "one episode at a time" if lanes == 1 else f"{lanes} episodes at once"
     OUT.print(
-        "In brackets 95 percent, over the pilot's tasks and those that are drawn. Time: "
+        "95 percent: over the pilot's tasks and those that are drawn. Time: "
         f"{at_once}, at the pilot's pace. USD: the agents' own, by the pilot's price card"
         + ("; the supervisor is simulated and paid by nobody." if pilot.SUPERVISOR in used else ".")
     )
@@ -270,18 +283,19 @@ def _print_pilot(found: "PilotEstimate", draft: PlanDraft, run_options: RunOptio
         note(words, OUT)
 
 
-def _ranged(measure: str, amount: "RangedAmount") -> str:
-    """Return an estimate with its range below it."""
+def _ranged(measure: str, amounts: "Mapping[str, RangedAmount]") -> tuple[str, str]:
+    """Return the estimate of a measure, and its range."""
     from owa_bench.reports.read.pilot import HOURS
 
     def words(value: float) -> str:
         return _duration(value * _HOUR_S) if measure == HOURS else _short(value)
 
+    amount = amounts[measure]
     if amount.estimate is None:
-        return "unknown"
+        return "unknown", ""
     if amount.low is None or amount.high is None:
-        return f"{words(amount.estimate)}\n(no range)"
-    return f"{words(amount.estimate)}\n({words(amount.low)} to {words(amount.high)})"
+        return words(amount.estimate), "no range"
+    return words(amount.estimate), f"{words(amount.low)} to {words(amount.high)}"
 
 
 def _short(value: float) -> str:

@@ -11,10 +11,13 @@ from tests.builders.sandboxes import needs_namespaces
 
 def test_keygen_never_overwrites(owa):
     said = owa("keygen verifier --json")
-    assert re.fullmatch("[0-9a-f]{64}", json.loads(said.out)["public_hex"])
+    public = json.loads(said.out)["public_hex"]
+    assert re.fullmatch("[0-9a-f]{64}", public)
     again = owa("keygen verifier")
     assert again.code == 2
     assert "choose another name" in again.err
+    # Who signed with a key that `run` made was told its public key by nothing.
+    assert f"its public key is {public}" in again.err
     assert owa("keygen a/b").code == 2
 
 

@@ -107,7 +107,7 @@ def test_the_screen_says_what_to_look_at_and_shows_the_traceback_whole(owa, here
         assert f"  {kind}: " in said.out
     assert "Traceback (most recent call last)" in said.out
     assert "\x1b" not in said.out  # what controls a terminal is escaped
-    assert "open view/index.html#" in said.out
+    assert "open run/view/index.html#" in said.out
     assert not (here / "run" / "view").exists()
 
 
@@ -130,8 +130,14 @@ def test_two_agents_on_one_instance(owa, here):
     assert said.code == 0
     assert "They differ first at step 1: another action." in said.out
     assert "not reached" in said.out
+    for words in ("success", "quality", "own cost, USD", "supervisor, USD, simulated"):
+        assert words in said.out
+    assert "q_state" not in said.out
     pair = json.loads(owa("view run --diff Slow Slow --json").out)
     assert pair["first"] is None
+    line = next(line for line in said.out.splitlines() if line.startswith("own cost, USD"))
+    assert f"{pair['one']['cost_usd']:.4f}" in line
+    assert "supervisor_usd" in pair["one"]
 
 
 @pytest.mark.parametrize(

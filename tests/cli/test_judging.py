@@ -64,10 +64,16 @@ def test_report_prints_axes_and_the_place_of_the_page(owa, run):
 def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
     said = owa("compare run:fixed run:noop")
     assert said.code == 0
-    for words in ("quality:", "success:", "own cost:", "class D", "Second minus"):
+    for words in ("Q: ", "success:", "own cost:", "class D", "Second minus"):
         assert words.lower() in said.out.lower()
+    costs = said.out[said.out.index("own cost:") :].splitlines()
+    assert "ratio" in costs[1] + costs[2]
+    assert re.search(r"^all +\d+ +\d+ +0\.\d{4} +0\.\d{4} ", "\n".join(costs), re.M), costs
     found = json.loads(owa("compare run:fixed run:noop --json").out)
     assert {row["measure"] for row in found["figures"]} == {"quality", "success", "help", "cost"}
+    money = next(row for row in found["figures"] if row["measure"] == "cost")
+    assert re.search(rf"^all +\d+ +\d+ +{money['first']:.4f} ", "\n".join(costs), re.M)
+    assert 0.0 < money["first"] < 1.0  # USD
     wrong = owa("compare run:fixed run:nobody")
     assert wrong.code == 2
     assert "must name one of the arms" in wrong.err
@@ -104,10 +110,10 @@ def test_compare_refuses_what_it_cannot_do(owa, run, place):
     assert not (place / "page.html").exists()
 
 
-def test_report_says_what_stands_before_the_next_level(owa, run):
+def test_report_says_which_gates_the_next_level_lacks(owa, run):
     lines = owa("report run --full").out.splitlines()
-    start = lines.index(next(x for x in lines if x.startswith("what stands before")))
-    assert lines[start].split()[3] == "AAI-1"
+    start = lines.index(next(x for x in lines if x.startswith("gates that ")))
+    assert lines[start].split()[2] == "AAI-1"
     rows = [line.split() for line in lines[start + 2 :]]
     assert any(row[0] == "T" and "EVIDENCE" in row for row in rows if row)
 

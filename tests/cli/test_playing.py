@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from copy import copy
 from dataclasses import replace
 
@@ -373,6 +374,9 @@ def test_what_a_run_takes_is_said_before_its_first_episode(owa, place):
     assert line.startswith(
         f"playing {estimate['episodes']} episodes: {estimate['episodes']} of noop"
     )
+    # `--episodes 2` is of a family and tier: it was read as the episodes of the run.
+    assert "; 2 tasks of 1 family, 1 tier, 6 drift magnitudes, 2 budgets of help; " in line
+    assert estimate["episodes"] == 2 * 6 * 2
     (use,) = estimate["tokens"]
     tokens = use["episodes"] * (use["each"]["input"] + use["each"]["output"])
     assert f"about {tokens / 1e6:,.1f} million tokens" in line
@@ -401,17 +405,21 @@ def test_a_dry_run_says_what_a_pilot_tells(owa, run, place):
     found = json.loads(owa(f"{asked} --dry-run --like run --workers 2 --json").out)["like"]
     toolquest, total = found["rows"]
     assert (toolquest["suite"], total["suite"]) == ("toolquest", "all")
-    assert found["unknown"] == ["recall 1 (32 episodes)", "recall 2 (32 episodes)"]
+    assert found["unknown"] == ["recall tier 1 (32 episodes)", "recall tier 2 (32 episodes)"]
     said = owa(f"{asked} --dry-run --like run")
     assert said.code == 0
     text = " ".join(said.out.split())
     assert "would take, by run" in text
-    assert "in no sum: recall 1 (32 episodes), recall 2 (32 episodes)." in text
-    assert "note: toolquest 2: not played by the pilot; reckoned from the other tiers" in text
+    assert "in no sum: recall tier 1 (32 episodes), recall tier 2 (32 episodes)." in text
+    assert "note: toolquest tier 2: not played by the pilot; reckoned from the other tiers" in text
     assert "note: no range, such as of toolquest, hours: the pilot played one task" in text
     assert "tokens an episode, if the agents were chat models" in text  # for what is not known
     usd = toolquest["amounts"]["USD"]["estimate"]
     assert f"{usd:.2g}" in text
+    # A measure a row: as columns they broke numbers over two lines of 80 characters.
+    assert re.search(
+        rf"^(toolquest +64)? *USD +{usd:.2g} +(\S+ to \S+|no range) *$", said.out, re.M
+    ), said.out
     assert not (place / "x").exists()
 
 

@@ -99,10 +99,10 @@ def test_a_list_is_searched_chosen_and_sorted(opened, tmp_path):
     assert window.count(rows) == 24
     window.tab.fill("input[type=search]", "restock")
     assert window.count(rows) == 8
-    window.tab.click("th:has-text('q_state')")
+    window.tab.click("th:has-text('quality')")
     places = window.tab.locator(f"{rows} td:nth-child(7)").all_inner_texts()
     assert places == sorted(places)
-    window.tab.click("th:has-text('q_state')")
+    window.tab.click("th:has-text('quality')")
     first = window.tab.locator(f"{rows} td:first-child a").first
     name = first.inner_text()
     first.click()
@@ -120,6 +120,10 @@ def test_an_episode_shows_steps_drift_subgoals_and_costs(opened, tmp_path):
     text = window.text("#episode")
     for words in ("Drift at 0 ms: api/field_rename", "✓ node:1", "api_calls 1", "p0: true"):
         assert words in text
+    facts = window.text("dl.facts")
+    assert "own cost" in facts
+    assert "USD (simulated, paid by nobody); " in facts
+    assert "q_state" not in facts
     assert "step 3" in window.text(".step.here")
     window.tab.click("#step-3 summary:has-text('response')")
     window.tab.wait_for_selector("#step-3 details[open] pre")

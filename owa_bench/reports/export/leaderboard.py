@@ -51,10 +51,10 @@ class Figure(NamedTuple):
 class BoardRow(NamedTuple):
     """An agent of a run that counts.
 
-    `cost` is USD an episode of agent and human streams, `success` a share of the unaided episodes,
-    `axes` the ten by symbol. A placement has none of these figures, because a mean until a stop
-    ranks nobody; it has `gates`. `rung` is the assurance, "V4" or "V5". `plans` says which plan of
-    the submitter's it is, and of how many.
+    `cost` is the agent's own, `supervisor` that of the simulated help, both USD an episode;
+    `success` is a share of the unaided episodes, `axes` the ten by symbol. A placement has none of
+    these figures, because a mean until a stop ranks nobody; it has `gates`. `rung` is the
+    assurance, "V4" or "V5". `plans` says which plan of the submitter's it is, and of how many.
     """
 
     agent: str
@@ -66,6 +66,7 @@ class BoardRow(NamedTuple):
     composite: Figure | None
     success: Figure | None
     cost: Figure | None
+    supervisor: Figure | None
     axes: tuple[tuple[str, Figure], ...]
     gates: tuple[GateResult, ...]
     submitter: str
@@ -251,12 +252,12 @@ def _refuse_broken(checks: Sequence[CheckResult]) -> None:
 
 def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRow:
     plan, whose = bundle.plan, submission(bundle)
-    composite, success, cost = None, None, None
+    composite, success, cost, supervisor = None, None, None, None
     if plan.placement is None:
         index = next(one for one in verdict.indices if one.name == "AAI")
         interval = index.tasks_like_these
         composite = Figure(index.value, interval.low, interval.high)
-        success, cost = _outcomes(bundle, verdict.arm)
+        success, cost, supervisor = _outcomes(bundle, verdict.arm)
     return BoardRow(
         agent=verdict.agent,
         run=bundle.layout.root.name,
@@ -267,6 +268,7 @@ def _row(bundle: Bundle, verdict: AgentVerdict, assurance: Assurance) -> BoardRo
         composite=composite,
         success=success,
         cost=cost,
+        supervisor=supervisor,
         axes=tuple(
             (axis.symbol, Figure(axis.value, axis.tasks_like_these.low, axis.tasks_like_these.high))
             for axis in verdict.axes
@@ -292,16 +294,19 @@ def _which_plan(whose: Submission) -> str:
     return f"{whose.number} of {whose.plans or 'an unknown count'}"
 
 
-def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure]:
-    """Return the share of unaided successes and USD an episode, with intervals."""
+def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure, Figure]:
+    """Return the share of unaided successes, and USD an episode of agent and supervisor."""
     table = observe(bundle.traces(), bundle.prices)
     own = table.take((table.arm == arm) & (table.condition == ""))
     alone = own.take((own.interventions == 0) & (own.phase != "practice"))
     if not len(own) or not len(alone):
-        return Figure(None), Figure(None)
-    usd = (own.cost_agent + own.cost_human) / _MICRO
+        return Figure(None), Figure(None), Figure(None)
     success = Figure(*mean_over_tasks(alone.u.astype(float), alone.pair))
-    return success, Figure(*mean_over_tasks(usd, own.pair, share=False))
+    cost, supervisor = (
+        Figure(*mean_over_tasks(micro / _MICRO, own.pair, share=False))
+        for micro in (own.cost_agent, own.cost_human)
+    )
+    return success, cost, supervisor
 
 
 def write_board(board: Standings, folder: Path) -> Path:

@@ -81,7 +81,6 @@ _FORMATS: tuple[Callable[..., Any], ...] = (
     templates.format_anchors,
     templates.format_details,
     templates.format_dollars,
-    templates.format_cost,
     templates.format_figure,
     templates.format_ends,
     templates.answer_counts,

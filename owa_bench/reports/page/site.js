@@ -56,7 +56,8 @@ let run = null;
 const COLUMNS = [
   ["attempt", "attempt"], ["agent", "agent"], ["family", "family"], ["tier", "tier"],
   ["delta", "drift"], ["drift", "class"], ["day", "day"], ["outcome", "outcome"],
-  ["success", "success"], ["kind", "kind of failure"], ["missed", "missed"], ["q_state", "q_state"], ["steps", "steps"], ["cost", "USD"],
+  ["success", "success"], ["kind", "kind of failure"], ["missed", "missed"], ["quality", "quality"], ["steps", "steps"],
+  ["cost", "own cost, USD"], ["supervisor", "supervisor, USD"],
   ["broken", "rules broken"], ["state", "state"],
 ];
 const CHOICES = ["agent", "family", "tier", "delta", "drift", "outcome", "success", "kind", "state"];
@@ -66,9 +67,9 @@ let order = []; // the attempts that the list shows, for the links of an episode
 function shownCell(row, name) {
   const value = row[name];
   if (value === null) return "–";
-  if (name === "cost") return (value / 1e6).toFixed(4);
+  if (name === "cost" || name === "supervisor") return (value / 1e6).toFixed(4);
   if (name === "success") return value ? "yes" : "no";
-  if (name === "q_state") return value.toFixed(3);
+  if (name === "quality") return value.toFixed(3);
   return String(value);
 }
 
@@ -436,10 +437,10 @@ function facts(row, start, end) {
     ["drift", row.delta === null ? `day ${row.day}` : `${row.delta}, realised ${start.realised}`],
     ["outcome", !end ? row.state : end.reason === end.outcome ? end.outcome : `${end.outcome}: ${end.reason}`],
     ...(row.kind ? [["failure", failure(row)]] : []),
-    ["q_state", end ? `${fixed(row.q_state)} of ${start.theta} asked; Q ${fixed(end.quality)}; success ${row.success ? "yes" : "no"}` : "–"],
+    ["quality", end ? `${fixed(row.quality)} of ${start.theta} asked; Q, with the forecast, ${fixed(end.quality)}; success ${row.success ? "yes" : "no"}` : "–"],
     ["time", end ? `${clock(1000 * end.simulated_s)} simulated, ${clock(1000 * end.wall_s)} of the wall clock; ${row.steps} steps` : `${row.steps} steps so far`],
-    ["cost", money(row.cost) + " (agent and human streams)"],
-    ["supervisor", start.interventions === null ? "no limit" : `at most ${start.interventions} answer${start.interventions === 1 ? "" : "s"}`],
+    ["own cost", money(row.cost)],
+    ["supervisor", `${money(row.supervisor)} (simulated, paid by nobody); ` + (start.interventions === null ? "no limit" : `at most ${start.interventions} answer${start.interventions === 1 ? "" : "s"}`)],
     ["attempt", `${row.attempt}, ${row.state}`],
   ];
   return node("dl", { className: "facts" }, ...pairs.flatMap(([name, value]) => [node("dt", null, name), node("dd", null, value)]));

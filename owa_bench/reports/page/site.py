@@ -168,9 +168,10 @@ _ATTEMPT = re.compile(r"\b\d{6,}\.\d+\b")
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One attempt in the list; what is not known of an unfinished one is None.
 
-    Success and q_state are as scored: 0 where the episode is disqualified. `cost` is micro-USD of
-    the agent and human streams. `kind` is the kind of its failure, `missed` the first subgoal that
-    was missing, `left` the first step off the oracle's path (`reports/read/failures.py`).
+    Success and quality (q_state) are as scored: 0 where the episode is disqualified. `cost` is the
+    agent's own, `supervisor` that of the simulated help, both micro-USD. `kind` is the kind of its
+    failure, `missed` the first subgoal that was missing, `left` the first step off the oracle's
+    path (`reports/read/failures.py`).
     """
 
     attempt: str
@@ -184,9 +185,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     drift: str
     outcome: str
     success: bool | None
-    q_state: float | None
+    quality: float | None
     steps: int
     cost: int | None
+    supervisor: int | None
     broken: int
     kind: str = ""
     missed: str = ""
@@ -279,7 +281,6 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
     void = any(breach.severity == "disqualify" for breach in breaches)
     drift = {e.effective for e in attempt.events if isinstance(e, events.Drift)}
     costs = episode_cost(prices, attempt.events)
-    agent, human = costs["agent"], costs["human"]
     seen = read_episode(Trace(attempt.leaf, attempt.events)) if end else None
     return AttemptRow(
         attempt=attempt.attempt_id,
@@ -293,9 +294,10 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
         drift="+".join(sorted(drift)),
         outcome=end.outcome if end else "",
         success=end.q_state >= start.theta and not void if end else None,
-        q_state=(0.0 if void else end.q_state) if end else None,
+        quality=(0.0 if void else end.q_state) if end else None,
         steps=sum(isinstance(e, events.Action) for e in attempt.events),
-        cost=None if agent is None or human is None else agent + human,
+        cost=costs["agent"],
+        supervisor=costs["human"],
         broken=len(breaches),
         kind=seen.kind if seen else "",
         missed=seen.missed if seen and seen.kind else "",

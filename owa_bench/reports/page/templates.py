@@ -118,15 +118,6 @@ def format_dollars(amount: int | None) -> str:
     return f"{amount / 1e6:,.{2 if amount >= _WHOLE else 4}f} USD"
 
 
-def format_cost(one: ArmOutcomes) -> str:
-    """Return the cost of a success by agent and human stream."""
-    if not one.successes:
-        return "no success"
-    if one.cost_micro_usd is None:
-        return "cost per success unknown"
-    return f"{format_dollars(one.cost_micro_usd)} per success"
-
-
 def format_ends(interval: score.Interval) -> str:
     """Return the two ends of an interval with two decimals, "" where it has none."""
     if interval.low is None or interval.high is None:
@@ -142,7 +133,7 @@ def answer_counts(answer: Delegation) -> list[tuple[str, SuccessCount | None, st
     return [
         ("alone, no drift", still, still.words if still else ""),
         ("alone, under drift", drifted, f"{drifted.words}{levels}" if drifted else ""),
-        ("with help", helped, f"help given in {answer.asked}" if helped else ""),
+        ("with help", helped, f"{helped.brief}; help in {answer.asked}" if helped else ""),
     ]
 
 

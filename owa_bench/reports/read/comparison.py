@@ -21,12 +21,12 @@ import numpy as np
 from owa_bench.errors import FieldError, OwaError, UsageError
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.plan import Plan, arm_role
-from owa_bench.records.price_card import usd_of
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.scoring.estimate.comparison import (
     COST,
+    QUALITY,
     SUCCESS,
     PairedFigure,
     outcomes_of,
@@ -36,11 +36,15 @@ from owa_bench.scoring.observe.observables import observe
 from owa_bench.scoring.observe.sample import Sample, sample_of
 
 _NOTE = (
-    "Both on the same instances. Difference: second minus first; of the agent's own cost (USD"
+    "Both on the same instances. Q: 0.9 of the quality and 0.1 of the forecast's."
+    " Difference: second minus first; of the agent's own cost (USD"
     " an episode) the second over the first. Help: share of episodes in which it was given; a"
     " supervisor is simulated and in no cost. 95 percent, tasks like these. Each row stands"
     " alone: of twenty rows without a difference about one excludes it by chance."
 )
+OWN_COST = "own cost"  # what a table calls the measure COST
+# `run` and `view` call q_state quality, and what is compared holds the forecast, too.
+_NAMES = {COST: OWN_COST, QUALITY: "Q"}
 _LEAST = 0.1  # [D] the smallest difference of success that a verdict looks for
 
 
@@ -171,9 +175,9 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
     suites = {r.name.partition("/")[0] for r in comparison.figures if "/" in r.name}
     rows = [
         (
-            "own cost" if row.measure == COST else row.measure,
+            _NAMES.get(row.measure, row.measure),
             _words(row, one_suite=len(suites) < 2),
-            *(row.pairs, row.tasks, *_sides(row), row.difference),
+            *(row.pairs, row.tasks, row.first, row.second, row.difference),
             *(row.interval.low, row.interval.high),
         )
         for row in comparison.figures
@@ -192,19 +196,13 @@ def comparison_table(comparison: ArmComparison) -> CellTable:
     )
 
 
-def _sides(row: PairedFigure) -> tuple[float | None, ...]:
-    """Return the figures of both agents, costs in USD."""
-    if row.measure != COST:
-        return row.first, row.second
-    return usd_of(row.first), usd_of(row.second)
-
-
 def verdict_words(comparison: ArmComparison) -> str:
     """Return which agent succeeds more often, or how many tasks would tell.
 
     Formula:
-        n (h / max(|d|, least))^2 tasks: h the half-width of the interval over n tasks,
-        d the difference, least the smallest one that is looked for
+        n (h / max(|d|, least))^2 tasks, at least n + 1: h the part of the interval over n
+        tasks between the difference d and its end on the side of 0, least the smallest
+        difference that is looked for
     Missing: nothing is said to be told where there is no interval.
     Source: [D] docs/read-a-run.md#compare.
     """
@@ -217,7 +215,8 @@ def verdict_words(comparison: ArmComparison) -> str:
         better = comparison.second if low > 0 else comparison.first
         return f"{better} succeeds more often: {ends}."
     looked_for = max(abs(row.difference), _LEAST)
-    enough = math.ceil(round(row.tasks * ((high - low) / 2 / looked_for) ** 2, 6))
+    reach = row.difference - low if row.difference >= 0 else high - row.difference
+    enough = max(row.tasks + 1, math.ceil(round(row.tasks * (reach / looked_for) ** 2, 6)))
     return (
         f"Cannot tell who succeeds more often: {ends}; about {enough:,} tasks would tell a "
         f"difference of {looked_for:.2f}."

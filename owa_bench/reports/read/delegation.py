@@ -5,6 +5,7 @@ calendar of some drift alone. Intervals are over tasks. Source: docs/read-a-run.
 """
 
 import math
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from owa_bench.reports.read.success import success_over_tasks
 from owa_bench.scoring.statistics.task_means import task_of
 
 _TOLD = (0.5, 1.0)  # magnitudes that the sentence names where they were played
+_NAMES_MODEL = re.compile(r"[:,]model=")
 NO_DRIFT = "no drift"
 # How a change tells itself, by its class in effect (docs/suites.md#drift).
 CLASS_WORDS = {
@@ -151,8 +153,12 @@ def frontier_words(frontier: FrontierScore) -> str:
 
 
 def next_command(verdict: AgentVerdict) -> str:
-    """Return the command that plays an agent until its level is decided."""
-    return f"owa-bench place {shlex.quote(verdict.agent)} --out runs/placed"
+    """Return the command that plays an agent until its level is decided.
+
+    An agent whose option names a model needs its address again: no plan holds it.
+    """
+    address = " --model-url URL" if _NAMES_MODEL.search(verdict.agent) else ""
+    return f"owa-bench place {shlex.quote(verdict.agent)}{address} --out runs/placed"
 
 
 def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:

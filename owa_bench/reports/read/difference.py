@@ -28,11 +28,15 @@ _BEFORE, _BEHIND = 2, 5  # steps that are shown around the first that differs
 
 
 class ComparedEpisode(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two episodes: what the harness saw, and micro-USD, None where unknown."""
+    """One of the two episodes: what the harness saw, and micro-USD, None where unknown.
+
+    `cost_micro_usd` is the agent's own, `supervisor_micro_usd` that of the simulated help.
+    """
 
     label: str
     episode: EpisodeReading
-    cost: int | None
+    cost_micro_usd: int | None
+    supervisor_micro_usd: int | None
 
 
 class StepPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,11 +162,11 @@ def _traces_of(bundle: Bundle, name: str, text: str) -> list[Trace]:
 
 def _compared(side: _Side, trace: Trace) -> ComparedEpisode:
     costs = episode_cost(side.prices, trace.events)
-    agent, human = costs["agent"], costs["human"]
     return ComparedEpisode(
         label=f"{trace.start.arm} {trace.leaf.attempt_id} of {side.run}",
         episode=read_episode(trace),
-        cost=None if agent is None or human is None else agent + human,
+        cost_micro_usd=costs["agent"],
+        supervisor_micro_usd=costs["human"],
     )
 
 

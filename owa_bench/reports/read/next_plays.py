@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from owa_bench.records.score import AgentVerdict
 
 _PLAYS = {
+    "P": "--suite toolquest --tier 3,4",
     "M": "--battery recall",
     "R": "--suite selfrev",
     "S": "--suite multicrew --crews 1,4,4:muted",

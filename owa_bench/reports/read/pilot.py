@@ -131,7 +131,7 @@ def pilot_estimate(
     for stratum, entries in strata.items():
         part, words = _part(stratum, entries, played, card)
         if part is None:
-            lost[f"{stratum.suite} {stratum.tier}"] += len(entries)
+            lost[f"{stratum.suite} tier {stratum.tier}"] += len(entries)
         else:
             parts.append(part)
             notes += [words] if words else []
@@ -213,7 +213,7 @@ def _part(
 ) -> tuple[_Part | None, str]:
     """Return the estimate of a stratum, and a note where it rests on another stratum."""
     count = len(entries)
-    name = f"{stratum.suite} {stratum.tier}"
+    name = f"{stratum.suite} tier {stratum.tier}"
     tasks = frozenset(task_of(entry.pair) for entry in entries)
     ones = np.ones(len(played.entries))
 

@@ -328,6 +328,8 @@ def _read(kind: str, name: str) -> bytes:
 class RunEstimate(NamedTuple):
     """Episodes, seconds and cost of a plan.
 
+    `tasks` are different worlds, of so many `families` and `tiers`; each is played at several of
+    the `magnitudes` of drift and `budgets` of help, which is why there are more episodes.
     `scripted_s` is the time of agents that answer at once, by what the suites' cards say that an
     episode takes; `longest_s` that of agents that use every deadline of every step.
     `cost_micro_usd` is the most that steps and metered ceilings can cost the agents, None if a
@@ -340,6 +342,11 @@ class RunEstimate(NamedTuple):
 
     episodes: int
     by_arm: Mapping[str, int]
+    tasks: int
+    families: int
+    tiers: int
+    magnitudes: int
+    budgets: int
     scripted_s: float
     longest_s: float
     cost_micro_usd: int | None
@@ -369,6 +376,11 @@ def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
     return RunEstimate(
         episodes=len(plan.entries),
         by_arm=Counter(entry.arm for entry in plan.entries),
+        tasks=len({entry.pair for entry in plan.entries}),
+        families=len({(entry.suite, entry.family) for entry in plan.entries}),
+        tiers=len({entry.tier for entry in plan.entries}),
+        magnitudes=len({entry.delta for entry in plan.entries} - {None}),
+        budgets=len({entry.interventions for entry in plan.entries}),
         scripted_s=sum(card.episode_s for card in cards) / options.workers + WORKER_START_S,
         longest_s=steps * ceilings.act_s / (options.workers * options.concurrency),
         cost_micro_usd=_most_cost(prices, most, bounded.get(USD)),

@@ -64,11 +64,15 @@ class Scenes:
 
 
 class _Member(NamedTuple):
-    """An agent that is started, its arm, and how the plan holds its process."""
+    """An agent that is started, its arm, how the plan holds its process, and what it is called.
+
+    That is the arm's name, and of a seat of a mixed crew the agent's own.
+    """
 
     agent: AgentHandle
     arm: str
     hosting: str
+    label: str
 
 
 def preflight(
@@ -92,12 +96,12 @@ def preflight(
     """
     hostings = {arm.name: arm.hosting for arm in plan.arms}
     members = [
-        _Member(member, arm, hostings.get(arm, ""))
+        _Member(member, arm, hostings.get(arm, ""), member.name if agent.seats else arm)
         for arm, agent in agents
         for member in agent.members
     ]
-    # A frozen twin or a control of a campaign begins as its agent does.
-    members = [*{member.agent.spec: member for member in members}.values()]
+    # A frozen twin or a control of a campaign begins as its agent does, which stands before it.
+    members = [*{member.agent.spec: member for member in reversed(members)}.values()][::-1]
     asking = [member for member in members if member.agent.asks_model]
     fresh = msgspec.structs.replace(options, model_cache="", allow_host=())
     with ExitStack() as stack:
@@ -108,7 +112,7 @@ def preflight(
             stack.enter_context(gateway)
         if asking and gateway is None and not options.model_cache:
             raise AgentSpecError(
-                f"The agent {asking[0].agent.name!r} needs a model's provider: "
+                f"The agent {asking[0].label!r} needs a model's provider: "
                 f"--model-url ADDRESS names one, or set ${options.key_env}."
             )
         envs = EnvPool(plan)
@@ -118,7 +122,7 @@ def preflight(
         for member in members:
             kind = member.agent.origin.kind
             if kind == "http":
-                yield _ask_address(member.agent, plan.budget.act_s)
+                yield _ask_address(member, plan.budget.act_s)
                 continue
             begins = kind == "command"
             if not (begins or (member in asking and gateway is not None)):
@@ -171,7 +175,7 @@ class _Stage:
                 waited_ms = (time.perf_counter() - begun) * _MS
                 tools = [tool.name for tool in env.offered]
             if not acts:
-                yield f"{member.agent.name}: the command began in {waited_ms:.0f} ms"
+                yield f"{member.label}: the command began in {waited_ms:.0f} ms"
                 return
             self._refuse_calls_as_text(entry, requests, tools)
             yield self._line(member, entry, requests, waited_ms)
@@ -245,7 +249,7 @@ class _Stage:
             )
         if last.judgement.verdict == "completion":
             return PreflightError(
-                f"The agent {agent.name!r} failed after its model's reply in "
+                f"The agent {member.label!r} failed after its model's reply in "
                 f"{entry.suite}: {failure}. {_SKIP}."
             )
         host = addresses.host_and_port(self._gateway.provider.url)
@@ -255,7 +259,7 @@ class _Stage:
         fix = _fix(last.judgement, self._options) or f"{failure}"
         return PreflightError(
             f"The model {last.model!r} at {host} refused the first request of "
-            f"{agent.name} in {entry.suite}: {said}: {fix}. {_SKIP}."
+            f"{member.label} in {entry.suite}: {said}: {fix}. {_SKIP}."
         )
 
     def _refuse_calls_as_text(
@@ -279,9 +283,8 @@ class _Stage:
         self, member: _Member, entry: PlanEntry, requests: list[ModelRequest], waited_ms: float
     ) -> str:
         """Return what the model answered."""
-        agent = member.agent
         if not requests or self._gateway is None:
-            return f"{agent.name}: began {entry.suite} and asked no model"
+            return f"{member.label}: began {entry.suite} and asked no model"
         last, host = requests[-1], addresses.host_and_port(self._gateway.provider.url)
         notes = []
         if not any(calls_in(_message(request.reply)) for request in requests):
@@ -299,7 +302,7 @@ class _Stage:
             notes.append(f"it says that {served} answered")
         more = "".join(f"; {note}" for note in notes)
         return (
-            f"{agent.name}: model {last.model} at {host} answered in "
+            f"{member.label}: model {last.model} at {host} answered in "
             f"{waited_ms:.0f} ms ({entry.suite}){more}"
         )
 
@@ -350,8 +353,9 @@ def _fix(judgement: ReplyJudgement, options: GatewayOptions) -> str:
 # --- agents and providers behind an address -------------------------------------------
 
 
-def _ask_address(agent: AgentHandle, act_s: float) -> str:
+def _ask_address(member: _Member, act_s: float) -> str:
     """Return what an agent's address answered to one begin and one end."""
+    agent = member.agent
     host = urlsplit(agent.origin.target).netloc
     from owa_bench.hosting.http_transport import HttpTransport
 
@@ -369,7 +373,7 @@ def _ask_address(agent: AgentHandle, act_s: float) -> str:
         ) from failure
     finally:
         transport.end()
-    return f"{agent.name}: the agent at {host} answered in {waited_ms:.0f} ms"
+    return f"{member.label}: the agent at {host} answered in {waited_ms:.0f} ms"
 
 
 def _ask_provider(gateway: "ModelGateway", options: GatewayOptions) -> str:

@@ -58,11 +58,20 @@ def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
         write_private(private, pem)
     except FileExistsError as error:
         raise UsageError(
-            f"A key called `{name}` exists at {private}; choose another name."
+            f"A key called `{name}` exists at {private}{_public_words(folder, name)}; choose "
+            "another name for a new one."
         ) from error
     shown = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     public.write_bytes(shown)
     return KeyFile(private, public, public_hex(key))
+
+
+def _public_words(folder: Path, name: str) -> str:
+    """Return the public key of a key that is there, "" where its file is none."""
+    try:
+        return f", its public key is {public_hex(load(folder, name))}"
+    except UsageError:
+        return ""
 
 
 def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:

@@ -37,7 +37,8 @@ def _shallow(sample: Sample) -> str | None:
         mean = float(sample.table.depth[rows].mean())
         target = int(sample.table.depth_cap[rows].max())
         if mean < share * target:
-            return f"mean depth of {suite} is {mean:.2f}, below {share} D* = {share * target:g}"
+            needed = share * target
+            return f"plans of {suite} are {mean:.2f} steps deep on average, and P needs {needed:g}"
     return None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Integers, Names, Observables
+from owa_bench.records.price_card import usd_of
 from owa_bench.records.score import Interval
 from owa_bench.scoring.estimate.estimates import task_estimates
 from owa_bench.scoring.estimate.statistic_key import StatisticKey, StatisticKind
@@ -30,7 +31,7 @@ UNDRIFTED = "no drift"
 class PairedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure of two agents over the pairs of one group, with its difference.
 
-    `difference` is second minus first, of cost the second over the first. Costs are micro-USD an
+    `difference` is second minus first, of cost the second over the first. Costs are USD an
     episode, the agent's own: a supervisor is simulated, and help stands as the share of episodes in
     which it was given. Tasks weigh within families alike, families as in the battery.
     """
@@ -165,8 +166,8 @@ def _figure(
         name=cell.name,
         pairs=int(cell.rows.sum()),
         tasks=statistics.count_tasks(cell.rows),
-        first=round(first * largest) if cell.measure == COST else figure(first),
-        second=round(second * largest) if cell.measure == COST else figure(second),
+        first=usd_of(round(first * largest)) if cell.measure == COST else figure(first),
+        second=usd_of(round(second * largest)) if cell.measure == COST else figure(second),
         difference=back(figure(estimate.point)),
         interval=msgspec.structs.replace(band, low=back(band.low), high=back(band.high)),
     )

@@ -316,7 +316,8 @@ def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[
         for symbol in estimates.coverage
         if StatisticKey(symbol) in estimates.point
     )
-    yield (f"a family holds {estimates.smallest} tasks, fewer than {rules.warn_family}: {widths}")
+    tasks = "1 task" if estimates.smallest == 1 else f"{estimates.smallest} tasks"
+    yield f"a family holds {tasks}, fewer than {rules.warn_family}: {widths}"
 
 
 def _one_number(sample: Sample, estimates: ArmEstimates | None) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Leaderboard: what gives a row, what does not, and the page."""
 
 import json
+import re
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -141,7 +142,7 @@ class TestTermsAside:
         assert (row.composite, row.success, row.cost, row.axes) == (None, None, None, ())
         assert [gate.gate for gate in row.gates] == ["A", "G", "P", "T"]
         assert "BELOW" in {gate.status for gate in row.gates}
-        page = write_board(board, tmp_path).read_text()
+        page = plain(write_board(board, tmp_path).read_text())
         assert "Gates of placements" in page
         assert f"<td>{row.gates[0].measured}</td>" in page
         assert "<h2>Axes</h2>" not in page
@@ -193,23 +194,25 @@ def outcomes(monkeypatch, **changes):
 
 
 def test_success_is_of_unaided_episodes_and_cost_of_all(monkeypatch):
-    success, cost = outcomes(monkeypatch)
-    assert (success.value, cost.value) == (0.5, 3.0)
+    success, cost, supervisor = outcomes(monkeypatch)
+    assert (success.value, cost.value) == (0.5, 2.5)
+    assert supervisor.value == 0.5  # of nobody's money, and in no other figure
     assert success.low < 0.5 < success.high
-    assert cost.low < 3.0 < cost.high
+    assert cost.low < 2.5 < cost.high
     sets = np.array(["after", "", "", "", ""])
-    success, cost = outcomes(monkeypatch, condition=sets)
-    assert (success.value, cost.value) == (0.0, pytest.approx(11 / 3))
+    success, cost, _ = outcomes(monkeypatch, condition=sets)
+    assert (success.value, cost.value) == (0.0, 3.0)
 
 
 def test_what_is_not_known_has_no_figure(monkeypatch):
     nothing = boards.Figure(None)
     unknown = np.array([1e6, np.nan, 3e6, 4e6, 9e6])
-    success, cost = outcomes(monkeypatch, cost_agent=unknown)
+    success, cost, supervisor = outcomes(monkeypatch, cost_agent=unknown)
     assert (success.value, cost) == (0.5, nothing)
+    assert supervisor.value == 0.5
     helped = np.array([2, 2, 2, 0, 0])
-    assert outcomes(monkeypatch, interventions=helped) == (nothing, nothing)
-    assert outcomes(monkeypatch, arm=np.full(5, "b")) == (nothing, nothing)
+    assert outcomes(monkeypatch, interventions=helped) == (nothing, nothing, nothing)
+    assert outcomes(monkeypatch, arm=np.full(5, "b")) == (nothing, nothing, nothing)
 
 
 def test_a_figure_without_both_ends_is_shown_alone():
@@ -242,23 +245,57 @@ def test_rows_stand_by_level_then_index_then_name(monkeypatch, tmp_path):
     assert len(twice.refused) == 2
 
 
+def plain(page):
+    """Return a page without the labels that its cells have on a phone."""
+    return re.sub(r' data-label="[^"]*"', "", page)
+
+
+@pytest.mark.browser
+def test_the_page_of_four_agents_fits_a_phone_and_a_desk(tmp_path):
+    """On a phone a row showed agent and level, and the rest of it beside the screen."""
+    made = dict.fromkeys(boards.BoardRow._fields, "words of some length")
+    gate = SimpleNamespace(
+        level=1,
+        gate="T",
+        required="3 kinds of tool, success >= 0.6 at drift 0.25",
+        measured="0.028, 24 worlds",
+        status="UNDECIDED",
+    )
+    figures = dict.fromkeys(("composite", "success", "cost", "supervisor"), boards.Figure(0.5))
+    axes = tuple((symbol, boards.Figure(0.25)) for symbol in "AGPMTRSEW$")
+    whole = {**made, **figures, "axes": axes, "gates": (gate,)}
+    rows = tuple(boards.BoardRow(**{**whole, "agent": f"agent {n}"}) for n in range(4))
+    page = write_board(boards.Standings("lab", rows, ()), tmp_path)
+    with report_pages.browser() as found:
+        for width in (390, 1280):
+            window = report_pages.show(found, page, width)
+            over = window.evaluate(
+                "Math.max(document.documentElement.scrollWidth - innerWidth, ...[..."
+                "document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth))"
+            )
+            assert over <= 0 or width == 1280, (width, over)
+            label = "getComputedStyle(document.querySelector('td.why'), '::before').content"
+            assert ("level" in window.evaluate(label)) == (width == 390)
+            window.close()
+
+
 def test_a_page_of_a_placement_above_a_profile_has_the_axes_of_the_profile(tmp_path):
     """A placement has no axes; what stands first on a board must not decide its tables."""
     made = dict.fromkeys(boards.BoardRow._fields, "")
-    none = dict.fromkeys(("composite", "success", "cost"))
+    none = dict.fromkeys(("composite", "success", "cost", "supervisor"))
     gate = SimpleNamespace(level=1, gate="A", required="A >= .5", measured=".9", status="PASS")
     placed = boards.BoardRow(**made | none | {"agent": "placed", "axes": (), "gates": (gate,)})
     figures = dict.fromkeys(none, boards.Figure(0.5))
     axes = (("A", boards.Figure(0.25)),)
     profile = boards.BoardRow(**made | figures | {"agent": "profile", "axes": axes, "gates": ()})
-    page = write_board(boards.Standings("lab", (placed, profile), ()), tmp_path).read_text()
+    page = plain(write_board(boards.Standings("lab", (placed, profile), ()), tmp_path).read_text())
     first, second = page.split("<h2>Axes</h2>")
-    assert first.count('<td class="num">–</td>') == 3
+    assert first.count('<td class="num">–</td>') == 4
     assert "<td>placed</td>" not in second.split("<h2>Gates of placements</h2>")[0]
     assert '<td class="num">0.250</td>' in second
     assert "<td>AAI-1: A</td><td>PASS</td><td>.9</td><td>A &gt;= .5</td>" in second
     said = placed._replace(level="undecided (A .9 <b>)")
-    alone = write_board(boards.Standings("lab", (said,), ()), tmp_path).read_text()
+    alone = plain(write_board(boards.Standings("lab", (said,), ()), tmp_path).read_text())
     assert "success, unaided" in first
     assert "success, unaided" not in alone
     assert "<summary>undecided</summary>(A .9 &lt;b&gt;)</details>" in alone
@@ -345,7 +382,7 @@ def test_what_a_run_lacks_for_a_row_is_said(monkeypatch, changes, words):
 
 def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     one, other = boards.Figure(0.5), boards.Figure(2.0)
-    monkeypatch.setattr(boards, "_outcomes", lambda *_: (one, other))
+    monkeypatch.setattr(boards, "_outcomes", lambda *_: (one, other, one))
     band = SimpleNamespace(low=0.3, high=0.6)
     verdict = SimpleNamespace(
         agent="x",
@@ -367,7 +404,7 @@ def test_a_row_shows_the_verdict_and_the_interval_over_tasks(monkeypatch):
     assert (found.order, found.level, found.battery) == (-1, "not placed", "")
     assert found.composite == boards.Figure(0.4, 0.3, 0.6)
     assert found.axes == (("A", boards.Figure(0.45, 0.3, 0.6)),)
-    assert (found.success, found.cost) == (one, other)
+    assert (found.success, found.cost, found.supervisor) == (one, other, one)
     assert found.gates == ()
     assert (found.run, found.rung, found.made) == ("run", "V4", "2026-01-02")
     assert (found.submitter, found.plans) == ("a lab", "1 of 3")

@@ -10,6 +10,8 @@ import json
 import re
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from benchmarks import report_pages
 from owa_bench.canonical import canonical_json, key_id, pre_authentication, public_bytes, seal
@@ -106,6 +108,21 @@ def test_a_genuine_report_is_valid_under_the_signers_key(page, run):
 
 def test_a_key_in_capitals_with_blanks_around_it_is_the_same(page, run):
     assert said_of(page, run, f"  {SIGNER.upper()}\t") == VALID
+
+
+def test_a_key_is_given_as_the_file_that_keygen_writes(page, run):
+    """A run makes the key `default` by itself: its owner has NAME.pub, and no hex."""
+    pems = [
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        for key in (KEY, OTHER_KEY)
+    ]
+    assert said_of(page, run, pems[0]) == VALID
+    assert said_of(page, run, pems[0].replace("\n", "")) == VALID
+    assert said_of(page, run, pems[1]).startswith("Refused: ")
+    other = X25519PrivateKey.generate().public_key()
+    pem = other.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    for wrong in (pem, pems[0].replace("MCow", "M!ow"), pems[0].replace("MCow", "MCo")):
+        assert said_of(page, run, wrong).startswith("Refused: the key")
 
 
 def test_without_a_key_nothing_is_called_valid(page, run):

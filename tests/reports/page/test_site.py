@@ -71,9 +71,10 @@ def test_the_list_holds_what_the_tables_hold(layout, written):
     for row, episode in zip(rows, episodes, strict=True):
         assert row["attempt"] == episode.attempt
         assert row["success"] == episode.success
-        assert row["q_state"] == episode.q_state
+        assert row["quality"] == episode.q_state
         assert row["steps"] == episode.steps
-        assert row["cost"] == round(1e6 * (episode.usd_agent + episode.usd_human))
+        assert row["cost"] == round(1e6 * episode.usd_agent)
+        assert row["supervisor"] == round(1e6 * episode.usd_human)
         assert row["drift"] == episode.classes
         assert row["state"] == "counts"
 

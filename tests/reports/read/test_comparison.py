@@ -153,7 +153,7 @@ def test_the_table_holds_every_figure_as_json_can(runs):
     found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/run:{ARMS[1]}")
     table = comparison_table(found)
     assert len(table.rows) == len(found.figures)
-    assert json.loads(msgspec.json.encode(table))["rows"][0][0] == "quality"
+    assert json.loads(msgspec.json.encode(table))["rows"][0][0] == "Q"
     assert {row[1] for row in table.rows} >= {"all", "family restock", "class D1"}
 
 
@@ -204,7 +204,7 @@ def shown(*figures, unshared=(0, 0)):
 def test_a_table_names_groups_without_the_only_suite_and_what_lacks():
     one = shown(row("all", ""), row("family", "s/f"), row("tier", "T1", measure=COST))
     assert [r[1] for r in one.rows] == ["all", "family f", "tier T1"]
-    assert [r[0] for r in one.rows] == ["quality", "quality", "own cost"]
+    assert [r[0] for r in one.rows] == ["Q", "Q", "own cost"]
     assert one.rows[0][2:] == (4, 2, 0.5, 0.7, 0.2, 0.1, 0.3)
     two = shown(row("family", "s/f"), row("family", "t/f"))
     assert [r[1] for r in two.rows] == ["family s/f", "family t/f"]
@@ -244,10 +244,15 @@ def figure(measure="success", *, difference, low, high, tasks=3):
     [
         ({"difference": 0.3, "low": 0.1, "high": 0.5}, "b succeeds more often: +0.300"),
         ({"difference": -0.3, "low": -0.5, "high": -0.1}, "a succeeds more often: -0.300"),
-        # Half-width .6 over 3 tasks, .1 looked for: 3 (.6 / .1)^2 = 108.
+        # .6 down to the low end over 3 tasks, .1 looked for: 3 (.6 / .1)^2 = 108.
         ({"difference": 0.05, "low": -0.55, "high": 0.65}, "about 108 tasks would tell"),
-        # Half-width .6, .3 seen: 3 (.6 / .3)^2 = 12.
+        # .6 down, .3 seen: 3 (.6 / .3)^2 = 12.
         ({"difference": 0.3, "low": -0.3, "high": 0.9}, "about 12 tasks would tell a difference"),
+        # 0 lies on the long side of the interval: 4 (1.05 / .75)^2 = 7.84, and not
+        # 4 (.6 / .75)^2 = 2.56, fewer than were played.
+        ({"difference": 0.75, "low": -0.3, "high": 0.9, "tasks": 4}, "about 8 tasks would tell"),
+        ({"difference": -0.75, "low": -0.9, "high": 0.3, "tasks": 4}, "about 8 tasks would tell"),
+        ({"difference": 0.3, "low": 0.0, "high": 0.6}, "about 4 tasks would tell"),
         ({"difference": 0.3, "low": None, "high": None}, "Cannot tell: no interval."),
     ],
 )

@@ -1,12 +1,20 @@
 """The answer: what an agent does alone, under drift and with help, by hand-made episodes."""
 
 import pytest
+from msgspec.structs import replace
 
 from owa_bench.records.events import Intervention
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.score import FrontierScore
-from owa_bench.reports.read.delegation import CLASS_WORDS, NO_DRIFT, delegations, frontier_words
+from owa_bench.reports.read.delegation import (
+    CLASS_WORDS,
+    NO_DRIFT,
+    delegations,
+    frontier_words,
+    next_command,
+)
 from tests.builders.episodes import drift, episode
+from tests.builders.report_record import verdict
 
 
 def won(index, *, delta=0.0, won=True, task=None, **more):
@@ -116,3 +124,12 @@ def test_a_frontier_in_words():
         "Its success stays at 0.8 or more over 0.42 of the way from full help to none (lower bound "
         "0.10)."
     )
+
+
+def test_the_command_that_decides_a_level_can_be_pasted():
+    """The one of a language model ended in an error: a plan does not hold its address."""
+    spec = "language-model:model=big,temperature=0"
+    one = replace(verdict("model", 0.5), agent=spec)
+    assert next_command(one) == f"owa-bench place {spec} --model-url URL --out runs/placed"
+    own = replace(verdict("mine", 0.5), agent="python3 my model.py")
+    assert next_command(own) == "owa-bench place 'python3 my model.py' --out runs/placed"

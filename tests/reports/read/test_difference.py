@@ -12,7 +12,12 @@ from tests.builders.run_directory import make_plan, make_run
 
 
 def compared(one, other):
-    sides = [ComparedEpisode(label="x", episode=read_episode(t), cost=None) for t in (one, other)]
+    sides = [
+        ComparedEpisode(
+            label="x", episode=read_episode(trace), cost_micro_usd=None, supervisor_micro_usd=None
+        )
+        for trace in (one, other)
+    ]
     return of_episodes(*sides, (one, other))
 
 

@@ -119,7 +119,7 @@ def test_a_magnitude_that_was_not_played_is_reckoned_as_the_nearest(pilot, asked
     found = pilot_estimate(of_one(make_plan(5), delta=asked), pilot)
     assert found.rows[0].amounts[WRITTEN].estimate == pytest.approx(60 * written)
     assert found.notes == (
-        f"toolquest 1: drift {asked:g} is reckoned as {near:g}, the nearest played",
+        f"toolquest tier 1: drift {asked:g} is reckoned as {near:g}, the nearest played",
     )
 
 
@@ -134,7 +134,7 @@ def test_a_tier_that_was_not_played_is_unknown_or_by_the_card(pilot):
     plan = of_one(make_plan(5), tier=2)
     found = pilot_estimate(plan, pilot)
     assert found.rows == ()
-    assert found.unknown == ("toolquest 2 (60 episodes)",)
+    assert found.unknown == ("toolquest tier 2 (60 episodes)",)
 
     def card(suite, tier):
         return dict.fromkeys(MEASURES, {1: 10.0, 2: 25.0}[tier])
@@ -159,7 +159,7 @@ def test_a_suite_that_was_not_played_is_named_and_in_no_sum(pilot):
         pilot,
         card=lambda *_: dict.fromkeys(MEASURES, 1.0),
     )
-    assert found.unknown == ("recall 1 (20 episodes)",)
+    assert found.unknown == ("recall tier 1 (20 episodes)",)
     assert [row.episodes for row in found.rows] == [40, 40]
     assert found.notes[0].startswith("families that the pilot did not play")
 

@@ -170,6 +170,18 @@ def test_an_agents_address_begins_and_ends_an_episode():
     assert first["episode"] == second["episode"]
 
 
+def test_it_calls_an_agent_what_the_user_calls_it():
+    """`--agent big=language-model:..` was answered by a line on `language-model`."""
+
+    def policy(body):
+        return completion((body["tools"][0]["function"]["name"], {}))
+
+    with serving(policy, whole=True) as url, agent_server() as (address, _):
+        model, server = lines(f"big={MODEL}", f"far={address}", model_url=url)
+    assert model.startswith("big: model stub at ")
+    assert server.startswith("far: the agent at ")
+
+
 @pytest.mark.parametrize(
     ("status", "reply", "words"),
     [

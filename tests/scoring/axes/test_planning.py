@@ -35,7 +35,7 @@ def test_what_was_fetched_and_not_delivered_has_no_depth() -> None:
 def test_a_shallow_suite_is_refused_and_says_so() -> None:
     score = axis([episode(depth=4)], "P")
     assert score.value is None
-    assert "below 0.75 D* = 4.5" in str(score.reason)
+    assert "and P needs 4.5" in str(score.reason)
 
 
 def test_no_depth_is_missing_and_shapes_must_fit() -> None:
@@ -53,7 +53,7 @@ def test_a_suite_at_the_least_depth_is_scored_and_the_shallow_one_named() -> Non
     assert axis(traces, "P").value is not None
     other = episode(index=2, pair="q", suite="changesurf", depth=3)
     assert str(axis([*traces, other], "P").reason).startswith(
-        "mean depth of changesurf is 3.00, below 0.75 D* = 4.5"
+        "plans of changesurf are 3.00 steps deep on average, and P needs 4.5"
     )
 
 

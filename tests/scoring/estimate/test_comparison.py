@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace as with_changes
 
+from owa_bench.records.price_card import usd_of
 from owa_bench.scoring.estimate.comparison import COST, QUALITY, SUCCESS, paired_figures
 from owa_bench.scoring.estimate.comparison import outcomes_of as outcomes
 from owa_bench.scoring.observe.observables import observe
@@ -43,8 +44,8 @@ def test_differences_are_second_minus_first_and_ratios_second_over_first():
     assert (success.pairs, success.tasks) == (2, 2)
     assert success.interval.low < 0.5 < success.interval.high
     cost = found[COST, "all", ""]
-    price = PRICES.cost("api_calls", 1.0)
-    assert (cost.first, cost.second) == (20.0 * price, 40.0 * price)
+    price = usd_of(PRICES.cost("api_calls", 1.0))
+    assert (cost.first, cost.second) == pytest.approx((20.0 * price, 40.0 * price))
     assert cost.difference == pytest.approx(2.0)
 
 
