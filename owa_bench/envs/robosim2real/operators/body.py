@@ -179,7 +179,8 @@ def axes_exchanged(world: RobotWorld) -> RobotWorld:
     Source: docs/robosim2real.md#drift.
     """
     after = world.with_body(exchanged=1.0 - world.body.exchanged)
-    return _with_notice(after, "Release note: the first number of a command is now y, the second x.")
+    notice = "Release note: the first number of a command is now y, the second x."
+    return _with_notice(after, notice)
 
 
 # --- wear, which no practice shows ----------------------------------------------------
