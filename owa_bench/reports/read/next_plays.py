@@ -15,7 +15,7 @@ _PLAYS = {
     "S": "--suite multicrew --crews 1,4,4:muted",
     "T": "--suite toolquest,changesurf,projforge --delta 0,.25,.5,.75,1",
     "W": "an agent that states p when it finishes",
-    "E": "--battery robot",
+    "E": "--battery robot_small",
     "kappa": "--suite toolquest --days 14",
     "maintenance": "--suite toolquest --days 14 --maintenance 12",
     "expansion": "--suite toolquest --days 44",
