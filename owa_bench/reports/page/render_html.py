@@ -234,18 +234,24 @@ def _class_table(outcomes: Sequence[ArmOutcomes]) -> score.CellTable | None:
     """Return success alone by the hardest class of drift, None where nothing drifted."""
     answers = [(one.arm, one.answer) for one in outcomes if one.answer is not None]
     rows = tuple(
-        (arm, name, CLASS_WORDS[name], count.episodes, count.tasks, *_figures_of(count))
+        (arm, _class_words(name), *_figures_of(count), count.episodes, count.tasks)
         for arm, answer in answers
         for name, count in answer.classes
     )
-    if not any(row[1] != NO_DRIFT for row in rows):
+    if not any(row[1] != _class_words(NO_DRIFT) for row in rows):
         return None
-    columns = ("agent", "class", "how one learns of it", "episodes", "tasks", "success")
+    columns = ("agent", "change", "success", "success low", "success high", "episodes", "tasks")
     note = (
         "Alone: an episode stands under the hardest class of change that struck. In brackets 95 "
         "percent over tasks."
     )
-    return score.CellTable("by class", (*columns, "success low", "success high"), rows, note)
+    return score.CellTable("by class", columns, rows, note)
+
+
+def _class_words(name: str) -> str:
+    """Return a class of drift with how one learns of it."""
+    words = CLASS_WORDS[name]
+    return words if name == NO_DRIFT else f"{name}: {words}"
 
 
 def _figures_of(count: SuccessCount) -> tuple[float | None, ...]:
