@@ -1,12 +1,13 @@
 """Scripted policies of the arm in simulation and on the surrogate device, cell by cell.
 
-    python benchmarks/robot.py [--units 12] [--each 2] [--trained FOLDER] [--print-only]
+    python benchmarks/robot.py [--units 12] [--each 2] [--trained FOLDER] [--taught FOLDER]
 
 Each policy plays every family and tier: in simulation at the drawing's numbers, on the device on
 `--units` units of a fleet, `--each` instances a unit, the adaptive one with a memory for each unit.
 A row's gain is that of the adaptive policy over the slow one on the same instances and units; its
 interval is of Student's t over units, for episodes of one unit are alike. `--trained` is what
-examples/train_an_arm.py wrote. Writes docs/tables/robot.md.
+examples/train_an_arm.py wrote, `--taught` what examples/teach_an_arm.py did. Writes
+docs/tables/robot.md.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def interval(gaps: np.ndarray) -> str:
     return f"{gaps.mean():+.2f} [{gaps.mean() - half:+.2f}, {gaps.mean() + half:+.2f}]"
 
 
-def lines(units_played: int, each: int, trained: Path | None) -> Iterator[str]:
+def lines(units_played: int, each: int, trained: Path | None, taught: Path | None) -> Iterator[str]:
     """Yield the page."""
     yield "# The arm's scripted policies"
     yield ""
@@ -103,6 +104,7 @@ def lines(units_played: int, each: int, trained: Path | None) -> Iterator[str]:
     yield "|---" * (len(MAKERS) + 3) + "|"
     memories: dict[Any, dict[str, float]] = {}
     totals = {name: [0.0, 0.0, 0.0, 0.0] for name in MAKERS}
+    by_family: dict[str, list[np.ndarray]] = {}
     for family in tasks.FAMILIES:
         for tier in tasks.TIERS:
             shown, device = [], {}
@@ -113,10 +115,14 @@ def lines(units_played: int, each: int, trained: Path | None) -> Iterator[str]:
                 parts = (simulated.mean(), device[name].mean(), hours, incidents)
                 totals[name] = [a + b for a, b in zip(totals[name], parts, strict=True)]
             gaps = (device["adaptive"] - device["slow"]).mean(axis=1)
+            by_family.setdefault(family, []).append(gaps)
             row = f"| {family} | {tier} | {' | '.join(shown)} | {interval(gaps)} |"
             print(row, flush=True)
             yield row
     cells = len(tasks.FAMILIES) * len(tasks.TIERS)
+    yield ""
+    gains = (f"`{name}` {interval(np.mean(gaps, axis=0))}" for name, gaps in by_family.items())
+    yield f"Adaptive over slow by family, all tiers: {', '.join(gains)}."
     yield ""
     yield "| policy | simulation | device | hours in motion that count | incidents |"
     yield "|---|---|---|---|---|"
@@ -130,6 +136,9 @@ def lines(units_played: int, each: int, trained: Path | None) -> Iterator[str]:
     if trained is not None:
         yield ""
         yield from trained_rows(trained)
+    if taught is not None:
+        yield ""
+        yield from taught_rows(taught)
 
 
 def trained_rows(folder: Path) -> Iterator[str]:
@@ -148,6 +157,29 @@ def trained_rows(folder: Path) -> Iterator[str]:
             for side in ("sim", "surrogate")
         ]
         yield f"| {row['trained on']} | {row['steps']:,} | {' | '.join(shares)} |"
+
+
+def taught_rows(folder: Path) -> Iterator[str]:
+    """Yield what networks reach that examples/teach_an_arm.py taught contact."""
+    yield (
+        "Contact, tier 1, by networks that `examples/teach_an_arm.py` taught in MuJoCo simulation "
+        "under the law (DAgger from a teacher that is told the body's numbers); success on "
+        "held-out tasks, in brackets 95 percent by Student's t over units:"
+    )
+    yield ""
+    yield "| family | minutes | simulation | device | incidents on the device |"
+    yield "|---|---|---|---|---|"
+    for path in sorted(folder.glob("*.json")):
+        row = json.loads(path.read_text())
+        shares = [share_words(np.array(row[side])) for side in ("simulation", "device")]
+        yield f"| {path.stem} | {row['minutes']:g} | {' | '.join(shares)} | {row['incidents']} |"
+
+
+def share_words(shares: np.ndarray) -> str:
+    """Return a mean over units with 95 percent by Student's t."""
+    half = student.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / len(shares) ** 0.5
+    low, high = np.clip((shares.mean() - half, shares.mean() + half), 0.0, 1.0)
+    return f"{shares.mean():.2f} [{low:.2f}, {high:.2f}]"
 
 
 GAINS = (0.1, 0.15, 0.2, 0.3, 0.4)  # of more policies, for the agreement of the two surrogates
@@ -237,9 +269,10 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=12)
     parser.add_argument("--each", type=int, default=2)
     parser.add_argument("--trained", type=Path, help="folder of examples/train_an_arm.py")
+    parser.add_argument("--taught", type=Path, help="folder of examples/teach_an_arm.py")
     parser.add_argument("--print-only", action="store_true")
     given = parser.parse_args()
-    text = "\n".join(lines(given.units, given.each, given.trained)) + "\n"
+    text = "\n".join(lines(given.units, given.each, given.trained, given.taught)) + "\n"
     if given.print_only:
         print(text)
     else:
