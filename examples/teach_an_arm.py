@@ -27,12 +27,12 @@ from owa_bench.envs.robosim2real.episode import BodySide, RobotEpisode
 from owa_bench.envs.robosim2real.oracle import LAYOUT, oracle
 from owa_bench.seeding import stream
 
-HISTORY = 8  # commands and places that the network reads
-FIRST, ROUND = 60, 24  # episodes of the teacher alone, then of each round
+COMMANDS, VIEWS = 8, 12  # that the network reads: its last commands, and of the thing
+LAGS = (1, 2, 3, 5, 8, 13, 21)  # ticks before now, of places of the tool
+FIRST, ROUND = 80, 24  # episodes of the teacher alone, then of each round
 BATCH, EPOCHS = 512, 12
 HELD_OUT = 1 << 30  # first seed of the tests
 FLEET = 43  # no other table draws from it
-_FULL = 0.25 / 20.0
 
 
 class Student:
@@ -42,24 +42,30 @@ class Student:
         self._network = network
         self._marks = MarkReader(LAYOUT.marks, {})
         self._tools: list[np.ndarray] = []
-        self._commands = [np.zeros(4)] * HISTORY
+        self._things: list[np.ndarray] = []
+        self._commands = [np.zeros(4)] * COMMANDS
+        self._shut = self._open = 0
 
     def features(self, observation: np.ndarray) -> np.ndarray:
         """Return what the network reads of an observation and of those before."""
         view = ArmView.of(observation, LAYOUT)
         self._marks.look(view)
         view = self._marks.right(view)
-        self._tools = [*(self._tools or [view.tool] * HISTORY)[1 - HISTORY :], view.tool]
-        thing = view.things[0]
-        width = observation[LAYOUT.at["gripper_width"]]
-        moved = (np.array(self._tools[:-1]) - view.tool) / _FULL
+        tool, thing = view.tool, view.things[0]
+        self._tools = [*(self._tools or [tool] * (LAGS[-1] + 1))[1:], tool]
+        self._things = [*self._things, thing][-VIEWS:]
+        still = np.mean(self._things, axis=0)  # the camera jumps; what lies still does not
+        moved = (np.array([self._tools[-1 - lag] for lag in LAGS]) - tool) / LAYOUT.full
+        grip = np.minimum(np.array([self._shut, self._open]), 40) / 20.0
         parts = (
-            (thing - view.tool) * 8.0,
-            (view.goal - thing) * 8.0,
-            (view.goal - view.tool) * 8.0,
-            view.tool * 3.0,
-            width * 20.0,
-            np.clip(moved, -4.0, 4.0).ravel(),
+            (still - tool) * 8.0,
+            (thing - tool) * 8.0,
+            (view.goal - still) * 8.0,
+            (view.goal - tool) * 8.0,
+            tool * 3.0,
+            observation[LAYOUT.at["gripper_width"]] * 20.0,
+            grip,
+            np.clip(moved, -8.0, 8.0).ravel() / 2.0,
             np.array(self._commands).ravel(),
         )
         return np.concatenate(parts).astype(np.float32)
@@ -67,6 +73,8 @@ class Student:
     def remember(self, command: np.ndarray) -> None:
         """Take note of the command that was sent."""
         self._commands = [*self._commands[1:], np.array([*command[:3], command[4]])]
+        opens = bool(command[4] > 0)
+        self._shut, self._open = (0, self._open + 1) if opens else (self._shut + 1, 0)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return the command of the network."""
