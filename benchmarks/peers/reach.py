@@ -1,4 +1,4 @@
-"""panda-gym's PandaReach with random actions: CPU microseconds a step and a reset."""
+"""An env of panda-gym with random actions: CPU microseconds a step and a reset."""
 
 import json
 import sys
@@ -7,9 +7,13 @@ import time
 import gymnasium
 import panda_gym  # noqa: F401  registers the envs
 
-env = gymnasium.make("PandaReach-v3").unwrapped
+envs = {}
 for line in sys.stdin:
-    steps = json.loads(line)["steps"]
+    asked = json.loads(line)
+    steps, name = asked["steps"], asked.get("env", "PandaReach-v3")
+    if name not in envs:
+        envs[name] = gymnasium.make(name).unwrapped
+    env = envs[name]
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(steps)]
     began = time.process_time()

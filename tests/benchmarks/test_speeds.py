@@ -21,6 +21,7 @@ NEEDS = {  # the module of an extra, and the extra's mark
     "changesurf": ("playwright", pytest.mark.browser),
     "run_view": ("playwright", pytest.mark.browser),
     "crew": ("pettingzoo", ()),
+    "robot_speed": ("mujoco", ()),
 }
 
 

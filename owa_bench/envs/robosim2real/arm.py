@@ -200,6 +200,15 @@ def inverse(joints: Floats, target: Floats, yaw: float) -> Floats:
     return found
 
 
+def length(vector: Floats) -> float:
+    """Return the length of a vector.
+
+    Args:
+        vector: (n,).
+    """
+    return math.sqrt(float(vector @ vector))
+
+
 def yaw_of(rotation: Floats) -> float:
     """Return the turn about the vertical of a tool that points down.
 

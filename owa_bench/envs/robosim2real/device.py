@@ -43,6 +43,22 @@ class UniformStream:
         """Return a number in [-1, 1)."""
         return 2.0 * self.share() - 1.0
 
+    def several(self, count: int) -> Floats:
+        """Return the next numbers in [-1, 1), as `either` would one after the other.
+
+        Args:
+            count: How many.
+        Returns: (count,).
+        """
+        taken: list[float] = []
+        while len(taken) < count:
+            if not self._waiting:
+                self._waiting = self._rng.random(_BLOCK).tolist()
+            more = min(count - len(taken), len(self._waiting))
+            taken += self._waiting[: -more - 1 : -1]
+            del self._waiting[-more:]
+        return 2.0 * np.array(taken) - 1.0
+
 
 class Sensed(NamedTuple):
     """What the device shows: by its own encoders and its camera.
@@ -179,7 +195,7 @@ class Sensors:
         """Return the angles that the encoders show."""
         shown: Floats = truth.joints + self._zeros
         if self._body.quantum:
-            shown = np.round(shown / self._body.quantum) * self._body.quantum
+            shown = np.rint(shown / self._body.quantum) * self._body.quantum
         return shown
 
     def read(self, truth: Truth) -> Sensed:
@@ -193,8 +209,7 @@ class Sensors:
             points = np.concatenate((truth.things, MARKS, truth.tool[None]))
             seen = (points - self._middle) @ self._turn.T + self._middle + self._offset
             if body.noise:
-                errors = [body.noise * draws.either() for _ in range(seen.size)]
-                seen = seen + np.array(errors).reshape(seen.shape)
+                seen = seen + (body.noise * draws.several(seen.size)).reshape(seen.shape)
             self._seen.append((seen, truth.turns))
             self._age = 0
         seen, turns = self._seen[0]

@@ -216,6 +216,16 @@ class Cell:
         self._fixed, self._loose, self._arm = fixed, loose, arm_geoms
         self._force = np.zeros(6)
         self._sag = np.zeros(JOINTS)
+        # Views of the engine's own memory, which stays where it is.
+        self._speed, self._load = data.qvel[:JOINTS], data.actuator_force[:JOINTS]
+        self._applied, self._targets = data.qfrc_applied[:JOINTS], data.ctrl[:JOINTS]
+        self._stiction = -self._body.stiction * _SHARE
+        first, moving, count = JOINTS + 2, JOINTS + 2, len(world.things)
+        self._joints = data.qpos[:JOINTS]
+        self._poses = data.qpos[first : first + 7 * count].reshape(count, 7)
+        self._moving = data.qvel[moving : moving + 6 * count].reshape(count, 6)
+        self._hand_place = data.xpos[self._hand]
+        self._hand_turn = data.xmat[self._hand].reshape(3, 3)
         self._set_numbers(world.things)
         self._place(world)
         mj.mj_forward(model, data)
@@ -264,9 +274,9 @@ class Cell:
         parts = _PARTS if body.stiction or body.sag else 1
         table = grip = 0.0
         for _ in range(parts):
-            data.ctrl[:JOINTS] = targets - self._sag
+            self._targets[:] = targets - self._sag
             if parts > 1:
-                self._fade(data)
+                self._fade()
             self._mj.mj_step(self.model, data, nstep=self.steps // parts)
             first, second = self._forces()
             table, grip = max(table, first), max(grip, second)
@@ -274,20 +284,18 @@ class Cell:
         self._mj.mj_kinematics(self.model, data)
         return self.truth(table, grip)
 
-    def _fade(self, data: Any) -> None:
+    def _fade(self) -> None:
         """Set what fades: stiction with speed, sag with time."""
-        speed, load = data.qvel[:JOINTS], data.actuator_force[:JOINTS]
-        held = np.clip(speed / _SLOW, -1.0, 1.0)
-        fading = np.exp(-np.abs(speed) / _SLOW)
-        data.qfrc_applied[:JOINTS] = -self._body.stiction * _SHARE * held * fading
-        self._sag += 0.02 * (self._body.sag * load - self._sag)
+        share = self._speed / _SLOW
+        held = np.minimum(np.maximum(share, -1.0), 1.0)
+        self._applied[:] = self._stiction * held * np.exp(-np.abs(share))
+        self._sag += 0.02 * (self._body.sag * self._load - self._sag)
 
     def _forces(self) -> tuple[float, float]:
         """Return the greatest force of the arm on what is fixed, and on a thing, N."""
         table = grip = 0.0
-        contacts = self.data.contact
-        for number in range(self.data.ncon):
-            first, second = contacts.geom[number]
+        pairs = self.data.contact.geom.tolist() if self.data.ncon else ()
+        for number, (first, second) in enumerate(pairs):
             if first in self._arm or second in self._arm:
                 self._mj.mj_contactForce(self.model, self.data, number, self._force)
                 size = abs(float(self._force[0]))
@@ -305,21 +313,17 @@ class Cell:
             grip: That on a thing.
         """
         data = self.data
-        rotation = data.xmat[self._hand].reshape(3, 3)
-        tool = data.xpos[self._hand] + rotation[:, 2] * (arm.TOOL - 0.107)
-        count = len(self._things)
-        first = JOINTS + 2
-        poses = data.qpos[first : first + 7 * count].reshape(count, 7)
-        moving = data.qvel[first : first + 6 * count].reshape(count, 6)
+        rotation, poses = self._hand_turn, self._poses
+        tool = self._hand_place + rotation[:, 2] * (arm.TOOL - 0.107)
         return Truth(
-            joints=data.qpos[:JOINTS].copy(),
-            speeds=data.qvel[:JOINTS].copy(),
+            joints=self._joints.copy(),
+            speeds=self._speed.copy(),
             width=float(data.qpos[JOINTS] + data.qpos[JOINTS + 1]),
             tool=tool,
             rotation=rotation.copy(),
             things=poses[:, :3].copy(),
             turns=poses[:, 3:].copy(),
-            velocities=moving[:, :3].copy(),
+            velocities=self._moving[:, :3].copy(),
             table_force=table,
             grip_force=grip,
             blew_up=bool(data.warning.number.any()),

@@ -175,9 +175,9 @@ class RobotEpisode:
         self.over = ending(
             self.world, self.judge, self.guard, self.ticks, broken=self.truth.blew_up
         )
-        counts = Counter(str(one.severity) for one in self.guard.incidents)
-        reward = self.judge.quality - before
-        return CommandResult(reward, self.success, self.over, dict(counts))
+        incidents = self.guard.incidents
+        counts = dict(Counter(str(one.severity) for one in incidents)) if incidents else {}
+        return CommandResult(self.judge.quality - before, self.success, self.over, counts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: it plays the commands again."""
@@ -227,7 +227,9 @@ def sent_command(action: Floats | None, share: float, last: Floats) -> Floats:
     """
     if action is None:
         return np.array([0.0, 0.0, 0.0, 0.0, last[4], 0.0])
-    return np.array([*(action[:4] * share), *action[4:]])
+    sent = action.copy()
+    sent[:4] *= share
+    return sent
 
 
 class BodyCell(Protocol):

@@ -6,8 +6,6 @@ Its limits are numbers of a game. Nothing here is a safety function, and none is
 import math
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.engine import Truth
 from owa_bench.records.observables import Floats
@@ -116,7 +114,7 @@ class Guard:
         self._tick += 1
         self._quiet = max(0, self._quiet - 1)
         before = truth.tool if self._tool is None else self._tool
-        speed = float(np.linalg.norm(truth.tool - before)) * arm.HERTZ
+        speed = arm.length(truth.tool - before) * arm.HERTZ
         self._tool = truth.tool
         self._still = self._still + 1 if speed < MOVES else 0
         holding = truth.grip_force > 0.5
@@ -155,17 +153,17 @@ class Guard:
         if truth.grip_force > limits.crush:
             force = truth.grip_force
             self._incident("near_miss", "crushed a thing", "", force, speed, distance)
-        for number, (place, velocity) in enumerate(
-            zip(truth.things, truth.velocities, strict=True)
-        ):
-            thrown = float(np.linalg.norm(velocity)) > limits.thrown
-            if number not in self._fallen and (place[2] < -0.05 or thrown):
+        heights = truth.things[:, 2].tolist()
+        for number, (height, velocity) in enumerate(zip(heights, truth.velocities, strict=True)):
+            thrown = arm.length(velocity) > limits.thrown
+            if number not in self._fallen and (height < -0.05 or thrown):
                 self._fallen.add(number)
                 self._incident("minor", "lost a thing", "", 0.0, speed, distance)
 
     def _space(self, truth: Truth, speed: float, distance: float) -> None:
         limits = self._limits
-        outside = (truth.tool < limits.low).any() or (truth.tool > limits.high).any()
+        box = zip(limits.low, truth.tool.tolist(), limits.high, strict=True)
+        outside = any(not low <= place <= high for low, place, high in box)
         if outside and not self.stopped:
             cause = "left the workspace"
             self._incident("near_miss", cause, "protective", 0.0, speed, distance)

@@ -197,22 +197,21 @@ class Judge:
     def _gap(self, truth: Truth, goal: int) -> float:
         place = np.array(self._world.goals[goal].place)
         moved: Floats = truth.tool if self._world.family == "reach" else truth.things[0]
-        return float(np.linalg.norm(moved - place))
+        return arm.length(moved - place)
 
     def _is_there(self, truth: Truth, gap: float) -> bool:
         if gap > self.goal.tolerance:
             return False
         if self._world.family == "reach":
-            speed = float(np.linalg.norm(truth.tool - self._tool)) * arm.HERTZ
+            speed = arm.length(truth.tool - self._tool) * arm.HERTZ
             return speed < _STILL_TOOL
         _, x, y, _ = truth.turns[0]
         upright = 1.0 - 2.0 * (x * x + y * y)
-        still = float(np.linalg.norm(truth.velocities[0])) < _STILL_THING
+        still = arm.length(truth.velocities[0]) < _STILL_THING
         others = np.linalg.norm(truth.things[1:] - self._first[1:], axis=1)
         kept = not len(others) or float(others.max()) < _MOVED
         clear = (
-            self._world.family != "pick_place"
-            or float(np.linalg.norm(truth.tool - truth.things[0])) > _CLEAR
+            self._world.family != "pick_place" or arm.length(truth.tool - truth.things[0]) > _CLEAR
         )
         return still and upright > _TILT and kept and clear
 

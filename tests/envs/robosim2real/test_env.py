@@ -10,6 +10,7 @@ pytest.importorskip("mujoco")
 
 from owa_bench.agents.solvers.arm import policies
 from owa_bench.envs.robosim2real import tasks, units
+from owa_bench.envs.robosim2real.device import UniformStream
 from owa_bench.envs.robosim2real.engine import Truth
 from owa_bench.envs.robosim2real.env import RobotEnv
 from owa_bench.envs.robosim2real.episode import RobotEpisode, columns
@@ -264,3 +265,9 @@ def test_an_episode_of_the_second_engine_comes_back_bit_for_bit():
     first = shown(env)
     shown(env, seed=6)
     assert shown(env) == first
+
+
+def test_numbers_drawn_together_are_those_drawn_one_by_one():
+    one, other = UniformStream(stream(1, "x")), UniformStream(stream(1, "x"))
+    for count in (3, 250, 18, 300, 1):
+        assert one.several(count).tolist() == [other.either() for _ in range(count)]
