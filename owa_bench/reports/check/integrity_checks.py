@@ -257,7 +257,7 @@ def _provider_faults(attempt: RecordedAttempt) -> Iterator[str]:
 
     Else an attempt that went badly could be played again under that name.
     """
-    if attempt.leaf.status != "provider":
+    if attempt.status != "provider":
         return
     calls = [
         event
@@ -277,7 +277,7 @@ def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
     name, sequence = attempt.attempt_id, attempt.events
     starts = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeStart)]
     ends = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeEnd)]
-    complete = attempt.leaf.status == "complete"
+    complete = attempt.status == "complete"
     if starts != [0] and (sequence or complete):
         yield f"{name}: must begin with its one episode_start"
     if complete and ends != [len(sequence) - 1]:
@@ -328,7 +328,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     Calls, supervisor minutes and what a suite's own meters count are in the trace twice, as events
     of their own and as resources that the world metered. What an agent declares cannot be compared.
     """
-    if attempt.leaf.status != "complete":
+    if attempt.status != "complete":
         return
     start = attempt.events[0] if attempt.events else None
     own = start.meters if isinstance(start, events.EpisodeStart) else ()
@@ -355,7 +355,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
 
 def _inner_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where the attempts that a laboratory played do not fit their episode."""
-    if attempt.leaf.status == "complete":
+    if attempt.status == "complete":
         for fault in inner_faults(attempt.events):
             yield f"{attempt.attempt_id}: {fault}"
 

@@ -148,11 +148,26 @@ def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
     Args:
         traces: Counted episodes of a run.
     """
-    by_arm: dict[str, list[_Episode]] = {}
+    episodes = DelegationEpisodes()
     for trace in traces:
+        episodes.add(trace)
+    return episodes.answers()
+
+
+class DelegationEpisodes:
+    """Counted episodes as the answer reads them, added one by one."""
+
+    def __init__(self) -> None:
+        self._by_arm: dict[str, list[_Episode]] = {}
+
+    def add(self, trace: Trace) -> None:
+        """Add a counted episode, if the answer reads it."""
         if _is_read(trace.start):
-            by_arm.setdefault(trace.start.arm, []).append(_episode(trace))
-    return {arm: _delegation(seen) for arm, seen in by_arm.items()}
+            self._by_arm.setdefault(trace.start.arm, []).append(_episode(trace))
+
+    def answers(self) -> dict[str, Delegation]:
+        """Return the answer of each arm that has one."""
+        return {arm: _delegation(seen) for arm, seen in self._by_arm.items()}
 
 
 def tells_alone(start: EpisodeStart) -> bool:

@@ -9,7 +9,7 @@ Source: docs/read-a-run.md#what-went-wrong.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -169,10 +169,19 @@ def readings(bundle: Bundle) -> Iterator[EpisodeReading]:
     for trace in bundle.traces():
         counted.add(trace.leaf.index)
         yield read_episode(trace)
-    # The last attempt at each entry that harness or provider failed.
+    yield from lost_readings(bundle, counted)
+
+
+def lost_readings(bundle: Bundle, counted: Set[int]) -> Iterator[EpisodeReading]:
+    """Yield the episodes that harness or provider took away: the last attempt at each.
+
+    Args:
+        bundle: The run directory.
+        counted: Plan indices of the counted episodes.
+    """
     lost = {leaf.index: leaf for leaf in bundle.leaves if leaf.status in FAILED}
     names = {leaf.attempt_id: leaf for index, leaf in lost.items() if index not in counted}
-    for attempt in bundle.attempts() if names else ():
+    for attempt in bundle.uncounted() if names else ():
         leaf, sequence = names.get(attempt.attempt_id), attempt.events
         if leaf is None or not sequence:
             continue
