@@ -113,7 +113,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["seed"] += _seed_faults(attempt, seeds, root, names)
         faults["cost"] += _usage_faults(attempt)
         faults["inner attempts"] += _inner_faults(attempt)
-        inner += sum(isinstance(e, events.InnerAttempt) for e in attempt.events)
+        inner += sum(type(event) is events.InnerAttempt for event in attempt.events)
         digests.update(_digests(attempt.events))
     _compare(recorded, leaves, faults)
     faults["count"] += _numbering_faults(bundle, leaves)
@@ -275,8 +275,8 @@ def _provider_faults(attempt: RecordedAttempt) -> Iterator[str]:
 def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where an attempt lacks its one start or its one end."""
     name, sequence = attempt.attempt_id, attempt.events
-    starts = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeStart)]
-    ends = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeEnd)]
+    starts = [i for i, e in enumerate(sequence) if type(e) is events.EpisodeStart]
+    ends = [i for i, e in enumerate(sequence) if type(e) is events.EpisodeEnd]
     complete = attempt.status == "complete"
     if starts != [0] and (sequence or complete):
         yield f"{name}: must begin with its one episode_start"
@@ -322,6 +322,14 @@ def _seed_faults(
         yield f"{attempt.attempt_id}: not the seed that the master gives {start.pair}"
 
 
+_METERING = frozenset({events.Resource, events.Call, events.Intervention, events.ColleagueLook})
+
+
+def _metering(sequence: Iterable[events.AnyEvent]) -> list[events.AnyEvent]:
+    """Return the events that the harness' own meters or their counts are made of."""
+    return [event for event in sequence if type(event) in _METERING]
+
+
 def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
@@ -335,7 +343,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     counted: dict[str, float] = dict.fromkeys(_METERED, 0.0)
     counted |= dict.fromkeys((item.meter for item in own), 0.0)
     metered = dict(counted)
-    for event in attempt.events:
+    for event in attempt.events if own else _metering(attempt.events):
         if isinstance(event, events.Resource):
             if event.source != "agent" and event.meter in metered:
                 metered[event.meter] += event.amount
@@ -367,20 +375,24 @@ def _witnessed(event: events.AnyEvent, item: events.WitnessedMeter) -> float:
     return float(getattr(event, item.field, 0.0)) if item.field else 1.0
 
 
+# Fields of an event that hold the digests of blobs.
+_BLOB_FIELDS: Mapping[type[events.AnyEvent], tuple[str, ...]] = {
+    **dict.fromkeys((events.Observation, events.Artifact, events.Evidence), ("blob",)),
+    events.Call: ("request", "response"),
+    events.ModelCall: ("prompt", "reply"),
+    events.Intervention: ("question", "answer"),
+    events.Message: ("digest",),
+    events.InnerAttempt: ("replay",),
+}
+
+
 def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
     """Yield the blobs that the harness wrote for these events."""
     for event in sequence:
-        digests: tuple[str, ...] = ()
-        if isinstance(event, events.Observation | events.Artifact | events.Evidence):
-            digests = (event.blob,)
-        elif isinstance(event, events.Call):
-            digests = (event.request, event.response)
-        elif isinstance(event, events.ModelCall):
-            digests = (event.prompt, event.reply)
-        elif isinstance(event, events.Intervention):
-            digests = (event.question, event.answer)
-        elif isinstance(event, events.Message):
-            digests = (event.digest,)
-        elif isinstance(event, events.InnerAttempt) and event.full:
-            digests = (event.replay,)
-        yield from (digest for digest in digests if len(digest) == _DIGEST)
+        fields = _BLOB_FIELDS.get(type(event))
+        if fields is None or (isinstance(event, events.InnerAttempt) and not event.full):
+            continue
+        for name in fields:
+            digest = getattr(event, name)
+            if len(digest) == _DIGEST:
+                yield digest

@@ -14,10 +14,16 @@ from typing import Any
 
 import msgspec
 
-from owa_bench.canonical import document_digest
+from owa_bench.canonical import text_digest
 from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
-from owa_bench.records.bounds import MOST_FAULTS, lines_of, read_document, refuse_hostile_files
+from owa_bench.records.bounds import (
+    MOST_FAULTS,
+    lines_of,
+    read_document,
+    read_text,
+    refuse_hostile_files,
+)
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms, unattended
@@ -243,13 +249,13 @@ def read(run_dir: Path) -> Bundle:
     layout = RunLayout(Path(run_dir))
     _refuse_no_run(layout)
     refuse_hostile_files(layout)
-    document = read_document(layout.plan)
+    text, document = read_text(layout.plan)
     index, shards, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
         layout=layout,
         plan=_plan(layout, document),
-        plan_digest=document_digest(document),
+        plan_digest=text_digest(text),
         protocol_bytes=_bytes(layout.protocol),
         price_bytes=_bytes(layout.price_card),
         index=index,
