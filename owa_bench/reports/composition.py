@@ -7,7 +7,7 @@ axis.value for axis in verdict.axes}
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -23,11 +23,10 @@ from owa_bench.reports.check.placement import placement_facts
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.comparison import report_comparison
 from owa_bench.reports.read.failures import (
-    EpisodeReading,
+    FailureReadings,
     FailureSummary,
     lost_readings,
     read_episode,
-    summarise,
 )
 from owa_bench.reports.read.outcomes import ArmOutcomes, OutcomeEpisodes, arm_outcomes
 from owa_bench.reports.read.pictures import Gallery, PictureChoice
@@ -127,15 +126,21 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Returns: The report without the digest of its page.
     Raises: TraceError: a counted attempt does not read.
     """
-    judgement = judge_bundle(bundle, assurance.level)
     drift, breaches, pictures = _DriftCounts(), _BreachCounts(), PictureChoice()
     outcomes = OutcomeEpisodes(placement=bundle.plan.placement is not None)
-    episodes: list[EpisodeReading] = []
-    for trace in bundle.traces():  # once for all of them: to read a run takes longer
-        for rows in (drift, breaches, pictures, outcomes):
-            rows.add(trace)
-        episodes.append(read_episode(trace))
-    episodes += lost_readings(bundle, outcomes.counted.keys())
+    failures = FailureReadings()
+
+    def read_once() -> Iterator[Trace]:
+        """Yield the counted episodes, seen by all: to read a run takes longer than to judge it."""
+        for trace in bundle.traces():
+            for rows in (drift, breaches, pictures, outcomes):
+                rows.add(trace)
+            failures.add(read_episode(trace))
+            yield trace
+
+    judgement = judge_bundle(bundle, assurance.level, read_once())
+    for episode in lost_readings(bundle, outcomes.counted.keys()):
+        failures.add(episode)
     return Report(
         version=metadata.version("owa_bench"),
         renderer=RENDERER,
@@ -147,7 +152,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         breaches=breaches.table(),
         outcomes=arm_outcomes(bundle, _costs(judgement), outcomes),
         failures=pictures.gallery(transcripts=bundle.plan.transcripts),
-        failed=summarise([arm.name for arm in bundle.plan.arms], episodes, _MOST_GROUPS),
+        failed=failures.summary([arm.name for arm in bundle.plan.arms], _MOST_GROUPS),
         comparison=report_comparison(bundle),
         limits=LIMITS,
     )
@@ -184,23 +189,29 @@ class _DriftCounts:
 
     def __init__(self) -> None:
         kind = tuple[str, int, str, str, float]
-        self._met: dict[kind, list[tuple[str, str]]] = defaultdict(list)
+        self._episodes: Counter[kind] = Counter()
+        self._changes: Counter[kind] = Counter()
+        self._targets: dict[kind, set[str]] = defaultdict(set)
 
     def add(self, trace: Trace) -> None:
         """Add the changes of a counted episode."""
+        kinds = set()
         for event in trace.of(Drift):
             classes = (event.announcement, event.effective)
-            key = (event.operator, event.version, *classes, event.weight)
-            self._met[key].append((trace.leaf.attempt_id, event.target))
+            kind = (event.operator, event.version, *classes, event.weight)
+            kinds.add(kind)
+            self._changes[kind] += 1
+            self._targets[kind].add(event.target)
+        self._episodes.update(kinds)
 
     def table(self) -> CellTable:
         """Return a row per operator and class in effect."""
-        rows = []
-        for kind in sorted(self._met):
-            episodes, targets = map(set, zip(*self._met[kind], strict=True))
-            rows.append((*kind, len(episodes), len(self._met[kind]), len(targets)))
+        rows = tuple(
+            (*kind, self._episodes[kind], self._changes[kind], len(self._targets[kind]))
+            for kind in sorted(self._changes)
+        )
         note = "" if rows else "No drift struck in any counted episode."
-        return CellTable("drift met", _DRIFT, tuple(rows), note)
+        return CellTable("drift met", _DRIFT, rows, note)
 
 
 def violation_counts(traces: Iterable[Trace]) -> CellTable:
@@ -242,16 +253,19 @@ def _costs(judgement: Judgement) -> dict[str, int | None]:
     return costs
 
 
-def judge_bundle(bundle: Bundle, assurance: int | None) -> Judgement:
+def judge_bundle(
+    bundle: Bundle, assurance: int | None, traces: Iterable[Trace] | None = None
+) -> Judgement:
     """Return the judgement of a run; a warning names each attempt that does not read.
 
     Args:
         bundle: the run directory.
         assurance: the assurance level that the run meets; None grants none.
+        traces: its counted attempts; None: they are read.
     """
     judgement = judge(
         bundle.plan,
-        bundle.traces(),
+        bundle.traces() if traces is None else traces,
         bundle.protocol,
         bundle.prices,
         evidence_root=bundle.evidence_root,

@@ -492,28 +492,54 @@ def summarise(
         episodes: Of the run, or of a part of it.
         most_groups: That are kept; None: all.
     """
-    rows = list(episodes)
-    failed = [row for row in rows if row.kind]
-    by_kind: dict[str, list[EpisodeReading]] = {kind: [] for kind in KINDS}
-    groups: dict[tuple[str, ...], list[EpisodeReading]] = defaultdict(list)
-    for row in failed:
-        by_kind[row.kind].append(row)
-        groups[_likeness(row)].append(row)
-    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].index))
-    return FailureSummary(
-        counted=sum(row.success is not None for row in rows),
-        failed=sum(row.success is False for row in rows),
-        lost=sum(row.success is None for row in rows),
-        graphs=all(row.missing is not None for row in rows if row.subgoals),
-        arms=tuple(arms),
-        kinds=tuple(
-            FailureKindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
-            for kind, group in by_kind.items()
-            if group
-        ),
-        groups=tuple(_group(arms, group) for group in ordered[:most_groups]),
-        more_groups=len(ordered[most_groups:]) if most_groups else 0,
-    )
+    rows = FailureReadings()
+    for episode in episodes:
+        rows.add(episode)
+    return rows.summary(arms, most_groups)
+
+
+class FailureReadings:
+    """Readings of episodes, added one by one; only those of failures are kept."""
+
+    def __init__(self) -> None:
+        self._failed: list[EpisodeReading] = []
+        self._success: Counter[bool | None] = Counter()
+        self._graphs = True
+
+    def add(self, row: EpisodeReading) -> None:
+        """Count an episode."""
+        self._success[row.success] += 1
+        self._graphs &= row.missing is not None or not row.subgoals
+        if row.kind:
+            self._failed.append(row)
+
+    def summary(self, arms: Sequence[str], most_groups: int | None = None) -> FailureSummary:
+        """Return what went wrong.
+
+        Args:
+            arms: Names in the plan's order.
+            most_groups: That are kept; None: all.
+        """
+        by_kind: dict[str, list[EpisodeReading]] = {kind: [] for kind in KINDS}
+        groups: dict[tuple[str, ...], list[EpisodeReading]] = defaultdict(list)
+        for row in self._failed:
+            by_kind[row.kind].append(row)
+            groups[_likeness(row)].append(row)
+        ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].index))
+        return FailureSummary(
+            counted=self._success[True] + self._success[False],
+            failed=self._success[False],
+            lost=self._success[None],
+            graphs=self._graphs,
+            arms=tuple(arms),
+            kinds=tuple(
+                FailureKindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
+                for kind, group in by_kind.items()
+                if group
+            ),
+            groups=tuple(_group(arms, group) for group in ordered[:most_groups]),
+            more_groups=len(ordered[most_groups:]) if most_groups else 0,
+        )
 
 
 def _likeness(row: EpisodeReading) -> tuple[str, ...]:

@@ -12,19 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import (
-    EpisodeEnd,
-    EpisodeStart,
-    Event,
-    Intervention,
-    ModelCall,
-    PlainQuestion,
-)
+from owa_bench.records.events import EpisodeEnd, Event, Intervention, ModelCall, PlainQuestion
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle
 from owa_bench.reports.read.delegation import Delegation, DelegationEpisodes
-from owa_bench.reports.read.success import pooled_words, success_over_tasks
+from owa_bench.reports.read.success import (
+    PooledTerms,
+    pooled_terms,
+    pooled_words,
+    success_over_tasks,
+)
 
 BROKEN_SHARE = 0.05  # of planned episodes: above it the page says so first [D]
 _NAMES = {
@@ -169,7 +167,7 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _CountedEpisode(NamedTuple):
-    start: EpisodeStart
+    terms: PooledTerms
     success: bool
     helped: bool
 
@@ -194,7 +192,9 @@ class OutcomeEpisodes:
         """Add a counted episode."""
         index, start = trace.leaf.index, trace.start
         self.endings[index] = _ending(trace)
-        self.counted[index] = _CountedEpisode(start, trace.end.success, _was_helped(trace))
+        self.counted[index] = _CountedEpisode(
+            pooled_terms(start), trace.end.success, _was_helped(trace)
+        )
         for call in trace.of(ModelCall):
             if call.source == "harness" and call.served:
                 names = (call.model, call.served)
@@ -347,15 +347,15 @@ def _of_arm(
         OutcomeCount(kind, len(group), group[0].attempt, group[0].reason)
         for kind, group in sorted(by_kind.items(), key=lambda it: (-len(it[1]), it[0]))
     )
-    starts, won = [one.start for one in counted], [one.success for one in counted]
+    terms, won = [one.terms for one in counted], [one.success for one in counted]
     successes = sum(won)
     return ArmOutcomes(
         arm=arm,
         planned=len(endings),
         counted=len(counted),
         successes=successes,
-        success=success_over_tasks([start.pair for start in starts], won),
-        pools=pooled_words(starts),
+        success=success_over_tasks([one.pair for one in terms], won),
+        pools=pooled_words(terms),
         cost_micro_usd=None if cost is None or not successes else cost // successes,
         kinds=kinds,
         helped=sum(one.helped for one in counted),

@@ -23,6 +23,7 @@ from owa_bench.reports.read.outcomes import (
     _of_arm,
     arm_outcomes,
 )
+from owa_bench.reports.read.success import pooled_terms
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
@@ -153,7 +154,7 @@ def test_an_ending_is_said_in_words(trace, kind, reason):
 def arm(*endings, successes=0, cost=None):
     found = [_Ending(f"a{i}", *ending) for i, ending in enumerate(endings)]
     counted = [
-        _CountedEpisode(episode(pair=f"p{i}").start, i < successes, not i)
+        _CountedEpisode(pooled_terms(episode(pair=f"p{i}").start), i < successes, not i)
         for i in range(len(endings))
     ]
     return _of_arm("x", found, counted=counted, cost=cost, again=2)
