@@ -32,7 +32,7 @@ LARGEST_LEAF = 1 << 20  # bytes of a line of leaves.jsonl [D]
 MOST_FILES = 100_000  # files and folders [D]
 DEEPEST = 16  # folders inside each other [D]
 MOST_NUMBERS = 1 << 22  # of a recorded array [D]
-MOST_VALUES = 1 << 21  # of a JSON document; a plan has some 25 an entry [D]
+MOST_VALUES = 3 << 20  # of a JSON document; a plan has some 25 an entry, so 125,000 entries [D]
 
 
 def refuse_hostile_files(layout: RunLayout) -> None:

@@ -252,9 +252,11 @@ def read(run_dir: Path) -> Bundle:
     text, document = read_text(layout.plan)
     index, shards, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
+    plan = _plan(layout, document)
+    del document  # of a long plan the largest of all
     return Bundle(
         layout=layout,
-        plan=_plan(layout, document),
+        plan=plan,
         plan_digest=text_digest(text),
         protocol_bytes=_bytes(layout.protocol),
         price_bytes=_bytes(layout.price_card),
