@@ -36,10 +36,12 @@ bench:
 	$(PY) benchmarks/speeds.py
 
 # Re-make the golden digests of worlds and of what batteries ask; a change is a change of scores.
+# And the cards of suites that `list` reads.
 golden:
 	$(PY) benchmarks/golden.py
 	$(PY) benchmarks/golden_physics.py
 	$(PY) benchmarks/battery_digests.py
+	$(PY) benchmarks/suite_cards.py
 
 # Do the tests of scoring and report notice a changed operator? 300 mutants by a committed seed.
 mutants:

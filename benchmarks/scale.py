@@ -5,6 +5,10 @@ by two workers, its leaves are made again from the shards, as a resumed run does
 reported and recomputed. `--most` is the largest size that is played (docs/scale.md: 10,000);
 what lies beyond is extrapolated: a line through the two largest, a constant and a cost an
 episode. "report" and "recompute" are commands of their own, with their largest process.
+
+A plan holds 100,000 episodes, so ten million are a hundred runs: what they cost is reckoned from
+the same line. Workers share the playing; planning, leaves, report and recomputation of a run are
+one process, and as many runs as there are machines go on at once.
 """
 
 import tempfile
@@ -25,7 +29,9 @@ COLUMNS = (
     *("plan s", "play s", "leaves s", "report s", "recompute s", "plan MB", "shards MB"),
     *("packs MB", "report memory MB", "recompute memory MB"),
 )
-AIMED = 100_000
+AIMED = A_RUN = 100_000  # what a plan may hold: `records.bounds`
+TEN_MILLION = 10_000_000
+WORKERS = (64, 1_024, 8_192)
 AIMS = [
     *(speed.Aim(f"{verb} s", "<=", 60) for verb in ("report", "recompute")),
     *(speed.Aim(f"{verb} memory MB", "<=", 600) for verb in ("report", "recompute")),
@@ -92,6 +98,35 @@ def tables(given):
     elif given.small:
         rows.append(speed.Row(f"{AIMED:,}", {}, AIMS, "takes two sizes"))
     yield speed.Table("episodes", rows)
+    if len(sizes) > 1:
+        yield paper(extrapolated(sizes, figures, A_RUN), given.workers)
+
+
+def paper(row, workers):
+    """Return what TEN_MILLION episodes cost, by the number of workers.
+
+    Args:
+        row: Of a run of A_RUN episodes, in the order of COLUMNS.
+        workers: Processes that played it at once.
+    """
+    figures, runs = dict(zip(COLUMNS, row, strict=True)), TEN_MILLION // A_RUN
+    worker_s = runs * figures["play s"] * workers
+    alone_s = runs * sum(figures[f"{verb} s"] for verb in ("plan", "leaves", "report", "recompute"))
+    gigabytes = runs * sum(figures[f"{part} MB"] for part in ("plan", "shards", "packs")) / 1e3
+    rows = [
+        speed.Row(
+            f"{many:,} workers",
+            {
+                "worker hours": worker_s / 3600,
+                "hours of play": worker_s / many / 3600,
+                "hours of the rest, one process": alone_s / 3600,
+                "GB": gigabytes,
+                "MB/s while played": gigabytes * 1e3 / (worker_s / many),
+            },
+        )
+        for many in WORKERS
+    ]
+    return speed.Table(f"{TEN_MILLION:,} episodes as {runs} runs, on paper", rows)
 
 
 def row_of(count, figures, note=""):

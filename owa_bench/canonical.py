@@ -7,9 +7,11 @@ Source: docs/traces.md#hash-chain; RFC 6962 section 2.1 (tree), RFC 8785
 """
 
 import base64
+import functools
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,41 @@ def _number(value: Any) -> Any:
 def document_digest(document: Any) -> str:
     """Return the SHA-256 of a small document's canonical JSON."""
     return sha256(canonical_json(document))
+
+
+def text_digest(text: bytes) -> str:
+    """Return the `document_digest` of what a JSON text says, in a third of the time if it is plain.
+
+    Args:
+        text: JSON that was decoded before, so that it is known to be whole.
+    Raises: CheckFailure: As of `canonical_json`.
+    """
+    form = _plain_form(text)
+    return document_digest(msgspec.json.decode(text)) if form is None else sha256(form)
+
+
+# Characters whose canonical form differs between writers, and integers that may have none.
+_ESCAPED = re.compile(rb"[\\\x7f-\xff]")
+_LONG_INTEGER = re.compile(rb"(?:^|[:\[,])-?[0-9]{16}")
+
+
+def _plain_form(text: bytes) -> bytes | None:
+    """Return the RFC 8785 bytes of a JSON text; None where it takes more than sorting keys."""
+    if _ESCAPED.search(text):
+        return None
+    try:
+        form = msgspec.json.encode(_FORMS.decode(text), order="sorted")
+    except (rfc8785.CanonicalizationError, msgspec.MsgspecError):
+        return None
+    return None if _LONG_INTEGER.search(form) else form
+
+
+@functools.lru_cache(1 << 12)
+def _float_form(text: str) -> msgspec.Raw:
+    return msgspec.Raw(rfc8785.dumps(float(text)))
+
+
+_FORMS = msgspec.json.Decoder(float_hook=_float_form)
 
 
 def record_digest(record: Any) -> str:

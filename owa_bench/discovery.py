@@ -10,10 +10,13 @@ import importlib
 import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from typing import Any, NamedTuple
 
+import msgspec
+
 from owa_bench.errors import UnknownNameError, UsageError, error_line
-from owa_bench.interfaces import Operator, Suite
+from owa_bench.interfaces import Operator, Suite, SuiteCard
 
 # The folder of each kind, the module that a folder in it is, and the exported name.
 _FOLDERS = {
@@ -31,6 +34,8 @@ _SINGULAR = {
     "axes": "axis",
     "gates": "gate",
 }
+# Beside a suite of ours: its cards, made by `make golden` and compared with it by a test.
+CARDS_FILE = "cards.json"
 
 # What another package's plug-in must be, and how it becomes one.
 _BASES: dict[str, tuple[type, str]] = {
@@ -44,6 +49,13 @@ class PluginEntry(NamedTuple):
 
     name: str
     plugin: Any
+    package: str
+
+
+class CardEntry(NamedTuple):
+    """A suite's card and where it came from; `package` is empty for our own."""
+
+    card: SuiteCard
     package: str
 
 
@@ -100,6 +112,26 @@ def _own(kind: str, name: str) -> Any:
         if name in plugins:
             return plugins[name]
     return None
+
+
+@cache
+def cards() -> dict[str, CardEntry]:
+    """Return the card of every suite by name, without importing a suite of ours."""
+    folder, module, _ = _FOLDERS["suites"]
+    own = [card for place in _modules(folder, module) for card in _cards_in(place)]
+    entries = {card.name: CardEntry(card, "") for card in own}
+    for point in entry_points(group="owa_bench.suites"):
+        entry = _third_party("suites", point)
+        entries.setdefault(point.name, CardEntry(entry.plugin.card, entry.package))
+    return dict(sorted(entries.items()))
+
+
+def _cards_in(place: str) -> list[SuiteCard]:
+    """Return the cards of a suite's folder; where they were not written it is imported."""
+    file = files(place.rpartition(".")[0]) / CARDS_FILE
+    if file.is_file():
+        return msgspec.json.decode(file.read_bytes(), type=list[SuiteCard])
+    return [suite.card for _, suite in _exported(place, "SUITE")]
 
 
 def domains() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from owa_bench.canonical import (
     record_digest,
     seal,
     sha256,
+    text_digest,
     tree_root,
     unseal,
 )
@@ -169,6 +170,34 @@ def test_digest_does_not_depend_on_the_order_of_keys(document) -> None:
     turned = dict(reversed(document.items()))
     assert document_digest(turned) == document_digest(document)
     assert json.loads(canonical_json(document)) == document
+
+
+NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.sampled_from('ab"\\\n\x7f\u00e9:,[1.e'), max_size=20)
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+)
+
+
+@given(DOCUMENTS, st.booleans())
+def test_a_texts_digest_is_that_of_what_it_says(document, spaced) -> None:
+    text = json.dumps(document, indent=1 if spaced else None, ensure_ascii=spaced).encode()
+    assert text_digest(text) == document_digest(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e3", "-0.0", "1E-7", "1e21", "[123456789012345]", '{"b":1.0,"a":{"z":2,"y":[]}}', '":1.5"'],
+)
+def test_a_plain_texts_digest_needs_no_second_way(text) -> None:
+    assert canonical._plain_form(text.encode()) == canonical_json(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ["9007199254740993", "[1,-9007199254740993]", "1e999"])
+def test_a_number_without_canonical_form_has_no_digest(text) -> None:
+    with pytest.raises((CheckFailure, ValueError)):
+        text_digest(text.encode())
 
 
 def test_record_digest_is_over_its_own_encoding() -> None:

@@ -139,3 +139,40 @@ def test_what_another_package_brings_is_got_after_ours(entry, monkeypatch):
     entry("strange_module:AGENT")
     assert discovery.get("agents", "stranger") is stranger
     assert discovery.get("agents", "agentic") is card
+
+
+# --- cards of suites ------------------------------------------------------------------
+
+
+def test_the_written_cards_are_those_of_the_suites():
+    """`make golden` writes them anew; who changes a suite and forgets it is told here."""
+    suites = discovery.find("suites")
+    assert {name: entry.card for name, entry in discovery.cards().items()} == {
+        name: entry.plugin.card for name, entry in suites.items()
+    }
+
+
+def test_cards_are_read_without_a_suite():
+    code = "import sys; from owa_bench import discovery; discovery.cards(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert not modules & {"gymnasium", "starlette", "owa_bench.envs.toolquest.generate"}
+
+
+def test_a_suite_without_written_cards_is_imported(monkeypatch):
+    monkeypatch.setattr(discovery, "CARDS_FILE", "no_such_file.json")
+    discovery.cards.cache_clear()
+    try:
+        assert discovery.cards().keys() == discovery.find("suites").keys()
+    finally:
+        discovery.cards.cache_clear()
+
+
+def test_the_card_of_another_package_names_it(entry):
+    discovery.cards.cache_clear()
+    entry("owa_bench.envs.toolquest.suite:SUITE", "suites")
+    try:
+        with pytest.raises(UsageError, match="calls itself `toolquest`"):
+            discovery.cards()
+    finally:
+        discovery.cards.cache_clear()

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -14,9 +14,9 @@ from owa_bench.cli.console import OUT, as_json, check_line, table
 from owa_bench.cli.options import AsJson, Panel
 from owa_bench.cli.server_probe import ask_server
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError, extra
-from owa_bench.runs.plan import draws
-from owa_bench.runs.plan.draws import Battery
-from owa_bench.runs.store import keys
+
+if TYPE_CHECKING:
+    from owa_bench.runs.plan.draws import Battery
 
 _SERVER = Panel("A chat server")
 _COLUMNS = {
@@ -90,16 +90,31 @@ def _keys(kind: str) -> list[str]:
 
 
 def _rows(kind: str) -> list[tuple[Any, ...]]:
+    if kind == "suites":
+        return [_of_suite(entry) for entry in discovery.cards().values()]
     if kind == "batteries":
-        return [_of_battery(draws.load_battery(name)) for name in draws.battery_names()]
+        return _battery_rows()
     return [_row(kind, found) for found in discovery.find(kind).values()]
 
 
-def _of_battery(battery: Battery) -> tuple[Any, ...]:
+def _of_suite(entry: discovery.CardEntry) -> tuple[Any, ...]:
+    card, package = entry.card, entry.package or "owa_bench"
+    return card.name, card.version, card.families, card.tiers, card.about, package
+
+
+def _battery_rows() -> list[tuple[Any, ...]]:
+    from owa_bench.runs.plan import draws
+
+    return [_of_battery(draws.load_battery(name)) for name in draws.battery_names()]
+
+
+def _of_battery(battery: "Battery") -> tuple[Any, ...]:
+    from owa_bench.runs.plan import draws
+
     cells = {
         (draw.once, cell)
         for draw in battery.suite
-        for cell in draws.entries(draw, discovery.get("suites", draw.name).card)
+        for cell in draws.entries(draw, discovery.cards()[draw.name].card)
     }
     once = sum(alone for alone, _ in cells)
     days = battery.campaign.days if battery.campaign else 1
@@ -107,15 +122,12 @@ def _of_battery(battery: Battery) -> tuple[Any, ...]:
     return battery.name, episodes, _may_give_level(battery), battery.about
 
 
-def _may_give_level(battery: Battery) -> bool:
+def _may_give_level(battery: "Battery") -> bool:
     return battery.gives_level and not battery.underpowered
 
 
 def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:
     plugin, package = found.plugin, found.package or "owa_bench"
-    if kind == "suites":
-        card = plugin.card
-        return card.name, card.version, card.families, card.tiers, card.about, package
     if kind == "agents":
         return plugin.name, plugin.about, package
     if kind == "operators":
@@ -194,6 +206,8 @@ def doctor(
 
 def _core() -> tuple[Part, ...]:
     """Return what every run needs."""
+    from owa_bench.runs.store import keys
+
     version = ".".join(map(str, sys.version_info[:3]))
     folder = keys.data_folder()
     place = next(p for p in (folder, *folder.absolute().parents) if p.exists())

@@ -231,7 +231,9 @@ class ForkTemplate:
         until = time.monotonic() + patience_s
         while not (ended := _has_ended(pid)) and time.monotonic() < until:
             time.sleep(0.002)
-        alive_s = sum(entry.cpu_s for entry in process_tree.process_tree(pid).values())
+        # Of a sandbox none can leave the tree: no other process needs to be looked at.
+        members = process_tree.descendants if first else process_tree.process_tree
+        alive_s = sum(entry.cpu_s for entry in members(pid).values())
         if first and not ended:  # its parent waits for it, and exits then
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)

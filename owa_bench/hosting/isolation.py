@@ -217,11 +217,11 @@ def agent_view(
     if is_image(origin.target):
         return own._replace(environment=(("HOME", _SCRATCH),), folder=_SCRATCH)
     view = joined(system_view(), own._replace(folder=_SCRATCH))
-    shown = any(
+    shown = origin.kind == "command" and any(
         Path(place).is_relative_to(bound) or Path(bound).is_relative_to(place)
         for _, bound in view.read_only
     )
-    return view._replace(folder=place) if origin.kind == "command" and shown else view
+    return view._replace(folder=place) if shown else view
 
 
 def code_paths(origin: Origin) -> list[str]:

@@ -32,7 +32,7 @@ LARGEST_LEAF = 1 << 20  # bytes of a line of leaves.jsonl [D]
 MOST_FILES = 100_000  # files and folders [D]
 DEEPEST = 16  # folders inside each other [D]
 MOST_NUMBERS = 1 << 22  # of a recorded array [D]
-MOST_VALUES = 1 << 21  # of a JSON document; a plan has some 25 an entry [D]
+MOST_VALUES = 3 << 20  # of a JSON document; a plan has some 25 an entry, so 125,000 entries [D]
 
 
 def refuse_hostile_files(layout: RunLayout) -> None:
@@ -179,8 +179,26 @@ def read_document(path: Path) -> dict[str, Any]:
         path: The file.
     Raises: RunDirectoryError: It is none.
     """
+    return read_text(path).document
+
+
+class DocumentText(NamedTuple):
+    """A JSON object and the bytes that it was read from."""
+
+    text: bytes
+    document: dict[str, Any]
+
+
+def read_text(path: Path) -> DocumentText:
+    """Return a JSON object that is a file of a run, with its bytes.
+
+    Args:
+        path: The file.
+    Raises: RunDirectoryError: It is none.
+    """
     try:
-        document = decode_document(read_bytes(path, LARGEST_LIST))
+        text = read_bytes(path, LARGEST_LIST)
+        document = decode_document(text)
     except OSError as error:
         raise RunDirectoryError(
             f"{path.parent} must hold {path.name}: {error.strerror}."
@@ -189,7 +207,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise RunDirectoryError(f"{path} must be a whole JSON document, got: {error}.") from error
     if not isinstance(document, dict):
         raise RunDirectoryError(f"{path} must hold a JSON object, got {type(document).__name__}.")
-    return document
+    return DocumentText(text, document)
 
 
 def decode_array(data: bytes) -> np.ndarray:

@@ -101,7 +101,7 @@ def episode_cost(prices: PriceCard, events: Iterable[Event]) -> Mapping[Stream, 
         events: Those of the episode; only Resource events count.
     Returns: Whole micro-USD by stream, None where a price or an amount is unknown.
     """
-    episode = tuple(events)
+    episode = usage_events(events)
     costs: dict[Stream, int | None] = dict.fromkeys(STREAMS, 0)
     for (stream, meter), amount in amounts_used(episode).items():
         cost, before = prices.cost(meter, amount), costs[stream]
@@ -109,6 +109,11 @@ def episode_cost(prices: PriceCard, events: Iterable[Event]) -> Mapping[Stream, 
     if unknown_usage(episode):
         costs |= {"agent": None, "evaluation": None}
     return costs
+
+
+def usage_events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events, in order, that the functions below read: few of an episode's."""
+    return tuple(event for event in events if type(event) in _USAGE)
 
 
 def amounts_used(events: Iterable[Event]) -> dict[tuple[Stream, str], float]:
@@ -126,6 +131,7 @@ def counted_resources(events: Iterable[Event]) -> Iterator[Resource]:
             yield event
 
 
+_USAGE: frozenset[type[Event]] = frozenset({Resource, EpisodeStart, ModelCall, Egress})
 _UNLISTED = "a model was asked with, or did, what the gateway does not know: {}"
 
 

@@ -9,7 +9,7 @@ worker count, transport, order and resume. Source: `docs/traces.md#hash-chain`.
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
@@ -105,7 +105,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     memory: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trace:
     """One complete attempt: `events[0]` is its start, `events[-1]` its end."""
 
@@ -130,7 +130,15 @@ class Trace:
 
     def of(self, kind: type[EventT]) -> Iterator[EventT]:
         """Yield the events of one kind in order."""
-        return (event for event in self.events if isinstance(event, kind))
+        return iter(self._by_kind.get(kind, ()))  # type: ignore[arg-type]
+
+    @cached_property
+    def _by_kind(self) -> dict[type[AnyEvent], list[AnyEvent]]:
+        """The events by kind: many readers ask each for one. No kind is another's subclass."""
+        groups: dict[type[AnyEvent], list[AnyEvent]] = {}
+        for event in self.events:
+            groups.setdefault(type(event), []).append(event)
+        return groups
 
 
 def attempt_id(index: int, attempt: int) -> str:
@@ -161,6 +169,8 @@ def replay_line(event: Event) -> bytes | None:
     something that the harness alone saw: a model's reply, a connection, earlier help, what changed
     in a memory folder.
     """
+    if type(event) not in REPLAY_VARIES:  # most of them
+        return ENCODER.encode(event)
     if isinstance(event, _OF_HARNESS) and event.source == "harness":
         return None
     if isinstance(event, _NEVER_REPLAYED):

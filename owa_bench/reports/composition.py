@@ -7,7 +7,7 @@ axis.value for axis in verdict.axes}
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -22,9 +22,14 @@ from owa_bench.reports.check.integrity_checks import unreadable_line
 from owa_bench.reports.check.placement import placement_facts
 from owa_bench.reports.read.bundle import Bundle, read
 from owa_bench.reports.read.comparison import report_comparison
-from owa_bench.reports.read.failures import FailureSummary, readings, summarise
-from owa_bench.reports.read.outcomes import ArmOutcomes, arm_outcomes
-from owa_bench.reports.read.pictures import Gallery, select_pictures
+from owa_bench.reports.read.failures import (
+    FailureReadings,
+    FailureSummary,
+    lost_readings,
+    read_episode,
+)
+from owa_bench.reports.read.outcomes import ArmOutcomes, OutcomeEpisodes, arm_outcomes
+from owa_bench.reports.read.pictures import Gallery, PictureChoice
 from owa_bench.reports.read.ratings import rating_tables
 from owa_bench.reports.read.terms import checklist_table, own_terms
 from owa_bench.scoring.pipeline import judge
@@ -121,7 +126,21 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Returns: The report without the digest of its page.
     Raises: TraceError: a counted attempt does not read.
     """
-    judgement = judge_bundle(bundle, assurance.level)
+    drift, breaches, pictures = _DriftCounts(), _BreachCounts(), PictureChoice()
+    outcomes = OutcomeEpisodes(placement=bundle.plan.placement is not None)
+    failures = FailureReadings()
+
+    def read_once() -> Iterator[Trace]:
+        """Yield the counted episodes, seen by all: to read a run takes longer than to judge it."""
+        for trace in bundle.traces():
+            for rows in (drift, breaches, pictures, outcomes):
+                rows.add(trace)
+            failures.add(read_episode(trace))
+            yield trace
+
+    judgement = judge_bundle(bundle, assurance.level, read_once())
+    for episode in lost_readings(bundle, outcomes.counted.keys()):
+        failures.add(episode)
     return Report(
         version=metadata.version("owa_bench"),
         renderer=RENDERER,
@@ -129,11 +148,11 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         assurance=assurance,
         run=_facts(bundle, judgement),
         environment=bundle.plan.environment,
-        drift=drift_counts(bundle.traces()),
-        breaches=violation_counts(bundle.traces()),
-        outcomes=arm_outcomes(bundle, _costs(judgement)),
-        failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
-        failed=summarise([arm.name for arm in bundle.plan.arms], readings(bundle), _MOST_GROUPS),
+        drift=drift.table(),
+        breaches=breaches.table(),
+        outcomes=arm_outcomes(bundle, _costs(judgement), outcomes),
+        failures=pictures.gallery(transcripts=bundle.plan.transcripts),
+        failed=failures.summary([arm.name for arm in bundle.plan.arms], _MOST_GROUPS),
         comparison=report_comparison(bundle),
         limits=LIMITS,
     )
@@ -159,34 +178,70 @@ def drift_counts(traces: Iterable[Trace]) -> CellTable:
     An operator has a row per class that its changes have in effect. `episodes` counts episodes with
     at least one such change, `targets` the distinct targets over the whole run.
     """
-    met: dict[tuple[str, int, str, str, float], list[tuple[str, str]]]
-    met = defaultdict(list)
+    counts = _DriftCounts()
     for trace in traces:
+        counts.add(trace)
+    return counts.table()
+
+
+class _DriftCounts:
+    """Changes of the counted episodes by operator, added one by one."""
+
+    def __init__(self) -> None:
+        kind = tuple[str, int, str, str, float]
+        self._episodes: Counter[kind] = Counter()
+        self._changes: Counter[kind] = Counter()
+        self._targets: dict[kind, set[str]] = defaultdict(set)
+
+    def add(self, trace: Trace) -> None:
+        """Add the changes of a counted episode."""
+        kinds = set()
         for event in trace.of(Drift):
             classes = (event.announcement, event.effective)
-            key = (event.operator, event.version, *classes, event.weight)
-            met[key].append((trace.leaf.attempt_id, event.target))
-    rows = []
-    for kind in sorted(met):
-        episodes, targets = map(set, zip(*met[kind], strict=True))
-        rows.append((*kind, len(episodes), len(met[kind]), len(targets)))
-    note = "" if rows else "No drift struck in any counted episode."
-    return CellTable("drift met", _DRIFT, tuple(rows), note)
+            kind = (event.operator, event.version, *classes, event.weight)
+            kinds.add(kind)
+            self._changes[kind] += 1
+            self._targets[kind].add(event.target)
+        self._episodes.update(kinds)
+
+    def table(self) -> CellTable:
+        """Return a row per operator and class in effect."""
+        rows = tuple(
+            (*kind, self._episodes[kind], self._changes[kind], len(self._targets[kind]))
+            for kind in sorted(self._changes)
+        )
+        note = "" if rows else "No drift struck in any counted episode."
+        return CellTable("drift met", _DRIFT, rows, note)
 
 
 def violation_counts(traces: Iterable[Trace]) -> CellTable:
     """Return broken rules of engagement by agent, with the first evidence of each."""
-    seen: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+    counts = _BreachCounts()
     for trace in traces:
+        counts.add(trace)
+    return counts.table()
+
+
+class _BreachCounts:
+    """Breaches of the counted episodes by agent and rule, added one by one."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+
+    def add(self, trace: Trace) -> None:
+        """Add the breaches of a counted episode."""
         for event in trace.of(Violation):
             key = (trace.start.arm, event.rule, event.severity)
-            seen[key].append((trace.leaf.attempt_id, event.evidence))
-    rows = tuple(
-        (*key, len({attempt for attempt, _ in breaches}), len(breaches), *breaches[0])
-        for key, breaches in sorted(seen.items())
-    )
-    note = "" if rows else "No rule of engagement was seen to be broken."
-    return CellTable("broken rules", _BREACHES, rows, note)
+            self._seen[key].append((trace.leaf.attempt_id, event.evidence))
+
+    def table(self) -> CellTable:
+        """Return a row per agent and rule."""
+        rows = tuple(
+            (*key, len({attempt for attempt, _ in breaches}), len(breaches), *breaches[0])
+            for key, breaches in sorted(self._seen.items())
+        )
+        note = "" if rows else "No rule of engagement was seen to be broken."
+        return CellTable("broken rules", _BREACHES, rows, note)
 
 
 def _costs(judgement: Judgement) -> dict[str, int | None]:
@@ -198,16 +253,19 @@ def _costs(judgement: Judgement) -> dict[str, int | None]:
     return costs
 
 
-def judge_bundle(bundle: Bundle, assurance: int | None) -> Judgement:
+def judge_bundle(
+    bundle: Bundle, assurance: int | None, traces: Iterable[Trace] | None = None
+) -> Judgement:
     """Return the judgement of a run; a warning names each attempt that does not read.
 
     Args:
         bundle: the run directory.
         assurance: the assurance level that the run meets; None grants none.
+        traces: its counted attempts; None: they are read.
     """
     judgement = judge(
         bundle.plan,
-        bundle.traces(),
+        bundle.traces() if traces is None else traces,
         bundle.protocol,
         bundle.prices,
         evidence_root=bundle.evidence_root,

@@ -41,17 +41,44 @@ def process_tree(root: int) -> dict[int, ProcessEntry]:
     return tree
 
 
+def descendants(root: int) -> dict[int, ProcessEntry]:
+    """Return `root` and its descendants by pid, without a look at all of the machine's processes.
+
+    For a root above the first process of a namespace, which adopts what lost its parent: elsewhere
+    such a process is nobody's descendant, and `process_tree` finds it by its session.
+    """
+    if not os.path.exists(f"/proc/{root}/task/{root}/children"):
+        return process_tree(root) if os.path.exists(f"/proc/{root}") else {}
+    tree: dict[int, ProcessEntry] = {}
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                waiting += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+            if (entry := _entry(pid)) is not None:
+                tree[pid] = entry
+    return tree
+
+
 def _processes() -> Iterator[tuple[int, ProcessEntry]]:
     """Yield every process of this machine that is not yet dead, by pid."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            line = _read(f"/proc/{name}/stat")
-            # Behind the name in parentheses: state, parent, group, session, ..
-            fields = line[line.rindex(b")") + 2 :].split()
-            if fields[0] not in (b"Z", b"X"):
-                parent, session, pages = (int(fields[i]) for i in (1, 3, 21))
-                ticks = sum(map(int, fields[11:15]))
-                yield (int(name), ProcessEntry(parent, session, pages * PAGE, ticks * TICK_S))
+            if (entry := _entry(int(name))) is not None:
+                yield int(name), entry
+
+
+def _entry(pid: int) -> ProcessEntry | None:
+    """Return a process, None for a dead one; OSError where there is none."""
+    line = _read(f"/proc/{pid}/stat")
+    # Behind the name in parentheses: state, parent, group, session, ..
+    fields = line[line.rindex(b")") + 2 :].split()
+    if fields[0] in (b"Z", b"X"):
+        return None
+    parent, session, pages = (int(fields[i]) for i in (1, 3, 21))
+    ticks = sum(map(int, fields[11:15]))
+    return ProcessEntry(parent, session, pages * PAGE, ticks * TICK_S)
 
 
 def _read(path: str) -> bytes:

@@ -128,7 +128,7 @@ def _outermost(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return the binds without those inside another one."""
     kept: dict[str, str] = {}
     for source, place in sorted(pairs, key=lambda pair: len(pair[1])):
-        if not any(Path(place).is_relative_to(outer) for outer in kept):
+        if not any(place == outer or place.startswith(f"{outer.rstrip('/')}/") for outer in kept):
             kept[place] = source
     return tuple((source, place) for place, source in kept.items())
 

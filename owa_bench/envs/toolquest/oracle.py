@@ -5,8 +5,9 @@ served, so they hold whatever the documents claim.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from typing_extensions import override
 
@@ -25,8 +26,37 @@ THETA = 0.95
 TOKEN_MARGIN_MS = 1_000
 
 
+_Result = TypeVar("_Result")
+
+
+class _LastResults(Generic[_Result]):
+    """The last results of a pure function of frozen objects, found by the very objects.
+
+    A step asks several times for the same two states, and to compare them takes longer than to
+    judge them. Threads share it: each replaces the whole.
+    """
+
+    def __init__(self, function: Callable[..., _Result], size: int) -> None:
+        self._function = function
+        self._size = size
+        self._results: tuple[tuple[tuple[object, ...], _Result], ...] = ()
+
+    def __call__(self, *arguments: object) -> _Result:
+        """Return the function's result."""
+        for objects, result in self._results:
+            if all(map(operator.is_, objects, arguments)):
+                return result
+        result = self._function(*arguments)
+        self._results = (*self._results, (arguments, result))[-self._size :]
+        return result
+
+
 class ToolQuestOracle(Oracle):
     """Reads worlds and states of ToolQuest."""
+
+    def __init__(self) -> None:
+        self._solved = _LastResults(_solved_nodes, size=2)
+        self._subgoals = _LastResults(_subgoal_nodes, size=1)
 
     @override
     def quality(self, timeline: Timeline, state: ApiState) -> float:
@@ -47,25 +77,7 @@ class ToolQuestOracle(Oracle):
         paths with the place of the proof, credentials, tokens, sealed marks of pages, and the rows
         behind the answer.
         """
-        needs: dict[str, tuple[str, ...]] = {}
-        if world.tier >= 3:
-            needs["registry"] = ()
-        last: list[str] = []
-        for place in world.needed:
-            provider = world.provider(place[0])
-            gates = _access_nodes(world, provider, needs)
-            rows = f"rows:{place[0]}/{place[1]}"
-            if _takes_marks(provider, place):
-                page = f"page:{place[0]}/{place[1]}"
-                needs[page] = gates
-                gates = (page,)
-            needs[rows] = gates
-            last.append(rows)
-        for wanted in answers.required_writes(world):
-            needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
-        if not world.writes:
-            needs["artifact"] = tuple(last)
-        return _with_depths(needs)
+        return self._subgoals(world)
 
     @override
     def solved(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
@@ -74,33 +86,7 @@ class ToolQuestOracle(Oracle):
         The rows behind a right answer count as read even where a filter left out those that do not
         matter.
         """
-        found = {f"docs:{key}" for key in state.docs}
-        if state.registry_read:
-            found.add("registry")
-        for key in {place[0] for place in world.needed}:
-            if state.has_secret(key):
-                found.add(f"key:{key}")
-            if key in state.grants:
-                found.add(f"token:{key}")
-        answered = self._answered(state)
-        found |= answered
-        for place in world.needed:
-            if state.fetched.get(place, 0):
-                found.add(f"page:{place[0]}/{place[1]}")
-            if is_complete(state, place) or (answered and state.fetched.get(place, 0)):
-                found.add(f"rows:{place[0]}/{place[1]}")
-        return frozenset(found)
-
-    def _answered(self, state: ApiState) -> set[str]:
-        """Return the final nodes that are solved."""
-        if not state.world.writes:
-            good = answers.artefact_score(state.world, state.artefact) >= THETA
-            return {"artifact"} if good else set()
-        return {
-            f"write:{wanted.place[0]}/{wanted.place[1]}"
-            for wanted in answers.required_writes(state.world)
-            if state.records and answers.write_score(wanted, state) >= THETA
-        }
+        return self._solved(world, state)
 
     @override
     def products(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
@@ -155,6 +141,61 @@ class ToolQuestOracle(Oracle):
     def categories(self, world: ApiWorld) -> tuple[str, ...]:
         """Return the one kind: every vendor is an HTTP API."""
         return ("http_api",)
+
+
+def _subgoal_nodes(world: ApiWorld) -> tuple[SubgoalNode, ...]:
+    """Return the DAG of `ToolQuestOracle.subgoals`."""
+    needs: dict[str, tuple[str, ...]] = {}
+    if world.tier >= 3:
+        needs["registry"] = ()
+    last: list[str] = []
+    for place in world.needed:
+        provider = world.provider(place[0])
+        gates = _access_nodes(world, provider, needs)
+        rows = f"rows:{place[0]}/{place[1]}"
+        if _takes_marks(provider, place):
+            page = f"page:{place[0]}/{place[1]}"
+            needs[page] = gates
+            gates = (page,)
+        needs[rows] = gates
+        last.append(rows)
+    for wanted in answers.required_writes(world):
+        needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
+    if not world.writes:
+        needs["artifact"] = tuple(last)
+    return _with_depths(needs)
+
+
+def _solved_nodes(world: ApiWorld, state: ApiState) -> frozenset[str]:
+    """Return the nodes of `ToolQuestOracle.solved`."""
+    found = {f"docs:{key}" for key in state.docs}
+    if state.registry_read:
+        found.add("registry")
+    for key in {place[0] for place in world.needed}:
+        if state.has_secret(key):
+            found.add(f"key:{key}")
+        if key in state.grants:
+            found.add(f"token:{key}")
+    answered = _answered_nodes(state)
+    found |= answered
+    for place in world.needed:
+        if state.fetched.get(place, 0):
+            found.add(f"page:{place[0]}/{place[1]}")
+        if is_complete(state, place) or (answered and state.fetched.get(place, 0)):
+            found.add(f"rows:{place[0]}/{place[1]}")
+    return frozenset(found)
+
+
+def _answered_nodes(state: ApiState) -> set[str]:
+    """Return the final nodes that are solved."""
+    if not state.world.writes:
+        good = answers.artefact_score(state.world, state.artefact) >= THETA
+        return {"artifact"} if good else set()
+    return {
+        f"write:{wanted.place[0]}/{wanted.place[1]}"
+        for wanted in answers.required_writes(state.world)
+        if state.records and answers.write_score(wanted, state) >= THETA
+    }
 
 
 def _answer_score(state: ApiState) -> float:

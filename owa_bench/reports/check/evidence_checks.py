@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 
 import msgspec
 
-from owa_bench.canonical import document_digest, key_id, sha256, unseal
+from owa_bench.canonical import key_id, sha256, text_digest, unseal
 from owa_bench.errors import CheckFailure, TraceError
 from owa_bench.records.bounds import decode_document
 from owa_bench.records.layout import CHECKPOINT_TYPE, PLAN_TYPE
@@ -86,12 +86,12 @@ def _plan(bundle: Bundle, public: bytes | None) -> Iterator[CheckResult]:
     origin = " (named by the plan itself)" if public is None else ""
     try:
         payload = unseal(bundle.layout.plan_envelope.read_bytes(), key, PLAN_TYPE)
-        planned = decode_document(payload)
+        decode_document(payload)
     except (CheckFailure, OSError, ValueError) as error:
         yield CheckResult("plan signature", False, str(error))
         return
     yield CheckResult("plan signature", True, f"by key {key_id(key)}{origin}")
-    same = document_digest(planned) == bundle.plan_digest
+    same = text_digest(payload) == bundle.plan_digest
     faults = [] if same else ["plan.json is not the plan that was signed"]
     if own != key:
         faults.append(f"the plan names key {key_id(own) if own else 'none'} as its own")

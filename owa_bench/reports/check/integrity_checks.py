@@ -115,7 +115,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["seed"] += _seed_faults(attempt, seeds, root, names)
         faults["cost"] += _usage_faults(attempt)
         faults["inner attempts"] += _inner_faults(attempt)
-        inner += sum(isinstance(e, events.InnerAttempt) for e in attempt.events)
+        inner += sum(type(event) is events.InnerAttempt for event in attempt.events)
         digests.update(_digests(attempt.events))
     _compare(recorded, leaves, faults)
     faults["count"] += _numbering_faults(bundle, leaves)
@@ -259,7 +259,7 @@ def _provider_faults(attempt: RecordedAttempt) -> Iterator[str]:
 
     Else an attempt that went badly could be played again under that name.
     """
-    if attempt.leaf.status != "provider":
+    if attempt.status != "provider":
         return
     calls = [
         event
@@ -277,9 +277,9 @@ def _provider_faults(attempt: RecordedAttempt) -> Iterator[str]:
 def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where an attempt lacks its one start or its one end."""
     name, sequence = attempt.attempt_id, attempt.events
-    starts = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeStart)]
-    ends = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeEnd)]
-    complete = attempt.leaf.status == "complete"
+    starts = [i for i, e in enumerate(sequence) if type(e) is events.EpisodeStart]
+    ends = [i for i, e in enumerate(sequence) if type(e) is events.EpisodeEnd]
+    complete = attempt.status == "complete"
     if starts != [0] and (sequence or complete):
         yield f"{name}: must begin with its one episode_start"
     if complete and ends != [len(sequence) - 1]:
@@ -327,20 +327,28 @@ def _seed_faults(
         yield f"{attempt.attempt_id}: not the seed that the master gives {start.pair}"
 
 
+_METERING = frozenset({events.Resource, events.Call, events.Intervention, events.ColleagueLook})
+
+
+def _metering(sequence: Iterable[events.AnyEvent]) -> list[events.AnyEvent]:
+    """Return the events that the harness' own meters or their counts are made of."""
+    return [event for event in sequence if type(event) in _METERING]
+
+
 def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
     Calls, supervisor minutes and what a suite's own meters count are in the trace twice, as events
     of their own and as resources that the world metered. What an agent declares cannot be compared.
     """
-    if attempt.leaf.status != "complete":
+    if attempt.status != "complete":
         return
     start = attempt.events[0] if attempt.events else None
     own = start.meters if isinstance(start, events.EpisodeStart) else ()
     counted: dict[str, float] = dict.fromkeys(_METERED, 0.0)
     counted |= dict.fromkeys((item.meter for item in own), 0.0)
     metered = dict(counted)
-    for event in attempt.events:
+    for event in attempt.events if own else _metering(attempt.events):
         if isinstance(event, events.Resource):
             if event.source != "agent" and event.meter in metered:
                 metered[event.meter] += event.amount
@@ -360,7 +368,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
 
 def _inner_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where the attempts that a laboratory played do not fit their episode."""
-    if attempt.leaf.status == "complete":
+    if attempt.status == "complete":
         for fault in inner_faults(attempt.events):
             yield f"{attempt.attempt_id}: {fault}"
 
@@ -372,20 +380,24 @@ def _witnessed(event: events.AnyEvent, item: events.WitnessedMeter) -> float:
     return float(getattr(event, item.field, 0.0)) if item.field else 1.0
 
 
+# Fields of an event that hold the digests of blobs.
+_BLOB_FIELDS: Mapping[type[events.AnyEvent], tuple[str, ...]] = {
+    **dict.fromkeys((events.Observation, events.Artifact, events.Evidence), ("blob",)),
+    events.Call: ("request", "response"),
+    events.ModelCall: ("prompt", "reply"),
+    events.Intervention: ("question", "answer"),
+    events.Message: ("digest",),
+    events.InnerAttempt: ("replay",),
+}
+
+
 def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
     """Yield the blobs that the harness wrote for these events."""
     for event in sequence:
-        digests: tuple[str, ...] = ()
-        if isinstance(event, events.Observation | events.Artifact | events.Evidence):
-            digests = (event.blob,)
-        elif isinstance(event, events.Call):
-            digests = (event.request, event.response)
-        elif isinstance(event, events.ModelCall):
-            digests = (event.prompt, event.reply)
-        elif isinstance(event, events.Intervention):
-            digests = (event.question, event.answer)
-        elif isinstance(event, events.Message):
-            digests = (event.digest,)
-        elif isinstance(event, events.InnerAttempt) and event.full:
-            digests = (event.replay,)
-        yield from (digest for digest in digests if len(digest) == _DIGEST)
+        fields = _BLOB_FIELDS.get(type(event))
+        if fields is None or (isinstance(event, events.InnerAttempt) and not event.full):
+            continue
+        for name in fields:
+            digest = getattr(event, name)
+            if len(digest) == _DIGEST:
+                yield digest

@@ -4,9 +4,11 @@ Nothing here trusts what the recorder listed.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,43 +29,55 @@ TERMS = (
 INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 
 
-@dataclass(frozen=True, slots=True)
+class AttemptDigests(NamedTuple):
+    """Head of an attempt's hash chain and its replay digest, computed from its lines."""
+
+    head: str
+    replay: str
+
+
+@dataclass(frozen=True)
 class RecordedAttempt:
     """One attempt as its lines show it.
 
-    `head`, `count` and `replay` are computed from the lines, `closing` is what the recorder wrote.
-    `faults` name what cannot be read.
+    `digests` computes head and replay digest; who asks for events alone does not pay for them.
+    `closing` is what the recorder wrote. `faults` name what cannot be read.
     """
 
     attempt_id: str
     frames: tuple[TraceFrame, ...]
     count: int
-    head: str
-    replay: str
+    digests: Callable[[], AttemptDigests]
     closing: Closing | None
     events: tuple[AnyEvent, ...]
     faults: tuple[str, ...]
 
     @property
-    def _status(self) -> Status:
+    def head(self) -> str:
+        """The head of the hash chain over the lines."""
+        return self.leaf.head
+
+    @property
+    def status(self) -> Status:
+        """What became of it, by its closing line."""
         if self.faults:
             return "unreadable"
         return self.closing.status if self.closing else "unfinished"
 
-    @property
+    @cached_property
     def leaf(self) -> Leaf:
         """The leaf computed from these lines, whatever `leaves.jsonl` says."""
-        closing = self.closing
+        closing, digests = self.closing, self.digests()
         last = self.events[-1] if self.events else None
         index, _, attempt = self.attempt_id.partition(".")
         return Leaf(
             attempt_id=self.attempt_id,
             index=int(index),
             attempt=int(attempt),
-            status=self._status,
+            status=self.status,
             count=self.count,
-            head=self.head,
-            replay=self.replay,
+            head=digests.head,
+            replay=digests.replay,
             shard=self.frames[0].shard if self.frames else "",
             frames=tuple((frame.offset, frame.length) for frame in self.frames),
             timed=isinstance(last, EpisodeEnd) and last.timed,
@@ -93,14 +107,17 @@ def read_attempt(folder: Path, frames: Sequence[TraceFrame], plan_digest: str) -
     name = frames[0].attempt_id
     rows, faults = _rows(folder, frames)
     closing, rows, more = _split(rows)
-    head = chain_lines(chain_start(plan_digest, name), rows)
     events, wrong = _decode(rows)
+
+    def digests() -> AttemptDigests:
+        head = chain_lines(chain_start(plan_digest, name), rows)
+        return AttemptDigests(head.hex(), replay_digest(events))
+
     return RecordedAttempt(
         attempt_id=name,
         frames=tuple(frames),
         count=len(rows),
-        head=head.hex(),
-        replay=replay_digest(events),
+        digests=digests,
         closing=closing,
         events=events,
         faults=tuple(f"{name}: {fault}" for fault in (*faults, *more, *wrong)),
@@ -113,8 +130,7 @@ def lost_attempt(name: str) -> RecordedAttempt:
         attempt_id=name,
         frames=(),
         count=0,
-        head="",
-        replay="",
+        digests=lambda: AttemptDigests("", ""),
         closing=None,
         events=(),
         faults=(f"{name}: none of its frames reads",),

@@ -14,10 +14,16 @@ from typing import Any
 
 import msgspec
 
-from owa_bench.canonical import document_digest
+from owa_bench.canonical import text_digest
 from owa_bench.errors import OwaError, RunDirectoryError
 from owa_bench.records import trace
-from owa_bench.records.bounds import MOST_FAULTS, lines_of, read_document, refuse_hostile_files
+from owa_bench.records.bounds import (
+    MOST_FAULTS,
+    lines_of,
+    read_document,
+    read_text,
+    refuse_hostile_files,
+)
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms, unattended
@@ -99,17 +105,17 @@ class Bundle:
         """One leaf per attempt in plan order, from the shards alone."""
         return tuple(attempt.leaf for attempt in self.attempts())
 
-    @property
+    @cached_property
     def evidence_root(self) -> str:
         """The root over every attempt."""
         return trace.evidence_root(self.plan, self.leaves)
 
-    @property
+    @cached_property
     def replay_root(self) -> str:
         """The root over the replay digests of the attempts that count."""
         return trace.replay_root(self.plan, self.leaves)
 
-    @property
+    @cached_property
     def counting_leaves(self) -> tuple[trace.Leaf | None, ...]:
         """The attempt that counts for each entry of the plan, None without one."""
         return trace.counted_leaves(self.plan, self.leaves)
@@ -122,17 +128,33 @@ class Bundle:
         chosen = announced(self.layout, {leaf.index for leaf in self.leaves})
         return tuple(entry for entry in self.plan.entries if entry.index in chosen)
 
-    @property
+    @cached_property
     def missing(self) -> tuple[int, ...]:
         """Indices of entries that were to be played and never attempted."""
         tried = {leaf.index for leaf in self.leaves}
         return tuple(entry.index for entry in self.due if entry.index not in tried)
 
     def attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield every attempt, read afresh, in plan order."""
+        """Yield every attempt, read afresh, in plan order.
+
+        The first pass to its end makes the leaves, so that none is needed for them.
+        """
+        leaves: list[trace.Leaf] = []
+        first = "leaves" not in self.__dict__
         lost = self._leaves_of_faulty_shards.keys() - self.index.keys()
         for name in sorted({*self.index, *lost}, key=_plan_order):
-            yield self._read(name)
+            attempt = self._read(name)
+            if first:
+                leaves.append(attempt.leaf)
+            yield attempt
+        if first:
+            self.__dict__.setdefault("leaves", tuple(leaves))
+
+    def uncounted(self) -> Iterator[RecordedAttempt]:
+        """Yield every attempt that no entry counts, read afresh, in plan order."""
+        counted = {leaf.attempt_id for leaf in self.counting_leaves if leaf is not None}
+        names = (leaf.attempt_id for leaf in self.leaves if leaf.attempt_id not in counted)
+        return map(self._read, names)
 
     def _read(self, name: str) -> RecordedAttempt:
         frames, recorded = self.index.get(name), self._leaves_of_faulty_shards.get(name)
@@ -144,6 +166,11 @@ class Bundle:
         if holed and cut and not attempt.faults:
             return replace(attempt, faults=(f"{name}: its last frames do not read",))
         return attempt
+
+    def incomplete(self) -> Iterator[RecordedAttempt]:
+        """Yield every attempt that is not complete, read afresh, in plan order."""
+        names = (leaf.attempt_id for leaf in self.leaves if leaf.status != "complete")
+        return map(self._read, names)
 
     @cached_property
     def _leaves_of_faulty_shards(self) -> dict[str, trace.Leaf]:
@@ -192,12 +219,10 @@ class Bundle:
             prices: the run's price card.
         Returns: Micro-USD; NaN where it is unknown.
         """
-        counted = {leaf.attempt_id for leaf in self.counting_leaves if leaf is not None}
         costs: dict[int, float] = defaultdict(float)
-        for attempt in self.attempts():
-            if attempt.leaf.attempt_id not in counted:
-                cost = episode_cost(prices, attempt.events)["agent"]
-                costs[attempt.leaf.index] += math.nan if cost is None else cost
+        for attempt in self.uncounted():
+            cost = episode_cost(prices, attempt.events)["agent"]
+            costs[attempt.leaf.index] += math.nan if cost is None else cost
         return dict(costs)
 
     def reveal(self) -> Reveal | None:
@@ -224,13 +249,15 @@ def read(run_dir: Path) -> Bundle:
     layout = RunLayout(Path(run_dir))
     _refuse_no_run(layout)
     refuse_hostile_files(layout)
-    document = read_document(layout.plan)
+    text, document = read_text(layout.plan)
     index, shards, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
+    plan = _plan(layout, document)
+    del document  # of a long plan the largest of all
     return Bundle(
         layout=layout,
-        plan=_plan(layout, document),
-        plan_digest=document_digest(document),
+        plan=plan,
+        plan_digest=text_digest(text),
         protocol_bytes=_bytes(layout.protocol),
         price_bytes=_bytes(layout.price_card),
         index=index,

@@ -16,7 +16,7 @@ from owa_bench.records.events import Drift, EpisodeStart, Intervention
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.score import AgentVerdict, FrontierScore, Interval
 from owa_bench.records.trace import Trace
-from owa_bench.reports.read.success import success_over_tasks
+from owa_bench.reports.read.success import PooledTerms, pooled_terms, success_over_tasks
 from owa_bench.scoring.statistics.task_means import task_of
 
 _TOLD = (0.5, 1.0)  # magnitudes that the sentence names where they were played
@@ -132,7 +132,7 @@ BODY_WORDS = {
 
 
 class _Episode(NamedTuple):
-    start: EpisodeStart
+    terms: PooledTerms
     success: bool
     asked: bool
     hardest: str
@@ -167,11 +167,26 @@ def delegations(traces: Iterable[Trace]) -> dict[str, Delegation]:
     Args:
         traces: Counted episodes of a run.
     """
-    by_arm: dict[str, list[_Episode]] = {}
+    episodes = DelegationEpisodes()
     for trace in traces:
+        episodes.add(trace)
+    return episodes.answers()
+
+
+class DelegationEpisodes:
+    """Counted episodes as the answer reads them, added one by one."""
+
+    def __init__(self) -> None:
+        self._by_arm: dict[str, list[_Episode]] = {}
+
+    def add(self, trace: Trace) -> None:
+        """Add a counted episode, if the answer reads it."""
         if _is_read(trace.start):
-            by_arm.setdefault(trace.start.arm, []).append(_episode(trace))
-    return {arm: _delegation(seen) for arm, seen in by_arm.items()}
+            self._by_arm.setdefault(trace.start.arm, []).append(_episode(trace))
+
+    def answers(self) -> dict[str, Delegation]:
+        """Return the answer of each arm that has one."""
+        return {arm: _delegation(seen) for arm, seen in self._by_arm.items()}
 
 
 def tells_alone(start: EpisodeStart) -> bool:
@@ -179,7 +194,7 @@ def tells_alone(start: EpisodeStart) -> bool:
     return _is_read(start) and _is_alone(start)
 
 
-def _is_alone(start: EpisodeStart) -> bool:
+def _is_alone(start: EpisodeStart | PooledTerms) -> bool:
     return start.interventions == 0 and not start.priced
 
 
@@ -192,23 +207,23 @@ def _episode(trace: Trace) -> _Episode:
     struck = {event.effective for event in trace.of(Drift)}
     hardest = max(struck, key=ANNOUNCEMENTS.index) if struck else NO_DRIFT
     asked = any(event.kind != "refused" for event in trace.of(Intervention))
-    return _Episode(trace.start, trace.end.success, asked, hardest)
+    return _Episode(pooled_terms(trace.start), trace.end.success, asked, hardest)
 
 
 def _delegation(seen: Sequence[_Episode]) -> Delegation:
-    embodied = [one for one in seen if one.start.unit is not None and not one.start.delta]
-    seen = [one for one in seen if one.start.unit is None]
-    alone = [one for one in seen if _is_alone(one.start)]
+    embodied = [one for one in seen if one.terms.unit is not None and not one.terms.delta]
+    seen = [one for one in seen if one.terms.unit is None]
+    alone = [one for one in seen if _is_alone(one.terms)]
     by_side = (
-        (words, _count([one for one in embodied if one.start.side == side]))
+        (words, _count([one for one in embodied if one.terms.side == side]))
         for side, words in BODY_WORDS.items()
     )
-    helped = [one for one in seen if not _is_alone(one.start)]
-    deltas = sorted({one.start.delta or 0.0 for one in seen})
+    helped = [one for one in seen if not _is_alone(one.terms)]
+    deltas = sorted({one.terms.delta or 0.0 for one in seen})
     by_class = ((name, _count(_of_class(alone, name))) for name in (NO_DRIFT, *ANNOUNCEMENTS))
     return Delegation(
         still=_count(_at(alone, 0.0)),
-        drifted=_count([one for one in alone if one.start.delta]),
+        drifted=_count([one for one in alone if one.terms.delta]),
         helped=_count(helped),
         asked=sum(one.asked for one in helped),
         budgets=_by_budget(helped),
@@ -231,7 +246,7 @@ def _by_budget(helped: Sequence[_Episode]) -> tuple[tuple[str, SuccessCount], ..
     """
     by_budget: dict[float | None, list[_Episode]] = {}
     for one in helped:
-        key = None if one.start.priced else _most([one])
+        key = None if one.terms.priced else _most([one])
         by_budget.setdefault(key, []).append(one)
     if len(by_budget) > _MOST_BUDGETS:
         return ()
@@ -244,7 +259,7 @@ def _most(seen: Sequence[_Episode]) -> float:
 
 
 def _allowed(seen: Sequence[_Episode]) -> list[float]:
-    limits = (one.start.interventions for one in seen)
+    limits = (one.terms.interventions for one in seen)
     return [math.inf if limit is None else limit for limit in limits]
 
 
@@ -259,7 +274,7 @@ def _budget_words(seen: Sequence[_Episode]) -> str:
 
 
 def _at(seen: Iterable[_Episode], delta: float) -> list[_Episode]:
-    return [one for one in seen if one.start.delta == delta]
+    return [one for one in seen if one.terms.delta == delta]
 
 
 def _of_class(seen: Iterable[_Episode], name: str) -> list[_Episode]:
@@ -267,7 +282,7 @@ def _of_class(seen: Iterable[_Episode], name: str) -> list[_Episode]:
 
 
 def _count(seen: Sequence[_Episode]) -> SuccessCount | None:
-    return count_success([one.start.pair for one in seen], [one.success for one in seen])
+    return count_success([one.terms.pair for one in seen], [one.success for one in seen])
 
 
 def count_success(pairs: Sequence[str], won: Sequence[bool]) -> SuccessCount | None:

@@ -9,7 +9,7 @@ Source: docs/read-a-run.md#what-went-wrong.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -169,10 +169,19 @@ def readings(bundle: Bundle) -> Iterator[EpisodeReading]:
     for trace in bundle.traces():
         counted.add(trace.leaf.index)
         yield read_episode(trace)
-    # The last attempt at each entry that harness or provider failed.
+    yield from lost_readings(bundle, counted)
+
+
+def lost_readings(bundle: Bundle, counted: Set[int]) -> Iterator[EpisodeReading]:
+    """Yield the episodes that harness or provider took away: the last attempt at each.
+
+    Args:
+        bundle: The run directory.
+        counted: Plan indices of the counted episodes.
+    """
     lost = {leaf.index: leaf for leaf in bundle.leaves if leaf.status in FAILED}
     names = {leaf.attempt_id: leaf for index, leaf in lost.items() if index not in counted}
-    for attempt in bundle.attempts() if names else ():
+    for attempt in bundle.uncounted() if names else ():
         leaf, sequence = names.get(attempt.attempt_id), attempt.events
         if leaf is None or not sequence:
             continue
@@ -483,28 +492,54 @@ def summarise(
         episodes: Of the run, or of a part of it.
         most_groups: That are kept; None: all.
     """
-    rows = list(episodes)
-    failed = [row for row in rows if row.kind]
-    by_kind: dict[str, list[EpisodeReading]] = {kind: [] for kind in KINDS}
-    groups: dict[tuple[str, ...], list[EpisodeReading]] = defaultdict(list)
-    for row in failed:
-        by_kind[row.kind].append(row)
-        groups[_likeness(row)].append(row)
-    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].index))
-    return FailureSummary(
-        counted=sum(row.success is not None for row in rows),
-        failed=sum(row.success is False for row in rows),
-        lost=sum(row.success is None for row in rows),
-        graphs=all(row.missing is not None for row in rows if row.subgoals),
-        arms=tuple(arms),
-        kinds=tuple(
-            FailureKindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
-            for kind, group in by_kind.items()
-            if group
-        ),
-        groups=tuple(_group(arms, group) for group in ordered[:most_groups]),
-        more_groups=len(ordered[most_groups:]) if most_groups else 0,
-    )
+    rows = FailureReadings()
+    for episode in episodes:
+        rows.add(episode)
+    return rows.summary(arms, most_groups)
+
+
+class FailureReadings:
+    """Readings of episodes, added one by one; only those of failures are kept."""
+
+    def __init__(self) -> None:
+        self._failed: list[EpisodeReading] = []
+        self._success: Counter[bool | None] = Counter()
+        self._graphs = True
+
+    def add(self, row: EpisodeReading) -> None:
+        """Count an episode."""
+        self._success[row.success] += 1
+        self._graphs &= row.missing is not None or not row.subgoals
+        if row.kind:
+            self._failed.append(row)
+
+    def summary(self, arms: Sequence[str], most_groups: int | None = None) -> FailureSummary:
+        """Return what went wrong.
+
+        Args:
+            arms: Names in the plan's order.
+            most_groups: That are kept; None: all.
+        """
+        by_kind: dict[str, list[EpisodeReading]] = {kind: [] for kind in KINDS}
+        groups: dict[tuple[str, ...], list[EpisodeReading]] = defaultdict(list)
+        for row in self._failed:
+            by_kind[row.kind].append(row)
+            groups[_likeness(row)].append(row)
+        ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].index))
+        return FailureSummary(
+            counted=self._success[True] + self._success[False],
+            failed=self._success[False],
+            lost=self._success[None],
+            graphs=self._graphs,
+            arms=tuple(arms),
+            kinds=tuple(
+                FailureKindCount(kind, len(group), _by_arm(arms, group), group[0].attempt)
+                for kind, group in by_kind.items()
+                if group
+            ),
+            groups=tuple(_group(arms, group) for group in ordered[:most_groups]),
+            more_groups=len(ordered[most_groups:]) if most_groups else 0,
+        )
 
 
 def _likeness(row: EpisodeReading) -> tuple[str, ...]:

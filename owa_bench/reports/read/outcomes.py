@@ -12,19 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import (
-    EpisodeEnd,
-    EpisodeStart,
-    Event,
-    Intervention,
-    ModelCall,
-    PlainQuestion,
-)
+from owa_bench.records.events import EpisodeEnd, Event, Intervention, ModelCall, PlainQuestion
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.reports.read.bundle import Bundle
-from owa_bench.reports.read.delegation import Delegation, delegations
-from owa_bench.reports.read.success import pooled_words, success_over_tasks
+from owa_bench.reports.read.delegation import Delegation, DelegationEpisodes
+from owa_bench.reports.read.success import (
+    PooledTerms,
+    pooled_terms,
+    pooled_words,
+    success_over_tasks,
+)
 
 BROKEN_SHARE = 0.05  # of planned episodes: above it the page says so first [D]
 _NAMES = {
@@ -169,7 +167,7 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _CountedEpisode(NamedTuple):
-    start: EpisodeStart
+    terms: PooledTerms
     success: bool
     helped: bool
 
@@ -180,44 +178,86 @@ class _Ending(NamedTuple):
     reason: str
 
 
-def arm_outcomes(bundle: Bundle, costs: dict[str, int | None]) -> tuple[ArmOutcomes, ...]:
+class OutcomeEpisodes:
+    """Counted episodes as the outcomes read them, added one by one in plan order."""
+
+    def __init__(self, *, placement: bool) -> None:
+        self.endings: dict[int, _Ending] = {}
+        self.counted: dict[int, _CountedEpisode] = {}
+        self._seen: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._short: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._delegation = None if placement else DelegationEpisodes()
+
+    def add(self, trace: Trace) -> None:
+        """Add a counted episode."""
+        index, start = trace.leaf.index, trace.start
+        self.endings[index] = _ending(trace)
+        self.counted[index] = _CountedEpisode(
+            pooled_terms(start), trace.end.success, _was_helped(trace)
+        )
+        for call in trace.of(ModelCall):
+            if call.source == "harness" and call.served:
+                names = (call.model, call.served)
+                self._seen[start.arm][names] += 1
+                self._short[start.arm][names] += call.truncated
+        if self._delegation is not None:
+            self._delegation.add(trace)
+
+    def models(self) -> dict[str, tuple[AnsweringModel, ...]]:
+        """Return the models that the gateway saw answer, by arm."""
+        return {
+            arm: tuple(
+                AnsweringModel(*names, count, self._short[arm][names])
+                for names, count in sorted(calls.items())
+            )
+            for arm, calls in self._seen.items()
+        }
+
+    def delegations(self) -> dict[str, Delegation]:
+        """Return what each arm does alone and with help; of a placement nothing."""
+        return {} if self._delegation is None else self._delegation.answers()
+
+
+def arm_outcomes(
+    bundle: Bundle, costs: dict[str, int | None], episodes: OutcomeEpisodes | None = None
+) -> tuple[ArmOutcomes, ...]:
     """Return the outcomes of every arm.
 
     Args:
         bundle: The run directory.
         costs: Micro-USD of the agent and human streams by arm, None where unknown.
+        episodes: The counted episodes, where they were read already.
     Returns: One record an arm, in the plan's order.
     """
-    endings = {trace.leaf.index: _ending(trace) for trace in bundle.traces()}
+    if episodes is None:
+        episodes = OutcomeEpisodes(placement=bundle.plan.placement is not None)
+        for trace in bundle.traces():
+            episodes.add(trace)
     failed: dict[int, list[_Ending]] = defaultdict(list)
     laid: dict[int, list[bool]] = defaultdict(list)  # to a provider: an outage or not
-    for attempt in bundle.attempts():
-        if attempt.leaf.status == "provider":
+    for attempt in bundle.incomplete():
+        if attempt.status == "provider":
             laid[attempt.leaf.index].append(_is_outage(attempt.events))
         last = attempt.events[-1] if attempt.events else None
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
             by_provider = last.reason.startswith(ProviderFailure.__name__)
             kind, reason = _NAMES["infrastructure"], last.reason
-            if attempt.leaf.status == "provider":
+            if attempt.status == "provider":
                 kind = MISSING
                 reason = reason.removeprefix(f"{ProviderFailure.__name__}: ")
             elif by_provider:  # in runs from before such entries were missing
                 kind = PROVIDER
             ending = _Ending(attempt.attempt_id, kind, reason)
             failed[attempt.leaf.index].append(ending)
-    counted = {
-        trace.leaf.index: _CountedEpisode(trace.start, trace.end.success, _was_helped(trace))
-        for trace in bundle.traces()
-    }
+    counted = episodes.counted
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
     for entry in bundle.due:
         indices[entry.arm].append(entry.index)
-    models = _answering_models(bundle)
-    answers = {} if bundle.plan.placement else delegations(bundle.traces())
+    models, answers = episodes.models(), episodes.delegations()
     return tuple(
         _of_arm(
             arm,
-            _endings_of(planned, endings, failed),
+            _endings_of(planned, episodes.endings, failed),
             models=models.get(arm, ()),
             counted=[counted[i] for i in planned if i in counted],
             cost=costs.get(arm),
@@ -248,25 +288,6 @@ def _endings_of(
     lost = next((one for one in ended if one and one.kind == MISSING), None)
     nothing = _Ending("", STOPPED, lost.reason) if lost else _Ending("", NOT_PLAYED, "")
     return [one or nothing for one in ended]
-
-
-def _answering_models(bundle: Bundle) -> dict[str, tuple[AnsweringModel, ...]]:
-    """Return the models that the gateway saw answer, by arm."""
-    seen: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    short: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for trace in bundle.traces():
-        for call in trace.of(ModelCall):
-            if call.source == "harness" and call.served:
-                names = (call.model, call.served)
-                seen[trace.start.arm][names] += 1
-                short[trace.start.arm][names] += call.truncated
-    return {
-        arm: tuple(
-            AnsweringModel(*names, count, short[arm][names])
-            for names, count in sorted(calls.items())
-        )
-        for arm, calls in seen.items()
-    }
 
 
 def _ending(trace: Trace) -> _Ending:
@@ -326,15 +347,15 @@ def _of_arm(
         OutcomeCount(kind, len(group), group[0].attempt, group[0].reason)
         for kind, group in sorted(by_kind.items(), key=lambda it: (-len(it[1]), it[0]))
     )
-    starts, won = [one.start for one in counted], [one.success for one in counted]
+    terms, won = [one.terms for one in counted], [one.success for one in counted]
     successes = sum(won)
     return ArmOutcomes(
         arm=arm,
         planned=len(endings),
         counted=len(counted),
         successes=successes,
-        success=success_over_tasks([start.pair for start in starts], won),
-        pools=pooled_words(starts),
+        success=success_over_tasks([one.pair for one in terms], won),
+        pools=pooled_words(terms),
         cost_micro_usd=None if cost is None or not successes else cost // successes,
         kinds=kinds,
         helped=sum(one.helped for one in counted),

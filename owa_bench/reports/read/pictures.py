@@ -70,26 +70,42 @@ def select_pictures(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
         transcripts: whether the run kept its blobs.
     Returns: The pictures, and of how many failures they are.
     """
-    failures, pictured = 0, 0
-    by_arm: dict[str, dict[tuple[str, float | None], Picture]] = {}
+    choice = PictureChoice()
     for trace in traces:
+        choice.add(trace)
+    return choice.gallery(transcripts=transcripts)
+
+
+class PictureChoice:
+    """The failures of a run and the pictures of them, added one by one."""
+
+    def __init__(self) -> None:
+        self._failures = self._pictured = 0
+        self._by_arm: dict[str, dict[tuple[str, float | None], Picture]] = {}
+
+    def add(self, trace: Trace) -> None:
+        """Add a counted episode, if it failed."""
         end = trace.end
         if end.outcome == "infrastructure" or end.q_state >= trace.start.theta:
-            continue
-        failures += 1
+            return
+        self._failures += 1
         images = [e for e in trace.of(Evidence) if e.media in _MEDIA]
         if images:
-            pictured += 1
+            self._pictured += 1
             picture = _picture(trace, images[-1])
-            kinds = by_arm.setdefault(picture.arm, {})
+            kinds = self._by_arm.setdefault(picture.arm, {})
             kinds.setdefault((picture.drift, picture.magnitude), picture)
-    chosen = _alternate([list(kinds.values())[:_PER_ARM] for kinds in by_arm.values()])
-    return Gallery(
-        pictures=tuple(chosen) if transcripts else (),
-        failures=failures,
-        pictured=pictured,
-        note=_missing_note(failures, pictured, transcripts=transcripts),
-    )
+
+    def gallery(self, *, transcripts: bool) -> Gallery:
+        """Return the pictures to show: none where the run did not keep its blobs."""
+        by_arm = self._by_arm.values()
+        chosen = _alternate([list(kinds.values())[:_PER_ARM] for kinds in by_arm])
+        return Gallery(
+            pictures=tuple(chosen) if transcripts else (),
+            failures=self._failures,
+            pictured=self._pictured,
+            note=_missing_note(self._failures, self._pictured, transcripts=transcripts),
+        )
 
 
 def page_images(layout: RunLayout, gallery: Gallery) -> tuple[PageImage, ...]:

@@ -4,8 +4,10 @@ Episodes of one task are not independent: they differ in drift, help, repeat or 
 docs/scoring.md#intervals.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,25 +30,61 @@ def success_over_tasks(pairs: Sequence[str], won: Sequence[bool]) -> Interval:
     return estimate_over_tasks(np.array(won, dtype=np.float64), tasks)
 
 
-def pooled_words(starts: Sequence[EpisodeStart]) -> str:
+class PooledTerms(NamedTuple):
+    """What of an episode's terms tells pooled episodes apart: a small part of its first event."""
+
+    pair: str
+    suite: str
+    kind: str
+    delta: float | None
+    priced: bool
+    interventions: int | None
+    repeat: int
+    role_cap: int | None
+    muted: bool
+    day: int | None
+    side: str
+    unit: int | None
+
+
+def pooled_terms(start: EpisodeStart) -> PooledTerms:
+    """Return the terms of an episode by its first event."""
+    return PooledTerms(
+        pair=start.pair,
+        suite=sys.intern(start.instance.suite),
+        kind=sys.intern(_kind(start)),
+        delta=start.delta,
+        priced=start.priced,
+        interventions=start.interventions,
+        repeat=start.repeat,
+        side=sys.intern(start.side),
+        unit=start.unit,
+        role_cap=start.role_cap,
+        muted=start.muted,
+        day=start.day,
+    )
+
+
+def pooled_words(episodes: Sequence[PooledTerms]) -> str:
     """Return in words which episodes are pooled: their kinds, and what differs.
 
     Args:
-        starts: The first event of each counted episode of an agent.
+        episodes: The terms of each counted episode of an agent.
     Returns: Such as "24 episodes of 6 tasks; 2 drift magnitudes, 2 repeats".
     """
-    kinds = Counter(_kind(start) for start in starts)
-    words = f"{_number(len(starts), 'episode')} of "
-    words += _number(len({task_of(start.pair) for start in starts}), "task")
+    kinds = Counter(one.kind for one in episodes)
+    words = f"{_number(len(episodes), 'episode')} of "
+    words += _number(len({task_of(one.pair) for one in episodes}), "task")
     if set(kinds) != {"holdout"} and kinds:
         words += ": " + ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
     varied: dict[str, set[object]] = {
-        "suites": {start.instance.suite for start in starts},
-        "drift magnitudes": {start.delta for start in starts},
-        "help budgets": {(start.priced, start.interventions) for start in starts},
-        "repeats": {start.repeat for start in starts},
-        "ceilings on roles": {(start.role_cap, start.muted) for start in starts},
-        "days": {start.day for start in starts},
+        "suites": {one.suite for one in episodes},
+        "drift magnitudes": {one.delta for one in episodes},
+        "help budgets": {(one.priced, one.interventions) for one in episodes},
+        "repeats": {one.repeat for one in episodes},
+        "ceilings on roles": {(one.role_cap, one.muted) for one in episodes},
+        "days": {one.day for one in episodes},
+        "sides": {one.side for one in episodes},
     }
     differs = [f"{len(seen)} {noun}" for noun, seen in varied.items() if len(seen) > 1]
     return "; ".join((words, ", ".join(differs))) if differs else words

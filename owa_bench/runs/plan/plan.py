@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
 from owa_bench import discovery
-from owa_bench.canonical import canonical_json, document_digest, seal
+from owa_bench.canonical import canonical_json, seal, sha256
 from owa_bench.drift import calendar as calendars
 from owa_bench.drift import order as orders
 from owa_bench.drift.calendar import Calendar
@@ -334,7 +334,7 @@ def write_plan(
     write_whole(layout.price_card, price_card)
     write_whole(layout.plan_envelope, seal(PLAN_TYPE, payload, key))
     write_whole(layout.plan, payload)
-    return document_digest(plan)
+    return sha256(payload)
 
 
 def read_plan(layout: RunLayout) -> Plan:

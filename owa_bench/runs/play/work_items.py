@@ -215,16 +215,25 @@ class WorkQueue:
                 self._states.setdefault(item.lane, {}).update(item.states)
 
     def __len__(self) -> int:
-        self._waiting = [
-            item for item in self._waiting if not self._stopped(item.attempts[0].index)
-        ]
+        self._waiting = [item for item in self._waiting if not self._is_stopped(item)]
         return len(self._waiting)
 
+    def __bool__(self) -> bool:
+        while self._waiting and self._is_stopped(self._waiting[0]):
+            del self._waiting[0]
+        return bool(self._waiting)
+
     def pop(self) -> WorkItem | None:
-        """Return the first item that can begin, None where all wait for others."""
-        if not len(self):
-            return None
-        for place, item in enumerate(self._waiting):
+        """Return the first item that can begin, None where all wait for others.
+
+        Only items before it are looked at: a queue of many is asked after every episode.
+        """
+        place = 0
+        while place < len(self._waiting):
+            item = self._waiting[place]
+            if self._is_stopped(item):
+                del self._waiting[place]
+                continue
             if item.lane is None:
                 return self._waiting.pop(place)
             known = self._states[item.lane]
@@ -232,7 +241,11 @@ class WorkQueue:
                 del self._waiting[place]
                 memory = item.memory or known[item.state]
                 return replace(item, memory=memory, states=dict(known))
+            place += 1
         return None
+
+    def _is_stopped(self, item: WorkItem) -> bool:
+        return self._stopped(item.attempts[0].index)
 
     def put_back(self, item: WorkItem) -> None:
         """Take what a worker left of an item: behind the others, or its end state.

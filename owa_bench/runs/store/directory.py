@@ -308,6 +308,10 @@ def _name(path: Path, top: Path | None = None) -> str:
     return path.relative_to(_PACKAGE if inside or top is None else top).as_posix()
 
 
+# Fields of a syntax node that hold statements, or nodes that do.
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
 def _shared_imports(path: Path) -> Iterator[Path]:
     """Yield the files of `_SHARED` that a Python file imports."""
     if path.suffix != ".py":
@@ -334,12 +338,17 @@ def _imports(source: bytes) -> frozenset[str]:
     Kept by content: every plan and every report reads the same files again.
     """
     modules: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules.add(node.module)
             modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+        # Imports are statements: no expression holds one.
+        for block in _BLOCKS:
+            waiting += getattr(node, block, ())
     return frozenset(modules)
 
 

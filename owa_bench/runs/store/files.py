@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from owa_bench.canonical import chain_lines, chain_start, document_digest
+from owa_bench.canonical import chain_lines, chain_start, text_digest
 from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.bounds import MOST_FAULTS, decode_document, lines_of, refuse_hostile_files
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
@@ -177,7 +177,9 @@ def plan_digest(layout: RunLayout) -> str:
     if layout.plan.exists():
         refuse_hostile_files(layout)
     try:
-        return document_digest(decode_document(layout.plan.read_bytes()))
+        text = layout.plan.read_bytes()
+        decode_document(text)
+        return text_digest(text)
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
         raise RunDirectoryError(

@@ -8,6 +8,7 @@ under D1 alone. Drifted episodes are also compared with the undrifted ones of th
 by pair.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -96,7 +97,13 @@ class DoseResponse(NamedTuple):
 def drift_exposure(trace: Trace) -> DriftExposure:
     """Return the drift of one episode."""
     measures = next((event.measures for event in trace.of(RealisedDrift)), ())
-    return DriftExposure(frozenset(event.operator for event in trace.of(Drift)), measures)
+    return _exposure(frozenset(event.operator for event in trace.of(Drift)), measures)
+
+
+@functools.lru_cache(1 << 12)
+def _exposure(operators: frozenset[str], measures: tuple[tuple[str, float], ...]) -> DriftExposure:
+    """Return an exposure; many episodes share one."""
+    return DriftExposure(operators, measures)
 
 
 def dose_response(

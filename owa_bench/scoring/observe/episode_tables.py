@@ -174,6 +174,8 @@ def probe_records(trace: Trace, *, void: bool) -> tuple[ProbeRecord, ...]:
     offers: dict[str, frozenset[str]] = {}
     sittings: dict[str, int] = {}
     helped = False
+    if not any(trace.of(events.Probe)):
+        return ()
     for event in trace.events:
         if isinstance(event, events.ToolOffer):
             offers[event.role] = frozenset(event.names)

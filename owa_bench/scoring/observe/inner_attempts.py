@@ -110,6 +110,9 @@ def read_campaign(trace: Trace) -> CampaignEvidence | None:
     )
 
 
+_OF_CAMPAIGNS = frozenset({InnerAttempt, HoldoutRegistration, HoldoutAnswer, CampaignRevision})
+
+
 def inner_faults(events: Sequence[AnyEvent]) -> Iterator[str]:
     """Yield where the inner attempts of an episode do not fit its other events.
 
@@ -117,6 +120,7 @@ def inner_faults(events: Sequence[AnyEvent]) -> Iterator[str]:
         events: Of the episode, in order.
     Yields: A line a fault.
     """
+    events = [event for event in events if type(event) in _OF_CAMPAIGNS]
     batches: dict[str, list[InnerAttempt]] = defaultdict(list)
     plans: dict[str, HoldoutRegistration] = {}
     answered: set[str] = set()

@@ -32,6 +32,7 @@ from owa_bench.records.price_card import (
     episode_cost,
     unknown_usage,
     unwatched_channel,
+    usage_events,
 )
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.observe.episode_tables import (
@@ -82,6 +83,9 @@ class _EpisodeRow(NamedTuple):
     project_days: tuple[events.ProjectDay, ...]
 
 
+_OF_RUNS = frozenset({events.Action, events.Intervention})
+
+
 def longest_run(trace: Trace) -> int:
     """Return n: verified actions in the longest run between two interventions.
 
@@ -90,6 +94,8 @@ def longest_run(trace: Trace) -> int:
     """
     best = run = 0
     for event in trace.events:
+        if type(event) not in _OF_RUNS:
+            continue
         if isinstance(event, events.Action) and event.verified:
             run += 1
             best = max(best, run)
@@ -231,15 +237,16 @@ def _outcome(trace: Trace, *, void: bool, success: bool) -> dict[str, Any]:
 def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
     """Return help taken and money spent, NaN where a price is unknown."""
     helps = [e for e in trace.of(events.Intervention) if e.kind != "refused"]
-    costs = episode_cost(prices, trace.events)
+    used = usage_events(trace.events)
+    costs = episode_cost(prices, used)
     return {
         "helped": len(helps),
         "patched": sum(event.kind == "patch" for event in helps),
         "minutes": math.fsum(event.minutes for event in helps),
-        "unknown_usage": unknown_usage(trace.events),
-        "unwatched": unwatched_channel(trace.events),
+        "unknown_usage": unknown_usage(used),
+        "unwatched": unwatched_channel(used),
         **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
-        "spent": amounts_used(trace.events),
+        "spent": amounts_used(used),
     }
 
 

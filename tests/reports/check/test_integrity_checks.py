@@ -18,7 +18,7 @@ from owa_bench.reports.check.integrity_checks import (
     check_result,
     skipped_check,
 )
-from owa_bench.reports.read.attempts import RecordedAttempt
+from owa_bench.reports.read.attempts import AttemptDigests, RecordedAttempt
 from owa_bench.seeding import commitment, instance_seed
 from tests.builders.episodes import episode, plan_of
 
@@ -35,8 +35,7 @@ def recorded(trace: Trace, *, closed: bool = True, **changes: Any) -> RecordedAt
         "attempt_id": name,
         "frames": (),
         "count": len(trace.events),
-        "head": "h",
-        "replay": "r",
+        "digests": lambda: AttemptDigests("h", "r"),
         "closing": closing if closed else None,
         "events": trace.events,
         "faults": (),
@@ -94,7 +93,7 @@ def test_honest_attempts_have_no_faults() -> None:
 
 def test_heads_and_counts_are_compared_with_closing_line_and_leaf() -> None:
     first, second = honest()
-    other = recorded(two()[1], head="other")
+    other = recorded(two()[1], digests=lambda: AttemptDigests("other", "r"))
     assert faults([first, other], recorded_leaves=[first.leaf, second.leaf]) == {
         "chain": [
             "000001.0: its lines do not hash to the head in its closing line",

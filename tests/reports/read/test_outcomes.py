@@ -23,6 +23,7 @@ from owa_bench.reports.read.outcomes import (
     _of_arm,
     arm_outcomes,
 )
+from owa_bench.reports.read.success import pooled_terms
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
@@ -153,7 +154,7 @@ def test_an_ending_is_said_in_words(trace, kind, reason):
 def arm(*endings, successes=0, cost=None):
     found = [_Ending(f"a{i}", *ending) for i, ending in enumerate(endings)]
     counted = [
-        _CountedEpisode(episode(pair=f"p{i}").start, i < successes, not i)
+        _CountedEpisode(pooled_terms(episode(pair=f"p{i}").start), i < successes, not i)
         for i in range(len(endings))
     ]
     return _of_arm("x", found, counted=counted, cost=cost, again=2)
@@ -217,7 +218,8 @@ def test_an_attempt_that_failed_counts_where_none_does():
         last = SimpleNamespace(outcome=outcome, reason=reason)
         return SimpleNamespace(
             attempt_id=f"{index}.{number}",
-            leaf=SimpleNamespace(index=index, status=status or outcome),
+            status=status or outcome,
+            leaf=SimpleNamespace(index=index),
             events=[last] if reason else [],
         )
 
@@ -226,12 +228,11 @@ def test_an_attempt_that_failed_counts_where_none_does():
         failed(1, 1, "second"),
         failed(2, 0, "ProviderFailure: down", status="provider"),
         failed(3, 0, ""),
-        failed(0, 0, "done", "finished"),
     ]
     entries = [SimpleNamespace(index=i, arm="x") for i in range(4)]
     plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries, placement=True)
     bundle = SimpleNamespace(
-        plan=plan, due=entries, traces=lambda: iter(traces), attempts=lambda: iter(attempts)
+        plan=plan, due=entries, traces=lambda: iter(traces), incomplete=lambda: iter(attempts)
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("owa_bench.reports.read.outcomes.EpisodeEnd", SimpleNamespace)
@@ -251,12 +252,12 @@ def test_a_provider_failure_of_an_older_run_keeps_its_name():
     """Its leaf says no more than that the harness failed."""
     last = SimpleNamespace(outcome="infrastructure", reason="ProviderFailure: down")
     attempt = SimpleNamespace(
-        attempt_id="0.0", leaf=SimpleNamespace(index=0, status="infrastructure"), events=[last]
+        attempt_id="0.0", status="infrastructure", leaf=SimpleNamespace(index=0), events=[last]
     )
     entries = [SimpleNamespace(index=0, arm="x")]
     plan = SimpleNamespace(arms=[SimpleNamespace(name="x")], entries=entries, placement=True)
     bundle = SimpleNamespace(
-        plan=plan, due=entries, traces=lambda: iter(()), attempts=lambda: iter([attempt])
+        plan=plan, due=entries, traces=lambda: iter(()), incomplete=lambda: iter([attempt])
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("owa_bench.reports.read.outcomes.EpisodeEnd", SimpleNamespace)

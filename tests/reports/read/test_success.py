@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owa_bench.reports.read.success import pooled_words, success_over_tasks
+from owa_bench.reports.read.success import pooled_terms, pooled_words, success_over_tasks
 from tests.builders.episodes import episode
 
 RUNS = 500  # simulated runs a design: the error of a coverage of .95 is .01
@@ -80,14 +80,14 @@ def test_a_trial_is_one_task():
     """One memory goes through the worlds of a trial."""
     pairs = [f"trial/s@1/f/T1/000{k // 8}/000{k % 8}" for k in range(16)]
     starts = [episode(pair=pair).start for pair in pairs]
-    assert pooled_words(starts) == "16 episodes of 2 tasks"
+    assert pooled_words([*map(pooled_terms, starts)]) == "16 episodes of 2 tasks"
     assert success_over_tasks(pairs[:8], [True, False] * 4).low is None
 
 
 def test_what_is_pooled_is_said():
     assert pooled_words([]) == "0 episodes of 0 tasks"
     alike = [episode(index=k, pair=f"p{k}") for k in range(2)]
-    assert pooled_words([one.start for one in alike]) == "2 episodes of 2 tasks"
+    assert pooled_words([pooled_terms(one.start) for one in alike]) == "2 episodes of 2 tasks"
     mixed = [
         *(episode(pair="a", delta=d, repeat=r) for d in (0.0, 1.0) for r in (0, 1)),
         episode(pair="b", day=1, phase="practice", delta=None),
@@ -95,7 +95,7 @@ def test_what_is_pooled_is_said():
         episode(pair="c", control=True, role_cap=1),
         episode(pair="d", day=2, condition="before"),
     ]
-    assert pooled_words([one.start for one in mixed]) == (
+    assert pooled_words([pooled_terms(one.start) for one in mixed]) == (
         "8 episodes of 5 tasks: 4 holdout, 1 practice, 1 of infeasible tasks, "
         "1 control, 1 before; 3 drift magnitudes, 2 help budgets, 2 repeats, "
         "2 ceilings on roles, 3 days"
