@@ -21,8 +21,8 @@ def main() -> None:
             module = sys.modules[type(entry.plugin).__module__]
             folders.setdefault(Path(str(module.__file__)).parent, []).append(entry.plugin.card)
     for folder, cards in folders.items():
-        text = msgspec.json.format(msgspec.json.encode(cards))
-        (folder / discovery.CARDS_FILE).write_bytes(text + b"\n")
+        lines = b",\n".join(map(msgspec.json.encode, cards))  # a card a line
+        (folder / discovery.CARDS_FILE).write_bytes(b"[\n" + lines + b"\n]\n")
     print(f"{discovery.CARDS_FILE}: {', '.join(sorted(folder.name for folder in folders))}")
 
 
