@@ -20,7 +20,7 @@ BOX, CAPSULE, CYLINDER, RING, BALL = range(5)  # the last two are marks
 # colour. A capsule's and a cylinder's sizes are radius, radius, half length.
 TURN, SIZE, COLOUR, NUMBERS = 3, 12, 15, 18
 FLOOR = -0.4  # m, the feet of a table
-_EYE, _AIM = (0.95, -1.02, 0.88), (0.37, 0.02, 0.2)
+_EYE, _AIM = (1.17, -0.9, 0.93), (0.4, 0.0, 0.2)
 _SLOPE = 0.48  # half of the picture's height at a distance of 1
 _LAMP = (-0.2, -0.4, 0.9)
 _AMBIENT = 0.5  # share of the light that reaches a place in shadow
