@@ -35,6 +35,7 @@ from owa_bench.records.observables import Floats
 
 _ARM_ROWS = arm.JOINTS + 3  # links, hand, fingers
 _HAND = 0.107  # m from the last hinge to the hand's frame
+_FAR = 1e3  # m, beyond which nothing is drawn
 _BALL, _RING = 0.024, 0.055  # m, radii of the marks at a goal
 _WOOD, _BLOCK = (0.86, 0.74, 0.56), (0.52, 0.52, 0.54)
 _STEEL, _JOINT, _DARK = (0.95, 0.95, 0.97), (0.98, 0.62, 0.20), (0.22, 0.24, 0.28)
@@ -198,5 +199,8 @@ def picture(
     pixels = np.zeros((*size, 3), np.uint8)
     _put_arm(rows, truth.joints, truth.tool, truth.rotation, truth.width)
     _put_things(rows[_ARM_ROWS:], truth.things, truth.turns)
+    near = (np.abs(rows) < _FAR).all(axis=1)
+    if not near.all():  # an engine that lost its state has no numbers, or any
+        kinds, rows = kinds[near], rows[near]
     draw(kinds, rows, mark_kinds, marks, pixels)
     return pixels

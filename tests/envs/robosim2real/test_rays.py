@@ -131,6 +131,16 @@ def test_a_place_below_the_hand_is_in_its_shadow():
     assert (lights < 0.65 * lights.max()).sum() > 50
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300, -1e9])
+def test_a_state_that_the_engine_lost_is_drawn_without_what_is_nowhere(number):
+    world, cell = scene("push", 1)
+    truth = cell.truth()
+    lost = truth._replace(things=np.full_like(truth.things, number))
+    assert near(rays.picture(world, lost), rays._FIRST) == 0
+    lost = lost._replace(joints=np.full(7, number), tool=np.full(3, number))
+    assert rays.picture(world, lost).shape == (64, 64, 3)
+
+
 def test_the_env_shows_its_cell_and_the_observation_stays():
     seen = []
     for mode in (None, "rgb_array"):
