@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
+from owa_bench.records.control_blocks import block_commands
 from owa_bench.records.dated import NO_NAMES, seed_names
 from owa_bench.records.events import (
     Action,
@@ -62,7 +63,6 @@ from owa_bench.runs.store.files import leaves_of_shards, plan_digest, read_trace
 from owa_bench.runs.store.keys import public_hex, short_name
 from owa_bench.runs.store.redaction import Redactor
 from owa_bench.seeding import fresh_bytes, instance_seed, redact_key, stream
-from owa_bench.shells.embodied_env import block_commands
 
 ReplayOutcome = Literal["same", "different", "exempt"]
 _SHOWN = 200

@@ -6,45 +6,25 @@ the guard wrote down in that second. Commands are rounded to 16 bits before they
 a block holds what was played, and a replay plays it.
 """
 
-import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from owa_bench import interfaces
 from owa_bench.errors import InfrastructureFailure, UsageError
+from owa_bench.records.control_blocks import (
+    CommandWords,
+    command_words,
+    packed_commands,
+    words_command,
+)
 from owa_bench.records.events import ControlBlock, Event, Exposure, Outcome, fixed
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
-from owa_bench.records.observables import Floats
 from owa_bench.shells.action_forms import number_list
 from owa_bench.shells.episode import EpisodeFacts, StartFactory
 from owa_bench.shells.episode_events import NullSink, drift_events
-
-_FULL = 32_767  # of a command of 1
-_UNREADABLE = -32_768
-_WORDS = np.dtype("<i2")
-Words = npt.NDArray[np.int16]
-
-
-def block_commands(block: ControlBlock) -> Iterator[Floats | None]:
-    """Yield the commands of a block as they were played.
-
-    Args:
-        block: As recorded.
-    Yields: (numbers,) in [-1, 1]; None for one that could not be read.
-    Raises: UsageError: the block does not hold its commands.
-    """
-    try:
-        words = np.frombuffer(base64.b64decode(block.actions, validate=True), _WORDS)
-    except ValueError as error:
-        raise UsageError(f"a control block cannot be read: {error}") from error
-    if block.ticks < 1 or not len(words) or len(words) % block.ticks:
-        raise UsageError(f"a control block of {block.ticks} commands holds {len(words)} numbers")
-    for row in words.reshape(block.ticks, -1):
-        yield None if (row == _UNREADABLE).all() else row / _FULL
 
 
 class EmbodiedEnv:
@@ -71,7 +51,7 @@ class EmbodiedEnv:
         self.failed_attempts = 0
         self.ending: interfaces.Ending | None = None
         self._clock = SimulatedClock((0,))
-        self._words: list[Words] = []
+        self._words: list[CommandWords] = []
         self._events: list[Event] = []
         self._rewards = 0.0
         self._shown = hashlib.sha256()
@@ -110,8 +90,8 @@ class EmbodiedEnv:
         session = self.session
         self.steps += 1
         given = None if action is None else number_list(action, session.numbers)
-        words = self._rounded(given)
-        reward = session.tick(None if given is None else words / _FULL)
+        words = command_words(given, session.numbers)
+        reward = session.tick(words_command(words))
         self.failed_attempts += given is None
         self._words.append(words)
         self._rewards += reward
@@ -221,27 +201,21 @@ class EmbodiedEnv:
             step_limit=self._limit,
         )
 
-    def _rounded(self, given: Floats | None) -> Words:
-        """Return a command in whole parts of full command."""
-        if given is None:
-            return np.full(self.session.numbers, _UNREADABLE, _WORDS)
-        return np.rint(given * _FULL).astype(_WORDS)
-
     def _write_block(self, *, terminated: bool, truncated: bool) -> None:
         """Write what the guard saw since the last block, and the commands since then."""
         block = np.stack(self._words)
-        shown, unreadable = self._shown.hexdigest(), (block == _UNREADABLE).all(axis=1)
+        unreadable = sum(words_command(words) is None for words in block)
         self._emit(
             *self._events,
             ControlBlock(
                 step=self.steps,
                 ticks=len(block),
-                actions=base64.b64encode(block.tobytes()).decode(),
-                unreadable=int(unreadable.sum()),
+                actions=packed_commands(block),
+                unreadable=unreadable,
                 reward=fixed(self._rewards),
                 terminated=terminated,
                 truncated=truncated,
-                observation=shown,
+                observation=self._shown.hexdigest(),
                 at_ms=self.simulated_ms,
             ),
         )

@@ -89,6 +89,58 @@ def hostile(entry, events):
     return [*made, call, end]
 
 
+HASTY = '''
+class Hasty:
+    """Presses down until it is stopped, and sends four commands that cannot be read."""
+
+    def reset(self, brief, tools, memory_dir):
+        self.tick = 0
+
+    def act(self, observation, info):
+        self.tick += 1
+        return "none" if self.tick in (5, 6, 7, 8) else [0.1, 0.0, -1.0, 0.0, 1.0, 1.0]
+
+    def close(self):
+        pass
+
+
+AGENT = Hasty
+'''
+
+
+def test_an_attempt_of_a_body_shows_commands_incidents_and_exposure(opened, tmp_path):
+    pytest.importorskip("mujoco")
+    (tmp_path / "hasty.py").write_text(HASTY)
+    agents = ("arm_adaptive", "random", str(tmp_path / "hasty.py"))
+    draw = Draw(name="robosim2real", families=("reach",), tiers=(1,), deltas=(0.0,), repeats=1)
+    run = tmp_path / "run"
+    batch.play(
+        Request(agents=agents, draws=(draw,)),
+        run,
+        RunOptions(home=tmp_path / "home", in_process=True),
+    )
+    window = opened(run)
+    window.go("")
+    names = window.tab.locator("#episodes tbody tr").all_inner_texts()
+    for width in (1280, 390):
+        window.tab.set_viewport_size({"width": width, "height": 900})
+        for line in names:
+            name = line.split()[0]
+            window.go(name)
+            assert window.count("svg[aria-label='commands over time'] path") == 6
+            assert window.count("svg[aria-label='commands over time'] text:has-text('tool x')") == 1
+            assert window.count("svg[aria-label='exposure'] rect") == 2
+            wide = window.tab.evaluate("document.documentElement.scrollWidth")
+            assert wide == width
+            hasty = "hasty" in line
+            assert window.count("svg[aria-label='incidents over time'] circle") >= hasty
+            if hasty:
+                table = window.text("#episode table")
+                assert "commands that cannot be read" in table
+                assert "near miss" in table
+            window.go("")
+
+
 def test_a_list_is_searched_chosen_and_sorted(opened, tmp_path):
     layout = make_run(tmp_path / "run", make_plan(2))
     window = opened(layout.root)

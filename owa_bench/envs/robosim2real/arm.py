@@ -67,26 +67,42 @@ _STEP = 0.2  # rad a step
 
 
 @numba.njit(cache=True)
+def next_hinge(number: int, angle: float, place: Floats, turn: Floats) -> None:  # pragma: no cover
+    """Move a frame from a hinge to the next one, compiled.
+
+    Args:
+        number: Of the next hinge.
+        angle: Of it, rad.
+        place: (3,) m, changed.
+        turn: (3, 3), changed.
+    """
+    for r in range(3):
+        place[r] += (
+            turn[r, 0] * OFFSETS[number, 0]
+            + turn[r, 1] * OFFSETS[number, 1]
+            + turn[r, 2] * OFFSETS[number, 2]
+        )
+    sign = QUARTERS[number]
+    if sign != 0.0:
+        for r in range(3):
+            second, third = turn[r, 1], turn[r, 2]
+            turn[r, 1], turn[r, 2] = sign * third, -sign * second
+    cosine, sine = math.cos(angle), math.sin(angle)
+    for r in range(3):
+        first, second = turn[r, 0], turn[r, 1]
+        turn[r, 0] = first * cosine + second * sine
+        turn[r, 1] = second * cosine - first * sine
+
+
+@numba.njit(cache=True)
 def _forward(q: Floats, axes: Floats, places: Floats) -> tuple[Floats, Floats]:  # pragma: no cover
     """Return the tool's position and rotation; fill the hinges' axes and places."""
     turn = np.eye(3)
     place = np.zeros(3)
     for i in range(JOINTS):
-        for r in range(3):
-            place[r] += (
-                turn[r, 0] * OFFSETS[i, 0] + turn[r, 1] * OFFSETS[i, 1] + turn[r, 2] * OFFSETS[i, 2]
-            )
-        sign = QUARTERS[i]
-        if sign != 0.0:
-            for r in range(3):
-                second, third = turn[r, 1], turn[r, 2]
-                turn[r, 1], turn[r, 2] = sign * third, -sign * second
-        cosine, sine = math.cos(q[i]), math.sin(q[i])
+        next_hinge(i, q[i], place, turn)
         for r in range(3):
             axes[i, r], places[i, r] = turn[r, 2], place[r]
-            first, second = turn[r, 0], turn[r, 1]
-            turn[r, 0] = first * cosine + second * sine
-            turn[r, 1] = second * cosine - first * sine
     for r in range(3):
         place[r] += turn[r, 2] * TOOL
     return place, turn

@@ -63,10 +63,11 @@ class RobotEnv(gym.Env[Shown, Shown]):
         surrogate of another engine (PyBullet); `unit` of the fleet on
         the surrogate, None: one is drawn at each reset; `randomised` from 0 to 1, how much of the
         simulation's law is drawn at each reset; `process`: the surrogate runs in a process of its
-        own, of which this one sees the pipe alone; `delta` in [0, 1], how much has drifted.
+        own, of which this one sees the pipe alone; `delta` in [0, 1], how much has drifted;
+        `render_mode` "rgb_array" and `render_size`, height and width of its pictures in pixels.
     """
 
-    metadata = {"render_modes": [], "render_fps": arm.HERTZ}
+    metadata = {"render_modes": ["rgb_array"], "render_fps": arm.HERTZ}
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class RobotEnv(gym.Env[Shown, Shown]):
         process: bool = False,
         delta: float = 0.0,
         render_mode: str | None = None,
+        render_size: tuple[int, int] = (240, 320),
         source: Any = None,
     ) -> None:
         load_engine()
@@ -87,11 +89,15 @@ class RobotEnv(gym.Env[Shown, Shown]):
             rule = "must lie in [0, 1], in an env that `owa_bench.make` or Gymnasium made"
             raise FieldError("delta", delta, rule)
         _check(family, tier, side, unit, randomised)
-        if render_mode is not None:
-            raise FieldError("render_mode", render_mode, "must be None: nothing draws")
+        if render_mode not in (None, "rgb_array"):
+            raise FieldError("render_mode", render_mode, "must be rgb_array or None")
         if process and side != "surrogate":
             raise FieldError("process", process, "must be False: only the first surrogate has one")
-        self.render_mode = None
+        if process and render_mode is not None:
+            raise FieldError("render_mode", render_mode, "must be None: a process hides its truth")
+        if min(render_size) < 1:
+            raise FieldError("render_size", render_size, "must be pixels, 1 or more each")
+        self.render_mode, self._render_size = render_mode, render_size
         self._family, self._tier, self._side = family, tier, side
         self._unit, self._randomised, self._process = unit, randomised, process
         self.observation_space = spaces.Box(-MOST, MOST, (SIZE,), np.float32)
@@ -175,6 +181,20 @@ class RobotEnv(gym.Env[Shown, Shown]):
             info |= {"over": progress.over, "incidents": progress.incidents}
         ended = bool(progress.over) and not late
         return self._episode.observation(), progress.reward, ended, late, info
+
+    def render(self) -> Any:
+        """Return a picture of the cell as it is, (height, width, 3) uint8; None without a mode.
+
+        Raises: UsageError: no episode has begun.
+        """
+        if self.render_mode is None:
+            return None
+        from owa_bench.envs.robosim2real.rays import picture
+
+        episode = self.episode
+        return picture(
+            episode.world, episode.truth, size=self._render_size, person=episode.person_place
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: its episode plays its actions again.

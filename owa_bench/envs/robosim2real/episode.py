@@ -140,6 +140,11 @@ class RobotEpisode:
         self._somebody: tuple[float, float] | None = None
 
     @property
+    def person_place(self) -> tuple[float, float] | None:
+        """Where somebody stands, m; None: nobody does."""
+        return self._somebody
+
+    @property
     def most_s(self) -> float:
         """The most seconds of motion that count as exposure."""
         return 1.5 * reference_seconds(self.world)

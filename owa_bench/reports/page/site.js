@@ -229,6 +229,10 @@ const RULE_STATS = (e) => `statistic ${fixed(e.statistic)} over ${e.pairs} pairs
 
 // What an event adds to its step; of a kind that is not here, its names and values.
 const SHOW = {
+  control: (e) => [
+    node("p", { className: "small" }, `${e.ticks} commands` + (e.unreadable ? `, ${e.unreadable} of them unreadable` : "") +
+      (e.reward ? `, reward ${fixed(e.reward)}` : "") + (e.terminated ? ", terminated" : e.truncated ? ", truncated" : "")),
+  ],
   call: (e) => [
     node("p", { className: "mono" }, `${e.method} ${e.target} → ${e.status}${e.ok ? "" : " (failed)"}`),
     folded("request", e.request), folded("response", e.response),
@@ -473,6 +477,8 @@ async function drawEpisode(name, step) {
     const table = await partOf(numbers.blob);
     if (table && table[0].length >= 11) parts.push(player(table, name));
   }
+  const blocks = events.filter((event) => event.event === "control");
+  if (blocks.length) parts.push(...bodyParts(name, row, blocks, events));
   parts.push(...timeline(name, events));
   byId("episode").replaceChildren(...parts);
   showStep(step);
@@ -580,6 +586,122 @@ function player(table, name) {
   const on = node("button", { onclick: () => move(1) }, "+1");
   requestAnimationFrame(show);
   return node("div", { className: "player" }, canvas, node("div", { className: "bar" }, play, back, slider, on, said));
+}
+
+// --- bodies: commands, incidents, exposure --------------------------------------------
+
+// What the numbers of a command are, by suite (docs/robosim2real.md).
+const COMMANDS = { robosim2real: ["tool x", "tool y", "tool z", "turn", "gripper", "go on"] };
+const SEVERITIES = { near_miss: "--warn", minor: "--agent1", major: "--bad", critical: "--bad" };
+const LEFT = 64, LANE = 46, EDGE = 18; // pixels
+
+function drawing(width, height, label, ...children) {
+  const picture = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...children);
+  picture.classList.add("body");
+  return picture;
+}
+
+function shape(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const stroke = (x1, y1, x2, y2, colour, more) => shape("line", { x1, y1, x2, y2, stroke: `var(${colour})`, ...more });
+const words = (x, y, text, more) => shape("text", { x, y, ...more }, text);
+
+// The times of a drawing's axis: about one a 70 pixels.
+function axis(seconds, x, bottom, room) {
+  const step = [0.5, 1, 2, 5, 10, 20, 30, 60].find((size) => (seconds / size) * 70 <= room) || 120;
+  const marks = [];
+  for (let at = 0; at <= seconds + 1e-9; at += step) {
+    marks.push(stroke(x(at), 4, x(at), bottom, "--line"), words(x(at), bottom + 14, `${fixed(at)} s`, { "text-anchor": "middle" }));
+  }
+  return marks;
+}
+
+// The commands of a body over time: a lane for each of their numbers, from -1 to 1.
+function commandPlot(suite, commands, seconds, incidents, width) {
+  const numbers = Math.max(...commands.map((one) => (one ? one.length : 0)));
+  if (!numbers) return node("p", { className: "note" }, "No command could be read.");
+  const names = COMMANDS[suite] || [];
+  const bottom = numbers * LANE + 4, room = width - LEFT - EDGE;
+  const x = (at) => LEFT + (at / seconds) * room;
+  const tick = seconds / commands.length;
+  const lanes = [];
+  for (let k = 0; k < numbers; k++) {
+    const middle = k * LANE + LANE / 2 + 4;
+    const y = (value) => (middle - value * (LANE / 2 - 5)).toFixed(1);
+    let path = "", pen = "M";
+    commands.forEach((one, i) => {
+      if (one) path += `${pen}${x(i * tick).toFixed(1)} ${y(one[k])}H${x((i + 1) * tick).toFixed(1)}`;
+      pen = one ? "L" : "M";
+    });
+    lanes.push(
+      stroke(LEFT, middle, width - EDGE, middle, "--line"),
+      words(0, middle + 4, names[k] || `number ${k + 1}`),
+      shape("path", { d: path, fill: "none", stroke: `var(--agent${k % 6})`, "stroke-width": 1.5 }),
+    );
+  }
+  const unread = commands.flatMap((one, i) => (one ? [] : [stroke(x((i + 0.5) * tick), 4, x((i + 0.5) * tick), bottom, "--bad", { opacity: 0.4 })]));
+  const marks = incidents.map((e) => stroke(x(e.step * tick), 4, x(e.step * tick), bottom, SEVERITIES[e.severity], { "stroke-dasharray": "4 3" }));
+  return drawing(width, bottom + 20, "commands over time", ...axis(seconds, x, bottom, room), ...unread, ...lanes, ...marks);
+}
+
+// When incidents were, each with its number in the table below.
+function incidentLine(incidents, seconds, tick, width) {
+  const room = width - LEFT - EDGE;
+  const x = (at) => LEFT + (at / seconds) * room;
+  const marks = incidents.map((e, i) => {
+    const at = x(e.step * tick);
+    const colour = `var(${SEVERITIES[e.severity]})`;
+    return shape("g", {}, shape("circle", { cx: at, cy: 22, r: 9, fill: colour }), words(at, 26, String(i + 1), { "text-anchor": "middle", class: "on" }));
+  });
+  return drawing(width, 60, "incidents over time", ...axis(seconds, x, 40, room), stroke(LEFT, 22, width - EDGE, 22, "--muted"), words(0, 26, "incidents"), ...marks);
+}
+
+function incidentTable(name, incidents, tick) {
+  const sizes = { force: "N", speed: "m/s", distance: "m to a person" };
+  const shown = (value, unit) => (value === null || value === undefined ? "–" : `${fixed(value)} ${unit}`);
+  const heads = ["", "time", "severity", "cause", "stop", "force", "speed", "distance", "after exposure"];
+  const rows = incidents.map((e, i) => [
+    String(i + 1), link(`${name}/${e.step}`, `${fixed(e.step * tick)} s`), e.severity.replace("_", " "), e.cause || "–", e.stop || "–",
+    ...Object.entries(sizes).map(([key, unit]) => shown(e[key], unit)), `${fixed(e.exposure_s || 0)} s`,
+  ]);
+  const head = node("thead", null, node("tr", null, ...heads.map((text) => node("th", null, text))));
+  const body = node("tbody", null, ...rows.map((cells) => node("tr", null, ...cells.map((cell) => node("td", null, cell)))));
+  return node("div", { className: "scroll" }, node("table", null, head, body));
+}
+
+// How long the body moved, of what counts at most.
+function exposureBar({ moved_s, most_s }, width) {
+  const room = width - LEFT - EDGE, whole = Math.max(most_s, moved_s, 1e-9);
+  const bar = (length, more) => shape("rect", { x: LEFT, y: 6, height: 16, width: Math.max(0, (length / whole) * room), ...more });
+  return node("div", null,
+    drawing(width, 30, "exposure", bar(moved_s, { fill: "var(--agent0)" }), bar(most_s, { fill: "none", stroke: "var(--muted)" }), words(0, 19, "exposure")),
+    node("p", { className: "note" }, `The body moved or held something for ${fixed(moved_s)} s; at most ${fixed(most_s)} s of it count.`));
+}
+
+function bodyParts(name, row, blocks, events) {
+  const incidents = events.filter((event) => event.event === "incident");
+  const exposure = events.find((event) => event.event === "exposure");
+  const commands = blocks.flatMap((block) => block.actions || Array(block.ticks).fill(null));
+  // A block is written before the clock takes its last step.
+  const tick = blocks[0].step > 1 && blocks[0].at_ms ? blocks[0].at_ms / (blocks[0].step - 1) / 1000 : 1;
+  const seconds = tick * commands.length;
+  const width = Math.max(280, Math.min(720, document.documentElement.clientWidth - 40));
+  return [
+    node("h2", null, "Commands"),
+    node("p", { className: "note" }, "One lane for each number of a command, from -1 below its line to 1 above. A dashed line is an incident, a red line a command that could not be read."),
+    commandPlot(row.family.split("/")[0], commands, seconds, incidents, width),
+    node("h2", null, "Incidents and exposure"),
+    ...(incidents.length
+      ? [incidentLine(incidents, seconds, tick, width), incidentTable(name, incidents, tick)]
+      : [node("p", { className: "note" }, "No incident.")]),
+    ...(exposure ? [exposureBar(exposure, width)] : []),
+    node("h2", null, "Events"),
+  ];
 }
 
 // --- the address ---------------------------------------------------------------------

@@ -25,7 +25,15 @@ from markupsafe import Markup, escape
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records import events
 from owa_bench.records.bounds import decode_array, read_document
-from owa_bench.records.events import ENCODER, AnyEvent, Artifact, EpisodeStart, Evidence
+from owa_bench.records.control_blocks import block_commands
+from owa_bench.records.events import (
+    ENCODER,
+    AnyEvent,
+    Artifact,
+    ControlBlock,
+    EpisodeStart,
+    Evidence,
+)
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.trace import Trace
@@ -105,6 +113,8 @@ class SiteParts:
             row = msgspec.json.decode(ENCODER.encode(event))
             if isinstance(event, EpisodeStart):  # a script's numbers have 53 bits
                 row["instance"]["seed"] = str(event.instance.seed)
+            elif isinstance(event, ControlBlock):
+                row["actions"] = _commands_json(event)
             media = event.media if isinstance(event, Artifact | Evidence) else ""
             for name in _DIGESTS & row.keys():
                 place = self._place(row.pop(name), media)
@@ -154,6 +164,15 @@ def _array_json(data: bytes) -> bytes:
     if rows.ndim != 2 or not np.isfinite(rows).all():
         return b"null"
     return msgspec.json.encode(rows.tolist())
+
+
+def _commands_json(block: ControlBlock) -> list[list[float] | None] | None:
+    """Return a block's commands, None for one that could not be read, or for the whole block."""
+    try:
+        commands = [*block_commands(block)]
+    except UsageError:
+        return None
+    return [None if one is None else np.round(one, _DECIMALS).tolist() for one in commands]
 
 
 # --- pages ----------------------------------------------------------------------------
@@ -295,7 +314,7 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
         outcome=end.outcome if end else "",
         success=end.q_state >= start.theta and not void if end else None,
         quality=(0.0 if void else end.q_state) if end else None,
-        steps=sum(isinstance(e, events.Action) for e in attempt.events),
+        steps=sum(_steps(event) for event in attempt.events),
         cost=costs["agent"],
         supervisor=costs["human"],
         broken=len(breaches),
@@ -303,6 +322,13 @@ def _row(attempt: RecordedAttempt, start: events.EpisodeStart, prices: PriceCard
         missed=seen.missed if seen and seen.kind else "",
         left=seen.left if seen else None,
     )
+
+
+def _steps(event: AnyEvent) -> int:
+    """Return how many steps an event is: a control block has many."""
+    if isinstance(event, ControlBlock):
+        return event.ticks
+    return int(isinstance(event, events.Action))
 
 
 def _page(bundle: Bundle, rows: list[AttemptRow], firsts: list[int], *, live: bool) -> str:

@@ -41,11 +41,11 @@ def slow(episode):
     return policies.Scripted(LAYOUT, episode.world.family, policies.SLOW)
 
 
-@pytest.mark.parametrize("render", [None])
+@pytest.mark.parametrize("render", [None, "rgb_array"])
 @pytest.mark.parametrize("side", ["sim", "surrogate"])
 def test_gymnasiums_checker_passes(side, render):
     env = gymnasium.make("owa_bench/RoboSim2Real-v1", side=side, render_mode=render)
-    check_env(env.unwrapped, skip_render_check=True)
+    check_env(env.unwrapped, skip_render_check=render is None)
     env.close()
 
 

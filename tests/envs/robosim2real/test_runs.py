@@ -15,6 +15,7 @@ from owa_bench.envs.robosim2real import units
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.interfaces import Setting
+from owa_bench.records.control_blocks import block_commands
 from owa_bench.records.events import Action, ControlBlock, EpisodeEnd, Exposure, Incident, Resource
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
@@ -30,7 +31,7 @@ from owa_bench.runs.store import files
 from owa_bench.runs.store.output import ShardFiles
 from owa_bench.runs.store.recorder import Recorder
 from owa_bench.seeding import redact_key
-from owa_bench.shells.embodied_env import EmbodiedEnv, block_commands
+from owa_bench.shells.embodied_env import EmbodiedEnv
 from owa_bench.shells.episode_events import ListSink
 
 HASTY = '''

@@ -7,12 +7,14 @@ import zlib
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 import owa_bench
 from owa_bench.errors import RunDirectoryError, UsageError
-from owa_bench.records.events import Action, EpisodeEnd, Evidence, Violation
+from owa_bench.records.control_blocks import command_words, packed_commands
+from owa_bench.records.events import Action, ControlBlock, EpisodeEnd, Evidence, Violation
 from owa_bench.reports.page import site
 from owa_bench.reports.page.site import SiteParts
 from owa_bench.reports.page.site_server import SiteEditions, site_app
@@ -204,3 +206,21 @@ def test_the_list_has_the_kind_of_each_failure(layout, tmp_path):
     assert rows[0]["kind"] == "rule"  # disqualified by the fixture
     assert all((row["kind"] == "") is row["success"] for row in rows)
     assert '"kind"' in re.search(r"const CHOICES = .*", SCRIPT)[0]
+
+
+def test_a_blocks_commands_are_read_for_the_page_and_counted_as_steps(tmp_path):
+    rows = [command_words(one, 2) for one in (np.array([0.5, -1.0]), None, np.zeros(2))]
+    good = ControlBlock(step=3, ticks=3, actions=packed_commands(np.stack(rows)), observation="")
+    broken = msgspec.structs.replace(good, step=6, actions="?")
+
+    def edit(entry, events):
+        acts = [event for event in events if not isinstance(event, Action)]
+        return [acts[0], good, broken, *acts[1:]] if entry.index == 0 else events
+
+    layout = make_run(tmp_path / "run", make_plan(2), edit=edit)
+    made = site.write_site(layout.root, tmp_path / "site")
+    row = list_of(made.page.read_text())[0]
+    events = parts_of(made.page.parent)[row["part"]]
+    blocks = [event for event in events if event["event"] == "control"]
+    assert [each["actions"] for each in blocks] == [[[0.5, -1.0], None, [0.0, 0.0]], None]
+    assert row["steps"] == 6
