@@ -19,6 +19,8 @@ def test_help_teaches_with_commands_that_can_be_copied(owa):
         ("train --steps 0 --out t", "`--steps` must be at least 1"),
         ("train -o level --out t", "must read KEY=VALUE"),
         ("train --layers 64,x --out t", "must be sizes above 0"),
+        ("train --suite recall --env CartPole-v1 --out t", "Give --suite or --env, not both"),
+        ("train --suite recal --out t", "`recall`"),
         ("train --layers ² --out t", "must be sizes above 0"),
         ("run --suite cartpole3d --agent pd --trials 1 --out t", "`before` must be"),
         ("run --suite toolquest --agent noop --before 1,2 --out t", "--trials"),
@@ -51,6 +53,18 @@ def test_what_cannot_be_trained_leaves_the_folder_free(owa, place, flags, words)
     assert words in said.err
     assert said.err.count("\n") == 1
     assert not (place / "t").exists()
+
+
+@pytest.mark.rl
+def test_a_suite_whose_actions_are_numbers_is_trained_and_evaluated_on_both_sides(owa, place):
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("mujoco")
+    said = owa(
+        "train --suite robosim2real -o family=reach --steps 64 --envs 2 -s n_steps=16 "
+        "-s batch_size=16 --episodes 1 --out t"
+    )
+    assert said.code == 0, said.err
+    assert "over 4 episodes" in said.out
 
 
 @pytest.mark.rl
