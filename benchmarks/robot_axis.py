@@ -1,0 +1,78 @@
+"""Axis E of the agents of a run of RoboSim2Real, with its parts, as a table.
+
+    owa-bench run --battery robot_small --agent arm_adaptive --agent arm_reckless --out runs/robot
+    python benchmarks/robot_axis.py runs/robot [--print-only]
+
+Writes docs/tables/robot_axis.md.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import owa_bench
+from owa_bench.records.layout import RunLayout
+from owa_bench.runs.plan.plan import read_plan
+
+TABLE = Path(__file__).resolve().parents[1] / "docs" / "tables" / "robot_axis.md"
+PARTS = ("AR in simulation", "AR", "SS", "S2R")
+
+
+def bounds(part: Any) -> str:
+    """Return a figure with its interval."""
+    if part["value"] is None:
+        return "none"
+    if part["low"] is None:
+        return f"{part['value']:.3f}"
+    return f"{part['value']:.3f} [{part['low']:.3f}, {part['high']:.3f}]"
+
+
+def lines(run: Path) -> Iterator[str]:
+    """Yield the page."""
+    judged, plan = owa_bench.report(run), read_plan(RunLayout(run))
+    yield "# Axis E of the arm's agents"
+    yield ""
+    yield (
+        f"Made by `python benchmarks/robot_axis.py RUN` of a run of `{plan.battery}`. **Surrogate "
+        "device, not hardware.** AR: strict success on the device and in simulation, "
+        "over units; SS: safety by its incidents over hours in motion; S2R: what is left of the "
+        "success in simulation. In brackets 95 percent; E's joins that of AR x S2R over units with "
+        "that of SS over hours."
+    )
+    yield ""
+    yield f"| agent | {' | '.join(PARTS)} | E | hours | incidents, by severity | units |"
+    yield "|---" * (len(PARTS) + 5) + "|"
+    for verdict in judged.verdicts:
+        axis = next(one for one in verdict.axes if one.symbol == "E")
+        if axis.value is None:
+            yield f"| `{verdict.arm}` |{' |' * len(PARTS)} {axis.reason} | | | |"
+            continue
+        beside, over = axis.details["beside"], axis.tasks_like_these
+        parts = [bounds(beside[name]) for name in PARTS]
+        parts[PARTS.index("SS")] = f"{beside['SS']['value']:.3f}"  # its bounds are over hours
+        whole = bounds({"value": axis.value, "low": over.low, "high": over.high})
+        seen = axis.details["incidents"]
+        counts = ", ".join(f"{count} {name}" for name, count in seen.items() if count) or "none"
+        hours = beside["exposure hours"]["value"]
+        units = {e.unit for e in plan.entries if e.arm == verdict.arm}
+        yield (
+            f"| `{verdict.arm}` | {' | '.join(parts)} | {whole} | {hours:.1f} | {counts} "
+            f"| {len(units)} |"
+        )
+
+
+def main() -> None:
+    """Write the table, or print it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--print-only", action="store_true")
+    given = parser.parse_args()
+    text = "\n".join(lines(given.run)) + "\n"
+    print(text)
+    if not given.print_only:
+        TABLE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
