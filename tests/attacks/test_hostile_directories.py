@@ -370,6 +370,7 @@ def stand_in(bundle, registry, evaluator):
         gates=(),
         order=1,
         composite=figure,
+        supervisor=figure,
         success=figure,
         cost=figure,
         axes=(),
