@@ -127,7 +127,7 @@ def test_a_complete_attempt_without_start_or_end_is_not_judged(run):
 
     inside_without_signing(run, cut)
     assert "episode id" in failing(run.root)
-    with pytest.raises(TraceError, match="does not (begin|close) with episode_"):
+    with pytest.raises(TraceError, match=r"does not (begin|close) with episode_"):
         statement.write(run.root, None)
     with pytest.raises(OwaError):
         replay.replay_run(run)
