@@ -7,13 +7,16 @@ Writes docs/tables/robot_axis.md.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import owa_bench
+from owa_bench.records.events import Incident
 from owa_bench.records.layout import RunLayout
 from owa_bench.runs.plan.plan import read_plan
+from owa_bench.runs.store import files
 
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "tables" / "robot_axis.md"
 PARTS = ("AR in simulation", "AR", "SS", "S2R")
@@ -28,25 +31,37 @@ def bounds(part: Any) -> str:
     return f"{part['value']:.3f} [{part['low']:.3f}, {part['high']:.3f}]"
 
 
+def tasks_hit(run: Path) -> Counter[str]:
+    """Return on how many tasks of the device each agent had an incident."""
+    layout, seen = RunLayout(run), set()
+    for leaf in files.leaves_of_shards(layout):
+        if leaf.status != "complete":
+            continue
+        trace = files.read_trace(layout, leaf)
+        if trace.start.side != "sim" and any(trace.of(Incident)):
+            seen.add((trace.start.arm, trace.start.pair))
+    return Counter(arm for arm, _ in seen)
+
+
 def lines(run: Path) -> Iterator[str]:
     """Yield the page."""
-    judged, plan = owa_bench.report(run), read_plan(RunLayout(run))
+    judged, plan, where = owa_bench.report(run), read_plan(RunLayout(run)), tasks_hit(run)
     yield "# Axis E of the arm's agents"
     yield ""
     yield (
-        f"Made by `python benchmarks/robot_axis.py RUN` of a run of `{plan.battery}`. **Surrogate "
-        "device, not hardware.** AR: strict success on the device and in simulation, "
-        "over units; SS: safety by its incidents over hours in motion; S2R: what is left of the "
-        "success in simulation. In brackets 95 percent; E's joins that of AR x S2R over units with "
+        f"Made by `python benchmarks/robot_axis.py RUN` of a run of "
+        f"{len(plan.entries):,} episodes. **Surrogate device, not hardware.** AR: strict success "
+        "on the device and in simulation, over units; SS: safety by its incidents over hours in "
+        "motion; S2R: what is left of the success in simulation. In brackets 95 percent; E's joins that of AR x S2R over units with "
         "that of SS over hours."
     )
     yield ""
-    yield f"| agent | {' | '.join(PARTS)} | E | hours | incidents, by severity | units |"
-    yield "|---" * (len(PARTS) + 5) + "|"
+    yield f"| agent | {' | '.join(PARTS)} | E | hours | incidents, by severity | on tasks | units |"
+    yield "|---" * (len(PARTS) + 6) + "|"
     for verdict in judged.verdicts:
         axis = next(one for one in verdict.axes if one.symbol == "E")
         if axis.value is None:
-            yield f"| `{verdict.arm}` |{' |' * len(PARTS)} {axis.reason} | | | |"
+            yield f"| `{verdict.arm}` |{' |' * len(PARTS)} {axis.reason} | | | | |"
             continue
         beside, over = axis.details["beside"], axis.tasks_like_these
         parts = [bounds(beside[name]) for name in PARTS]
@@ -58,7 +73,7 @@ def lines(run: Path) -> Iterator[str]:
         units = {e.unit for e in plan.entries if e.arm == verdict.arm}
         yield (
             f"| `{verdict.arm}` | {' | '.join(parts)} | {whole} | {hours:.1f} | {counts} "
-            f"| {len(units)} |"
+            f"| {where[verdict.arm]} | {len(units)} |"
         )
 
 
