@@ -52,8 +52,8 @@ def lines(run: Path) -> Iterator[str]:
         f"Made by `python benchmarks/robot_axis.py RUN` of a run of "
         f"{len(plan.entries):,} episodes. **Surrogate device, not hardware.** AR: strict success "
         "on the device and in simulation, over units; SS: safety by its incidents over hours in "
-        "motion; S2R: what is left of the success in simulation. In brackets 95 percent; E's joins that of AR x S2R over units with "
-        "that of SS over hours."
+        "motion; S2R: what is left of the success in simulation. In brackets 95 percent; E's "
+        "joins that of AR x S2R over units with that of SS over hours."
     )
     yield ""
     yield f"| agent | {' | '.join(PARTS)} | E | hours | incidents, by severity | on tasks | units |"
