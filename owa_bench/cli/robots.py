@@ -1,8 +1,6 @@
 """`owa-bench robot check`: whether a driver of a robot keeps the rules."""
 
 import importlib
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +71,7 @@ def _driver_of(text: str) -> Any:
 
 
 def _module_of(place: str) -> Any:
-    if not place.endswith(".py"):
-        return importlib.import_module(place)
-    path = Path(place).resolve()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{place} is no Python file.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    from owa_bench.hosting.protocol import module_of_file
+
+    is_file = place.endswith(".py")
+    return module_of_file(Path(place).resolve()) if is_file else importlib.import_module(place)

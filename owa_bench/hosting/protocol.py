@@ -326,11 +326,14 @@ def agent_factory(origin: Origin) -> AgentFactory:
         from owa_bench.agents.solvers.trained import load_policy
 
         return load_policy(Path(origin.target))
-    return _from_export(_only_agent(_run_file(Path(origin.target)), origin), origin)
+    return _from_export(_only_agent(module_of_file(Path(origin.target)), origin), origin)
 
 
-def _run_file(path: Path) -> Any:
-    """Return the module of a file outside any package."""
+def module_of_file(path: Path) -> Any:
+    """Return the module of a file outside any package.
+
+    Raises: AgentRaised: it is no Python file.
+    """
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise AgentRaised(f"{path.name} is not a Python file")

@@ -331,8 +331,8 @@ class SuiteCard:
     of no practice; both are drawn only by name. `episode_s` is how many seconds an episode takes
     one worker of a run, by an agent that answers at once, `episode_bytes` how many bytes of the run
     directory are its record and its transcripts: measured (`benchmarks/episodes.py`), for
-    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it, `run
-    --dry-run` a chat model; without it there is no $.
+    estimates. `work` says by tier what an episode asks: axis $ prices an expert by it,
+    `run --dry-run` a chat model; without it there is no $.
     """
 
     name: str

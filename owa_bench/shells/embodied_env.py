@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from owa_bench import interfaces
 from owa_bench.errors import InfrastructureFailure, UsageError
@@ -21,16 +22,15 @@ from owa_bench.records.control_blocks import (
     words_command,
 )
 from owa_bench.records.events import ControlBlock, Event, Exposure, Outcome, fixed
-from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.records.instance import Instance, SimulatedClock
 from owa_bench.shells.action_forms import number_list
-from owa_bench.shells.episode import EpisodeFacts, StartFactory
-from owa_bench.shells.episode_events import NullSink, drift_events
+from owa_bench.shells.episode import StartFactory
+from owa_bench.shells.episode_events import drift_events
+from owa_bench.shells.number_env import NumberEnv
 
 
-class EmbodiedEnv:
+class EmbodiedEnv(NumberEnv):
     """One embodied suite as the loop and replay play it, episode after episode."""
-
-    tools: tuple[interfaces.ToolSpec, ...] = ()
 
     def __init__(
         self,
@@ -39,10 +39,7 @@ class EmbodiedEnv:
         *,
         step_limit: int | None = None,
     ) -> None:
-        self._suite, self._source = suite, source
-        self._limit = step_limit or suite.card.step_limit
-        self._sink: interfaces.Sink = NullSink()
-        self._timeline: Timeline | None = None
+        super().__init__(suite, source, step_limit)
         self._session: interfaces.BodySession | None = None
         self._begin()
 
@@ -57,10 +54,6 @@ class EmbodiedEnv:
         self._shown = hashlib.sha256()
 
     # --- one episode ----------------------------------------------------------------
-
-    def attach(self, sink: interfaces.Sink) -> None:
-        """Send the events of the next episode to `sink`."""
-        self._sink = sink
 
     def reset(self, *, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Begin the episode of the options' instance on the body of their setting."""
@@ -115,9 +108,6 @@ class EmbodiedEnv:
             info["error"] = f"an action is {session.numbers} finite numbers in [-1, 1]"
         return observation, reward, terminated, truncated, info
 
-    def declare(self, event: Event) -> None:
-        """Do nothing: an embodied suite's guard reads no declarations."""
-
     def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """End the episode from outside; it is no success.
 
@@ -140,14 +130,6 @@ class EmbodiedEnv:
 
     # --- what loop and replay ask ---------------------------------------------------
 
-    seats = ("",)
-    timed = False
-    memory_bytes = 0
-
-    def task_of(self, _seat: str) -> interfaces.Task:
-        """Return the task, of the only seat."""
-        return self.task
-
     @property
     def session(self) -> interfaces.BodySession:
         """The body's running episode.
@@ -159,47 +141,16 @@ class EmbodiedEnv:
         return self._session
 
     @property
-    def offered(self) -> tuple[interfaces.ToolSpec, ...]:
-        """The tools, of which an embodied suite has none."""
-        return self.tools
-
-    @property
-    def step_limit(self) -> int:
-        """The most commands of this episode."""
-        return self._limit
-
-    @property
-    def timeline(self) -> Timeline:
-        """The worlds of this episode."""
-        if self._timeline is None:
-            raise UsageError("No episode has begun: call reset first.")
-        return self._timeline
-
-    @property
+    @override
     def task(self) -> interfaces.Task:
         """The task that the agent is given."""
         return self.session.task
-
-    @property
-    def simulated_ms(self) -> int:
-        """Milliseconds of the body's time since reset."""
-        return self._clock.now_ms
 
     def oracle_access(self) -> Any:
         """Return the session: an embodied suite's control policies see the body itself."""
         return self.session
 
     # --- inside ---------------------------------------------------------------------
-
-    def _facts(self) -> EpisodeFacts:
-        timeline = self.timeline
-        return EpisodeFacts(
-            instance=timeline.instance,
-            world=timeline.worlds[0].digest(),
-            realised=timeline.realised,
-            theta=self._suite.card.theta,
-            step_limit=self._limit,
-        )
 
     def _write_block(self, *, terminated: bool, truncated: bool) -> None:
         """Write what the guard saw since the last block, and the commands since then."""
@@ -221,11 +172,6 @@ class EmbodiedEnv:
         )
         self._words, self._events, self._shown = [], [], hashlib.sha256()
         self._rewards = 0.0
-
-    def _emit(self, *events: Event) -> None:
-        if self._sink.active:
-            for event in events:
-                self._sink.emit(event)
 
     def _end(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """Set the ending, by the state of the body alone; say how long it moved."""

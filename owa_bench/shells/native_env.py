@@ -14,24 +14,24 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from typing_extensions import override
 
 from owa_bench import bounded_json, interfaces
 from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
-from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
-from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.records.events import Action, Artifact, Outcome, fixed
+from owa_bench.records.instance import Instance, SimulatedClock
 from owa_bench.shells.action_forms import discrete_action, text_action, whole_number
-from owa_bench.shells.episode import EpisodeFacts, StartFactory
-from owa_bench.shells.episode_events import NullSink, drift_events
+from owa_bench.shells.episode import StartFactory
+from owa_bench.shells.episode_events import drift_events
+from owa_bench.shells.number_env import NumberEnv
 
 OBSERVATIONS = "observations"  # name of the Artifact that holds an episode's array
 _MEDIA = "application/x-npy"
 
 
-class NativeEnv:
+class NativeEnv(NumberEnv):
     """One native suite as the loop and replay play it, episode after episode."""
-
-    tools: tuple[interfaces.ToolSpec, ...] = ()
 
     def __init__(
         self,
@@ -40,14 +40,9 @@ class NativeEnv:
         *,
         step_limit: int | None = None,
     ) -> None:
-        self._suite = suite
-        self._source = source
+        super().__init__(suite, source, step_limit)
         self._env: gym.Env[Any, Any] = suite.env(source)
-        self._limit = step_limit or suite.card.step_limit
         self._step_ms = _step_ms(self._env)
-        self._sink: interfaces.Sink = NullSink()
-        self._timeline: Timeline | None = None
-        self._clock = SimulatedClock((0,))
         self._begin()
 
     def _begin(self) -> None:
@@ -58,10 +53,6 @@ class NativeEnv:
         self._rewards = 0.0
 
     # --- one episode ----------------------------------------------------------------
-
-    def attach(self, sink: interfaces.Sink) -> None:
-        """Send the events of the next episode to `sink`."""
-        self._sink = sink
 
     def reset(self, *, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Begin the episode of the options' instance."""
@@ -110,9 +101,6 @@ class NativeEnv:
         info = {"step": self.steps} | ({} if error is None else {"error": error})
         return self._observations[-1], float(reward), bool(terminated), truncated, info
 
-    def declare(self, event: Event) -> None:
-        """Do nothing: a native suite's detectors read no declarations."""
-
     def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """End the episode from outside; the rewards so far count.
 
@@ -129,32 +117,8 @@ class NativeEnv:
 
     # --- what loop and replay ask ---------------------------------------------------
 
-    seats = ("",)
-    timed = False
-    memory_bytes = 0
-
-    def task_of(self, _seat: str) -> interfaces.Task:
-        """Return the task, of the only seat."""
-        return self.task
-
     @property
-    def offered(self) -> tuple[interfaces.ToolSpec, ...]:
-        """The tools, of which a native suite has none."""
-        return self.tools
-
-    @property
-    def step_limit(self) -> int:
-        """The most actions of this episode."""
-        return self._limit
-
-    @property
-    def timeline(self) -> Timeline:
-        """The worlds of this episode."""
-        if self._timeline is None:
-            raise UsageError("No episode has begun: call reset first.")
-        return self._timeline
-
-    @property
+    @override
     def task(self) -> interfaces.Task:
         """The task that the agent is given: the spaces, and to collect rewards."""
         actions = self._env.action_space
@@ -165,11 +129,6 @@ class NativeEnv:
         }
         return interfaces.Task(text=self._suite.card.about, goal=goal, propositions={})
 
-    @property
-    def simulated_ms(self) -> int:
-        """Simulated milliseconds since reset."""
-        return self._clock.now_ms
-
     def oracle_access(self) -> interfaces.OracleAccess:
         """Refuse: a native suite has no oracle to follow."""
         raise UsageError(
@@ -178,25 +137,10 @@ class NativeEnv:
 
     # --- inside ---------------------------------------------------------------------
 
-    def _facts(self) -> EpisodeFacts:
-        timeline = self.timeline
-        return EpisodeFacts(
-            instance=timeline.instance,
-            world=timeline.worlds[0].digest(),
-            realised=timeline.realised,
-            theta=self._suite.card.theta,
-            step_limit=self._limit,
-        )
-
     def _keep(self, observation: Any) -> npt.NDArray[np.float32]:
         """Keep an observation for the episode's array and return it as float32."""
         self._observations.append(np.array(observation, dtype=np.float32))
         return self._observations[-1]
-
-    def _emit(self, *events: Event) -> None:
-        if self._sink.active:
-            for event in events:
-                self._sink.emit(event)
 
     def _end(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """Set the ending: the sum of the episode's rewards is its quality."""

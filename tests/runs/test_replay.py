@@ -28,13 +28,10 @@ from owa_bench.records.witness import Receipt
 from owa_bench.runs import replay
 from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.draws import Draw
-from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch, episode_setup
 from owa_bench.runs.store import directory, files, keys
-from owa_bench.runs.store.output import ShardFiles
-from owa_bench.runs.store.recorder import Recorder
-from owa_bench.seeding import redact_key
+from tests.builders.recorded_again import recorded_again
 
 pytestmark = pytest.mark.part(2)
 
@@ -102,21 +99,6 @@ def traces(played):
 def copy(played, tmp_path) -> RunLayout:
     shutil.copytree(played.root, tmp_path / "copy")
     return RunLayout(tmp_path / "copy")
-
-
-def recorded_again(layout: RunLayout, traces, change) -> None:
-    """Do what an insider can: write every attempt anew, edited, with fresh hashes."""
-    shutil.rmtree(layout.shards)
-    shutil.rmtree(layout.blobs, ignore_errors=True)
-    layout.leaves.unlink()
-    plan = read_plan(layout)
-    key = redact_key(escrow.revealed_root(layout, plan))
-    with Recorder(ShardFiles(layout, 0), files.plan_digest(layout), key, True) as recorder:
-        for trace in traces:
-            writer = recorder.episode(trace.leaf.index, trace.leaf.attempt)
-            for event in trace.events:
-                writer.emit(change(event))
-            writer.close("complete", trace.leaf.memory)
 
 
 def first_only(kind, **changes):

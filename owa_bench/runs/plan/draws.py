@@ -214,16 +214,11 @@ def entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
 def _pair_entries(
     draw: Draw, card: SuiteCard, family: str, tier: int, number: int
 ) -> Iterator[PlanEntry]:
+    whole = _pair_entry(card, family, tier, number)
     for repeat in range(draw.repeats):
         for delta, budget, crew in itertools.product(draw.deltas, draw.interventions, draw.crews):
-            yield PlanEntry(
-                index=0,
-                arm="",
-                pair=pair_id(card, family, tier, number),
-                suite=card.name,
-                version=card.version,
-                family=family,
-                tier=tier,
+            yield replace(
+                whole,
                 repeat=repeat,
                 delta=float(delta),
                 interventions=None if budget == "unlimited" else budget,
@@ -235,22 +230,30 @@ def _pair_entries(
             )
 
 
+def _pair_entry(card: SuiteCard, family: str, tier: int, number: int) -> PlanEntry:
+    """Return an entry of a pair, its terms left open."""
+    return PlanEntry(
+        index=0,
+        arm="",
+        pair=pair_id(card, family, tier, number),
+        suite=card.name,
+        version=card.version,
+        family=family,
+        tier=tier,
+    )
+
+
 def _body_entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
     """Yield the episodes of an embodied suite's draw: a pair on both sides, on one unit."""
     cells = list(itertools.product(card.tiers, card.drawable))
     for number in range(draw.episodes):
         for tier, family in itertools.product(tiers(draw, card), families(draw, card)):
+            whole = _pair_entry(card, family, tier, number)
             unit = (number + cells.index((tier, family))) % draw.units
             for delta, side in itertools.product(draw.deltas, draw.sides):
                 for repeat in range(draw.simulated if side == "sim" else draw.repeats):
-                    yield PlanEntry(
-                        index=0,
-                        arm="",
-                        pair=pair_id(card, family, tier, number),
-                        suite=card.name,
-                        version=card.version,
-                        family=family,
-                        tier=tier,
+                    yield replace(
+                        whole,
                         repeat=repeat,
                         delta=float(delta),
                         interventions=0,

@@ -28,11 +28,9 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files
-from owa_bench.runs.store.output import ShardFiles
-from owa_bench.runs.store.recorder import Recorder
-from owa_bench.seeding import redact_key
 from owa_bench.shells.embodied_env import EmbodiedEnv
 from owa_bench.shells.episode_events import ListSink
+from tests.builders.recorded_again import recorded_again
 
 HASTY = '''
 from owa_bench.interfaces import Move
@@ -130,22 +128,11 @@ def test_the_whole_run_happens_again(played, traces):
     assert len(replays.attempts) == len(traces)
 
 
-def recorded_again(played, folder, traces, change):
-    """Write attempts anew, edited, with hashes that fit: what an insider can do."""
+def edited_copy(played, folder, traces, change):
+    """Return a copy of the run that holds these attempts, edited."""
     shutil.copytree(played.root, folder)
     layout = RunLayout(folder)
-    shutil.rmtree(layout.shards)
-    shutil.rmtree(layout.blobs, ignore_errors=True)
-    layout.leaves.unlink()
-    plan = read_plan(layout)
-    key = redact_key(escrow.revealed_root(layout, plan))
-    with Recorder(ShardFiles(layout, 0), files.plan_digest(layout), key, True) as recorder:
-        for trace in traces:
-            writer = recorder.episode(trace.leaf.index, trace.leaf.attempt)
-            for event in trace.events:
-                if (kept := change(event)) is not None:
-                    writer.emit(kept)
-            writer.close("complete", trace.leaf.memory)
+    recorded_again(layout, traces, change)
     return layout
 
 
@@ -169,9 +156,9 @@ def won(event):
 def test_an_incident_hidden_or_an_hour_added_is_seen_by_a_replay(played, traces, tmp_path, change):
     chosen = [trace for trace in traces if [*trace.of(Incident)] and not trace.end.success][:1]
     assert chosen
-    same = recorded_again(played, tmp_path / "same", chosen, lambda event: event)
+    same = edited_copy(played, tmp_path / "same", chosen, lambda event: event)
     assert [one.outcome for one in replay.replay_run(same).attempts] == ["same"]
-    edited = recorded_again(played, tmp_path / "edited", chosen, change)
+    edited = edited_copy(played, tmp_path / "edited", chosen, change)
     assert [one.outcome for one in replay.replay_run(edited).attempts] == ["different"]
 
 
