@@ -19,15 +19,17 @@ from owa_bench.records.observables import Floats
 
 TABLE = (0.55, 0.0)  # m, its middle
 TABLE_HALF = (0.35, 0.5, 0.2)
-STEP = 0.002  # s of the engine
-STEPS = round(1.0 / arm.HERTZ / STEP)
+STEP, COARSE_STEP = 0.002, 0.005  # s of the engine, in simulation and on the surrogate
 _GAINS = np.array([4500.0, 4500.0, 3500.0, 3500.0, 2000.0, 2000.0, 2000.0])
 _RATES = np.array([450.0, 450.0, 350.0, 350.0, 200.0, 200.0, 200.0])
 _SHARE = np.array([1.0, 1.0, 1.0, 1.0, 0.4, 0.4, 0.4])  # of friction by hinge
 _ARMATURE, _DAMPING = 0.1, 1.0
 _GRIP, _GRIP_RATE, _GRIP_FORCE = 1000.0, 30.0, 20.0
 _SLOW = 0.05  # rad/s above which stiction is gone
-_NO_SLIP = 4  # iterations, without which a held thing creeps under pyramidal cones
+_NO_SLIP = 2  # iterations, without which a held thing creeps under pyramidal cones
+_FIRM = (
+    0.01  # s of a contact's time constant on the surrogate: softer ones let a held cylinder creep
+)
 _PARTS = 5  # of a tick, after which forces that fade are set anew
 
 
@@ -147,7 +149,7 @@ def _compiled(layout: Layout) -> Any:
     mj = load_engine()
     spec = mj.MjSpec()
     spec.compiler.degree = False
-    spec.option.timestep = 2 * STEP if layout.coarse else STEP
+    spec.option.timestep = COARSE_STEP if layout.coarse else STEP
     spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
     cone = mj.mjtCone
     spec.option.cone = cone.mjCONE_PYRAMIDAL if layout.coarse else cone.mjCONE_ELLIPTIC
@@ -166,6 +168,9 @@ def _compiled(layout: Layout) -> Any:
         actuator = spec.add_actuator(name=name, target=name, trntype=mj.mjtTrn.mjTRN_JOINT)
         actuator.set_to_position(kp=_GRIP, kv=_GRIP_RATE)
         actuator.forcerange, actuator.forcelimited = [-_GRIP_FORCE, _GRIP_FORCE], 1
+    if layout.coarse:
+        for geom in spec.geoms:
+            geom.solref[0] = _FIRM
     return spec.compile()
 
 
@@ -204,7 +209,7 @@ class Cell:
         compiled = _compiled(layout_of(world, coarse=coarse))
         self.model = model = mj.MjModel.__copy__(compiled)
         self.data = data = mj.MjData(model)
-        self.steps = STEPS // 2 if coarse else STEPS
+        self.steps = round(1.0 / arm.HERTZ / (COARSE_STEP if coarse else STEP))
         self._things = range(len(world.things))
         self._hinges = [model.joint(f"joint{n}").dofadr[0] for n in range(JOINTS)]
         self._hand = model.body("hand").id

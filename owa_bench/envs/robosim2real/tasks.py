@@ -35,6 +35,7 @@ _DECIMALS = 4
 PACE, ERRAND, _GRASP = 0.2, 1.6, 1.2
 REACHED = ((0.42, 0.6), (-0.22, 0.22), (0.08, 0.35))  # m, x, y, z of a pose
 HOME_PLACE = (0.415, 0.0, 0.395)  # m, of the tool at the start
+_BESIDE = (0.175, 0.25)  # m from the middle to a pose beside a box: the hand has room there
 LIMIT_SHARE = 1.35  # of the reference's time: who is slow throughout comes too late
 
 TaskParts = tuple[tuple[GoalPlace, ...], tuple[Thing, ...], tuple[Obstacle, ...], float]
@@ -59,7 +60,7 @@ def _reach(tier: int, rng: np.random.Generator) -> TaskParts:
     places: list[Vector] = []
     for number in range(1 if tier == 1 else 2):
         side = (-1.0, 1.0)[number] if tier == 3 else 0.0
-        y = side * _between(rng, 0.14, 0.22) if side else _between(rng, *REACHED[1])
+        y = side * _between(rng, *_BESIDE) if side else _between(rng, *REACHED[1])
         z = _between(rng, 0.08, 0.14) if tier == 3 else _between(rng, *REACHED[2])
         places.append((_between(rng, *REACHED[0]), y, z))
     blocks = (

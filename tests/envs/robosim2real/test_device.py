@@ -8,7 +8,9 @@ pytest.importorskip("mujoco")
 
 from owa_bench.envs.robosim2real import arm, tasks, units
 from owa_bench.envs.robosim2real.device import MARKS
+from owa_bench.envs.robosim2real.engine import Cell
 from owa_bench.envs.robosim2real.episode import RobotEpisode, columns
+from owa_bench.envs.robosim2real.oracle import oracle
 from owa_bench.envs.robosim2real.world import Body, joined
 from owa_bench.seeding import stream
 
@@ -49,6 +51,36 @@ def test_the_filter_delays_and_does_not_stop():
 def test_a_full_command_is_a_quarter_of_a_metre_a_second():
     found = sinks(episode())
     assert (found[-1] - found[9]) * arm.HERTZ / 10 == pytest.approx(arm.SPEED, rel=0.05)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_a_tick_is_a_twentieth_of_a_second_of_the_engine(coarse):
+    world = tasks.draw("push", 1, stream(3, "base"))
+    cell = Cell(world, Body(stiction=0.1), coarse=coarse)
+    before = cell.data.time
+    cell.tick(cell.truth().joints, 0.08)
+    assert cell.data.time - before == pytest.approx(1.0 / arm.HERTZ)
+
+
+@pytest.mark.parametrize("seed", [11, 12, 45, 46])
+def test_a_unit_holds_a_cylinder_while_it_carries_it(seed):
+    """Softer contacts let these creep between the fingers and shoot away."""
+    world = tasks.draw("pick_place", 2, stream(seed, "base"))
+    assert world.things[0].shape == "cylinder"
+    episode = RobotEpisode(world, units.unit(1, seed % 24), seed, side="surrogate")
+    policy = oracle(episode)
+    while not episode.over:
+        episode.tick(policy(episode.observation()))
+    assert episode.success
+    assert not episode.guard.incidents
+
+
+def test_the_hand_has_room_beside_a_box():
+    for seed in range(200):
+        world = tasks.draw("reach", 3, stream(seed, "base"))
+        block = world.blocks[0]
+        for goal in world.goals:
+            assert abs(goal.place[1] - block.place[1]) > 0.1 + block.size[1]
 
 
 def test_play_takes_the_first_of_each_way_back():

@@ -18,6 +18,10 @@ _SAFE_Z, _OVER = 0.3, 0.13
 _PUSH_Z, _GRASP_Z = 0.035, 0.022
 _BEHIND = 0.075  # m from the middle of a cube to where a push begins
 _REACH_ON = 0.1  # m beyond the middle of a cube that a push aims at
+_LOW = 0.05  # m below which a push begins: higher up the tool lies on a thing
+# m behind a cube, and beside the line of its push: while one goes on, for the view of the cube is
+# older than the tool's place; and to begin one.
+_PUSHING, _BEGINS = (0.005, 0.025), (0.03, 0.012)
 _OPEN, _SHUT = 1.0, -1.0
 _CARRIES = 0.5  # of the full speed
 _SHUTTING, _OPENING, _PATIENCE = 10, 5, 60  # ticks
@@ -166,12 +170,13 @@ class Scripted:
         ahead = way / max(left, 1e-6)
         start = np.array([*(cube[:2] - ahead * _BEHIND), _PUSH_Z])
         rel = tool[:2] - cube[:2]
-        behind, aside = -float(rel @ ahead), abs(float(rel @ np.array([-ahead[1], ahead[0]])))
-        pushing = self._phase == 1
-        if behind > 0.03 and aside < (0.025 if pushing else 0.012) and tool[2] < 0.06:
+        across = np.array([-ahead[1], ahead[0]])
+        behind, aside = -float(rel @ ahead), float(rel @ across)
+        least, most = _PUSHING if self._phase == 1 else _BEGINS
+        if behind > least and abs(aside) < most and tool[2] < _LOW:
             self._phase = 1
-            target = np.array([*(cube[:2] + ahead * min(_REACH_ON, 0.7 * left)), _PUSH_Z])
-            return self._toward(view, target, 0.7), _SHUT
+            on = cube[:2] + ahead * min(_REACH_ON, 0.7 * left)
+            return self._toward(view, np.array([*on, _PUSH_Z]), 0.7), _SHUT
         self._phase = 0
         if math.dist(tool[:2].tolist(), start[:2].tolist()) > 0.012:
             if tool[2] < 0.1:
