@@ -16,7 +16,7 @@ FILE = Path(__file__).resolve().parent.parent / "owa_bench" / "batteries" / "dig
 
 def digests(name: str) -> dict[str, str]:
     """Return the digest of every arm that a battery's plan has, by its role."""
-    plan = draft_plan(Request(agents=("noop",), battery=name)).plan
+    plan = draft_plan(Request(agents=("random",), battery=name)).plan
     return {arm_role(arm): arm_terms(plan, arm) for arm in plan.arms}
 
 

@@ -2,9 +2,11 @@
 
     python benchmarks/levels.py               plays what lacks, writes the table
     python benchmarks/levels.py --print-only  reads the reports that are there
+    python benchmarks/levels.py --arm         plays `agentic` with an arm too (40 minutes more)
 
 Each agent plays battery `full_small` in a run of its own on the same worlds, kept in
---state and gone on with where it was stopped; each gets a signed report. `EXPECTED` was
+--state and gone on with where it was stopped; each gets a signed report. With --arm `agentic`
+also plays `full_arm`, the same and 20 hours of RoboSim2Real. `EXPECTED` was
 committed before the first run: what does not come out so is printed and stays.
 Writes docs/tables/levels.md.
 """
@@ -21,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "tables" / "levels.md"
 STATE = Path("runs") / "levels"
 AGENTS = ("fixed", "agentic", "self_improving", "orchestrator")
+WITH_ARM, ARM_BATTERY = "agentic_with_arm", "full_arm"
 AXES = ("A", "G", "P", "M", "T", "R", "S", "E", "W", "$")
 # (what, lower, higher): after the table of archetypes in section 5 of the AAI paper.
 EXPECTED = (
@@ -41,6 +44,12 @@ EXPECTED = (
     ("kappa", "fixed", "self_improving"),
 )
 NOTHING = "NO EVIDENCE"
+_ARM_NOTE = (
+    f"`{WITH_ARM}` is `agentic` on worlds of its own, in battery `{ARM_BATTERY}`: the same suites "
+    "and an arm, whose E is of a surrogate device, not of hardware. AAI weighs E with 0, "
+    "*AAI with E* by the protocol's weights for robots.",
+    "",
+)
 
 
 def command(*words):
@@ -53,12 +62,15 @@ def command(*words):
 def play(agent, state, battery, workers):
     """Play what lacks of an agent's run, then sign its report; return the seconds."""
     out, first = state / agent, state / AGENTS[0]
+    spec = agent
+    if agent == WITH_ARM:
+        spec, battery = f"{WITH_ARM}=agentic", ARM_BATTERY
     words = ["--out", out, "--workers", workers]
     if (out / "plan.json").exists():
         words.append("--resume")
     else:
-        words += ["--battery", battery, "--agent", agent]
-        words += ["--worlds-of", first] if out != first else []
+        words += ["--battery", battery, "--agent", spec]
+        words += ["--worlds-of", first] if out != first and agent != WITH_ARM else []
     began = time.monotonic()
     command("run", *words)
     took = time.monotonic() - began
@@ -106,23 +118,24 @@ def frozen_cell(verdict):
     return f"{NOTHING}: no control"
 
 
+def index_cell(verdict, name):
+    """Return an index of a verdict; one that has no evidence says on what."""
+    found = next((i for i in verdict["indices"] if i["name"] == name), None)
+    if found is None:
+        return NOTHING
+    if found["value"] is None:
+        return f"not computable: {', '.join(found['missing'])}"
+    return bounded(found["value"], found["tasks_like_these"])
+
+
 def rows(verdicts):
     """Yield the lines of the table: a row a figure, a column an agent."""
-    own = [verdicts[agent] for agent in AGENTS]
+    own = [*verdicts.values()]
     for symbol in AXES:
         axes = [next(a for a in v["axes"] if a["symbol"] == symbol) for v in own]
         yield symbol, *(bounded(a["value"], a["tasks_like_these"]) for a in axes)
-    for name in ("AAI", "AAI_dyn", "jaggedness"):
-        found = [next(i for i in v["indices"] if i["name"] == name) for v in own]
-        yield (
-            name,
-            *(
-                bounded(i["value"], i["tasks_like_these"])
-                if i["value"] is not None
-                else f"not computable: {', '.join(i['missing'])}"
-                for i in found
-            ),
-        )
+    for name in ("AAI", "AAI with E", "AAI_dyn", "jaggedness"):
+        yield name, *(index_cell(v, name) for v in own)
     yield "kappa", *(kappa_cell(v) for v in own)
     yield "slope of AAI_dyn, frozen control", *(frozen_cell(v) for v in own)
     for name in ("maintenance", "expansion"):
@@ -135,7 +148,7 @@ def rows(verdicts):
 
 def gate_rows(verdicts):
     """Yield a line for every gate of AAI-1 and AAI-2: its status for each agent."""
-    gates = [verdicts[agent]["gates"] for agent in AGENTS]
+    gates = [verdict["gates"] for verdict in verdicts.values()]
     for line in zip(*gates, strict=True):
         if line[0]["level"] <= 2:
             name = f"AAI-{line[0]['level']} {line[0]['gate']}"
@@ -167,12 +180,14 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--battery", default="full_small")
     parser.add_argument("--print-only", action="store_true")
+    parser.add_argument("--arm", action="store_true", help="`agentic` with an arm too")
     given = parser.parse_args()
+    agents = (*AGENTS, WITH_ARM) if given.arm else AGENTS
     if not given.print_only:
-        for agent in AGENTS:
+        for agent in agents:
             took = play(agent, given.state, given.battery, given.workers)
             print(f"{agent}: played in {took / 60:.1f} min", flush=True)
-    verdicts = {agent: read(given.state / agent) for agent in AGENTS}
+    verdicts = {agent: read(given.state / agent) for agent in agents}
     lines = [
         "# Levels of four archetypes",
         "",
@@ -182,11 +197,12 @@ def main():
         "replays what solved each task without drift, so it is told answers that "
         "others must find; in Recall, MultiCrew and SelfRev it is no lower bound.",
         "",
-        *table(("", *AGENTS), rows(verdicts)),
+        *(_ARM_NOTE if given.arm else ()),
+        *table(("", *verdicts), rows(verdicts)),
         "",
         "## Gates of AAI-1 and AAI-2",
         "",
-        *table(("gate", "required", *AGENTS), gate_rows(verdicts)),
+        *table(("gate", "required", *verdicts), gate_rows(verdicts)),
         "",
         "## Expected beforehand",
         "",

@@ -1,8 +1,8 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register or by
-revising a program, whichever its tools allow. What it adopts there it saw to be better in
-development; it tests nothing.
+It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register, by
+revising a program or with an arm, whichever its tools and its brief allow. What it adopts there it
+saw to be better in development; it tests nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -13,6 +13,8 @@ from typing import Any
 
 from owa_bench.agents.solvers.api_solver.solver import ApiSolver
 from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST
+from owa_bench.agents.solvers.arm.player import ArmPlayer, is_arm
+from owa_bench.agents.solvers.arm.policies import Adaptive
 from owa_bench.agents.solvers.crew.player import CrewPlayer
 from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
 from owa_bench.agents.solvers.handicaps import (
@@ -41,7 +43,7 @@ class _Agentic:
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
-        self._player: RecallPlayer | RevisionAgent | None = None
+        self._player: RecallPlayer | RevisionAgent | ArmPlayer | None = None
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with what is remembered of the vendors."""
@@ -51,6 +53,8 @@ class _Agentic:
             self._player = register_reader(calibration=limits.calibration)
         elif acceptors.TESTS in names:
             self._player = RevisionAgent(acceptors.greedy)
+        elif is_arm(brief):
+            self._player = ArmPlayer(Adaptive)
         if self._player is not None:
             self._player.reset(brief, tools, memory_dir)
             return
@@ -68,8 +72,8 @@ class _Agentic:
             return
         self._runner = Runner(handicapped(plan, limits, brief))
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next call of the plan."""
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str | list[float]:
+        """Return the next call of the plan, or the next command of the arm."""
         if self._player is not None:
             return self._player.act(observation, info)
         if self._seat is not None:
@@ -90,6 +94,7 @@ AGENT = AgentCard(
     name="agentic",
     about="Reads documents and pages, probes on errors, adds up, asks when stuck.",
     make=_Agentic,
+    native=("robosim2real",),
     options=knob_options(
         *("half_life", "depth", "tools", "calibration", "asks", "calls"), "families_off"
     ),

@@ -1,54 +1,18 @@
 """Agents of RoboSim2Real: one that never moves, fixed gains, and one that measures its unit."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-
-import msgspec
 import numpy as np
 
-from owa_bench.agents.solvers.arm.policies import BLIND, SLOW, Adaptive, ArmLayout, Scripted
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
+from owa_bench.agents.solvers.arm.player import ArmPlayer, ArmPolicyFactory
+from owa_bench.agents.solvers.arm.policies import BLIND, SLOW, Adaptive, Scripted
+from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.records.observables import Floats
 
-_FILE = "unit.json"
 _STILL = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
 
-_Policy = Callable[[Floats], Floats]
-_Maker = Callable[[ArmLayout, str, dict[str, float]], _Policy]
 
-
-class _ArmAgent:
-    """Plays a policy; what it measured of a unit lies in its memory folder."""
-
-    def __init__(self, make: _Maker) -> None:
-        self._make = make
-        self._known: dict[str, float] = {}
-        self._file: Path | None = None
-
-    def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
-        """Begin an episode with what the folder holds."""
-        self._file = memory_dir / _FILE
-        self._known = {}
-        if self._file.exists():
-            self._known = msgspec.json.decode(self._file.read_bytes(), type=dict[str, float])
-        layout = ArmLayout.of(brief.goal)
-        self._policy = self._make(layout, str(brief.goal["family"]), self._known)
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> list[float]:
-        """Return the next command."""
-        commands: list[float] = self._policy(np.asarray(observation)).tolist()
-        return commands
-
-    def close(self) -> None:
-        """Write down what was measured."""
-        if self._known and self._file is not None:
-            self._file.write_bytes(msgspec.json.encode(self._known))
-
-
-def _card(name: str, about: str, make: _Maker) -> AgentCard:
-    def agent_of(_config: AgentConfig) -> _ArmAgent:
-        return _ArmAgent(make)
+def _card(name: str, about: str, make: ArmPolicyFactory) -> AgentCard:
+    def agent_of(_config: AgentConfig) -> ArmPlayer:
+        return ArmPlayer(make)
 
     return AgentCard(name=name, about=about, make=agent_of, suites=("robosim2real",))
 

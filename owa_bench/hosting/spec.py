@@ -92,7 +92,7 @@ class AgentHandle:
     fingerprint: str
     needs: Needs = "nothing"
     suites: tuple[str, ...] = ()
-    native: bool = False
+    native: bool | tuple[str, ...] = False
     package: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     view: View = "language"

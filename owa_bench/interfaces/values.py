@@ -95,9 +95,10 @@ class AgentCard:
 
     `needs` "script": it is given the oracle's drift-free actions (the fixed archetype);
     "privilege": a suite's control policy of this name is played, `make` is None. `suites` empty:
-    any tool suite, and with `native` any other too. `options` maps each option to a line about it;
-    `required` names those without which it cannot be made. `asks_model`: its first act asks a
-    model, so it is played once up to that act in each suite before a plan is signed.
+    any tool suite; `native` adds suites without tools: True all of them, or their names. `options`
+    maps each option to a line about it; `required` names those without which it cannot be made.
+    `asks_model`: its first act asks a model, so it is played once up to that act in each suite
+    before a plan is signed.
     """
 
     name: str
@@ -105,7 +106,7 @@ class AgentCard:
     make: Callable[[AgentConfig], Agent] | None
     needs: Needs = "nothing"
     suites: tuple[str, ...] = ()
-    native: bool = False
+    native: bool | tuple[str, ...] = False
     options: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     asks_model: bool = False

@@ -34,13 +34,18 @@ _PARTS = 5  # of a tick, after which forces that fade are set anew
 
 
 def load_engine() -> Any:
-    """Return MuJoCo.
+    """Return MuJoCo, which writes no log file: a cell reads its warnings after each tick.
 
     Raises: MissingPartError: neither of its packages is installed.
     """
     with needs("MuJoCo", extra("robot")):
         import mujoco
+    mujoco.set_mju_user_warning(_ignore)
     return mujoco
+
+
+def _ignore(_message: str) -> None:
+    """Take a warning of the engine."""
 
 
 class Layout(NamedTuple):

@@ -462,8 +462,8 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
         for entry in entries(draw, check(draw, BatteryError).card):
             card = discovery.get("suites", entry.suite).card
             robbed = entry.family in card.honeypots
-            if entry.calendar or entry.delta is None or robbed:
-                continue  # enters no axis
+            if entry.calendar or entry.delta is None or robbed or card.embodied:
+                continue  # enters no axis that reads drift
             family = f"{entry.suite}/{entry.family}"
             instances.setdefault(family, set()).add(entry.pair)
             magnitudes.setdefault(family, set()).add(entry.delta)

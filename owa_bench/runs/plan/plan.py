@@ -273,9 +273,8 @@ def misfit(agent: AgentHandle, suite: Suite) -> str:
     for role in agent.seats:
         if role != "*" and role not in roles:
             return f"must seat roles of `{name}` ({', '.join(roles) or 'none'}): {role}"
-    speaks_tools = origin.outside or (
-        origin.kind == "registry" and not agent.suites and not agent.native
-    )
+    adds = agent.native is True or name in (agent.native or ())
+    speaks_tools = origin.outside or (origin.kind == "registry" and not agent.suites and not adds)
     if speaks_tools and suite.card.native:
         return f"must play `{name}`, which has no tools to call"
     if origin.kind == "policy" and origin.target not in suite.policies:

@@ -75,6 +75,14 @@ def test_a_unit_holds_a_cylinder_while_it_carries_it(seed):
     assert not episode.guard.incidents
 
 
+def test_an_engine_that_blows_up_says_so_and_writes_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = episode()
+    one._cell.data.qvel[0] = 1e20
+    assert one.tick(REST).over == "infrastructure"
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_hand_has_room_beside_a_box():
     for seed in range(200):
         world = tasks.draw("reach", 3, stream(seed, "base"))
