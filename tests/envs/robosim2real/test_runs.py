@@ -107,6 +107,33 @@ def test_a_pair_is_played_on_both_sides_of_one_unit(played):
     assert len({played_on[0][2] for played_on in cells.values()}) == len(cells)
 
 
+def test_the_agentic_archetype_moves_an_arm_as_the_adaptive_agent_does(played, tmp_path, home):
+    draw = Draw(name="robosim2real", families=("reach",), tiers=(1,), deltas=(0.0,), simulated=1)
+    request = Request(agents=("agentic", "arm_adaptive"), draws=(draw,))
+    batch.play(request, tmp_path / "run", RunOptions(home=home, in_process=True))
+    layout = RunLayout(tmp_path / "run")
+    commands = {"agentic": {}, "arm_adaptive": {}}
+    for trace in (files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)):
+        blocks = [event.actions for event in trace.events if isinstance(event, ControlBlock)]
+        commands[trace.start.arm][trace.start.side] = blocks
+    assert commands["agentic"] == commands["arm_adaptive"]
+    assert all(commands["agentic"][side] for side in ("sim", "surrogate"))
+
+
+def test_a_level_battery_plays_no_task_of_an_arm_twice():
+    battery = draws.load_battery("full_arm")
+    card = get("suites", "robosim2real").card
+    bodies = [
+        entry
+        for draw in battery.suite
+        if draw.name == card.name
+        for entry in draws.entries(draw, card)
+    ]
+    on_device = {(entry.pair, entry.repeat) for entry in bodies if entry.side == "surrogate"}
+    assert {repeat for _, repeat in on_device} == {0}
+    assert len({entry.unit for entry in bodies}) == 24
+
+
 def test_a_second_leaves_one_block_and_an_episode_few_bytes(traces):
     for trace in traces:
         blocks = [*trace.of(ControlBlock)]

@@ -71,8 +71,9 @@ def test_what_is_no_action_costs_a_step_and_is_told(played):
 
 
 def test_a_registered_agent_of_tool_suites_is_refused(played):
-    with pytest.raises(PlanError, match=r"no tools to call, got 'noop'"):
-        played(request_of("noop"))
+    for agent in ("noop", "agentic"):  # agentic adds the arm alone
+        with pytest.raises(PlanError, match=rf"no tools to call, got '{agent}'"):
+            played(request_of(agent))
 
 
 def test_an_agent_of_tool_suites_fails_by_its_own_fault(played):
