@@ -112,6 +112,7 @@ class Controller:
         self._queue: deque[tuple[float, Floats, float]] = deque()
         self._arrived = (shown.copy(), arm.OPEN)
         self._filtered, self._played = shown.copy(), shown.copy()
+        self.link_lost = False
 
     def drive(self, action: Floats, shown: Floats) -> tuple[Floats, float]:
         """Take a command.
@@ -151,9 +152,11 @@ class Controller:
         """Put the command on its way, and take what has arrived."""
         body = self._body
         if not body.dead_time:
-            self._arrived = (self._command, width)
+            if not self.link_lost:
+                self._arrived = (self._command, width)
             return
         lost = body.loss and self._draws.share() < body.loss
+        lost = lost or self.link_lost
         now = self._clock + self._tick / arm.HERTZ
         wander = body.wander * math.sin(2.0 * math.pi * now / _WANDER)
         late = body.dead_time + wander + body.jitter * self._draws.either()
@@ -190,6 +193,7 @@ class Sensors:
         self._lag = round(body.old * arm.HERTZ)
         self._seen: deque[tuple[Floats, Floats]] = deque(maxlen=self._lag + 1)
         self._age = 0
+        self.occluded = False
 
     def encoders(self, truth: Truth) -> Floats:
         """Return the angles that the encoders show."""
@@ -205,7 +209,7 @@ class Sensors:
         tool, rotation = arm.forward(shown)
         self._age += 1
         fresh = not (body.dropout and self._seen and draws.share() < body.dropout)
-        if fresh:
+        if fresh and not self.occluded:
             points = np.concatenate((truth.things, MARKS, truth.tool[None]))
             seen = (points - self._middle) @ self._turn.T + self._middle + self._offset
             if body.noise:

@@ -11,6 +11,13 @@ import numpy.typing as npt
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.device import MARKS, Controller, Sensed, Sensors, UniformStream
 from owa_bench.envs.robosim2real.engine import Cell, Truth
+from owa_bench.envs.robosim2real.faults import (
+    GRIPPER_STUCK,
+    LINK_LOST,
+    OCCLUDED,
+    InjectedFault,
+    schedule,
+)
 from owa_bench.envs.robosim2real.guard import MODES, Guard
 from owa_bench.envs.robosim2real.tasks import Judge, reference_seconds
 from owa_bench.envs.robosim2real.world import Body, RobotWorld, joined
@@ -111,6 +118,7 @@ class RobotEpisode:
         seed: Of all that is drawn while the episode runs.
         side: "sim"; "surrogate": the engine is set up as the device's; "second": another engine.
         clock: Time of the device when the episode begins, s.
+        faulty: Whether faults are injected, by the law of `faults`.
     """
 
     def __init__(
@@ -121,9 +129,12 @@ class RobotEpisode:
         *,
         side: BodySide = "sim",
         clock: float = 0.0,
+        faulty: bool = False,
     ) -> None:
         self.world, self.unit = world, unit
-        self._terms = (seed, side, clock)
+        self._terms = (seed, side, clock, faulty)
+        self._faults = schedule(world.limit, seed) if faulty else ()
+        self._width = arm.OPEN
         self._played: list[Floats | None] = []
         self.body = body = joined(world.body, unit)
         self._cell = _cell_of(world, body, side)
@@ -145,6 +156,11 @@ class RobotEpisode:
         return self._somebody
 
     @property
+    def injected(self) -> tuple[InjectedFault, ...]:
+        """The faults that have begun."""
+        return tuple(fault for fault in self._faults if fault.first < self.ticks)
+
+    @property
     def most_s(self) -> float:
         """The most seconds of motion that count as exposure."""
         return 1.5 * reference_seconds(self.world)
@@ -164,13 +180,17 @@ class RobotEpisode:
         """
         self._played.append(action)
         before = self.judge.quality
+        active = {fault.kind for fault in self._faults if fault.first <= self.ticks < fault.end}
+        self._controller.link_lost = LINK_LOST in active
+        self._sensors.occluded = OCCLUDED in active
         share = self.guard.admit(action, recover=action is not None and action[5] > 0)
         sent = sent_command(action, share, self._last)
         if self.guard.stopped:
             targets, width = self._controller.hold(self._sensors.encoders(self.truth))
         else:
             targets, width = self._controller.drive(sent, self.sensed.joints)
-        self.truth = self._cell.tick(targets, width)
+        self._width = self._width if GRIPPER_STUCK in active else width
+        self.truth = self._cell.tick(targets, self._width)
         self.ticks += 1
         self._last = sent
         self._somebody = self._person.tick()
@@ -190,8 +210,10 @@ class RobotEpisode:
         return {"made": made, "played": self._played}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        world, unit, seed, side, clock = state["made"]
-        self.__init__(world, unit, seed, side=side, clock=clock)  # type: ignore[misc]
+        world, unit, seed, side, clock, faulty = state["made"]
+        self.__init__(  # type: ignore[misc]
+            world, unit, seed, side=side, clock=clock, faulty=faulty
+        )
         for action in state["played"]:
             self.tick(action)
 

@@ -12,7 +12,8 @@ from owa_bench.records.observables import Floats
 
 Mode = Literal["run", "reduced", "protective stop", "emergency stop"]
 Severity = Literal["near_miss", "minor", "major", "critical"]
-MODES: tuple[Mode, ...] = ("run", "reduced", "protective stop", "emergency stop")
+PROTECTIVE: Mode = "protective stop"
+MODES: tuple[Mode, ...] = ("run", "reduced", PROTECTIVE, "emergency stop")
 
 
 class GuardLimits(NamedTuple):
@@ -54,6 +55,13 @@ class IncidentRecord(NamedTuple):
     distance: float
 
 
+class StopRecord(NamedTuple):
+    """A protective stop, and the tick at which the arm went on; None: it did not."""
+
+    tick: int
+    until: int | None = None
+
+
 class Guard:
     """Watches one episode.
 
@@ -67,13 +75,12 @@ class Guard:
         self.cause = ""
         self.incidents: list[IncidentRecord] = []
         self.moved_s = 0.0
-        self.recovered = 0
+        self.stops: list[StopRecord] = []
         self.ended = ""
         self._tick = 0
         self._tool: Floats | None = None
         self._still = 0
         self._quiet = 0
-        self._stops = 0
         self._malformed: list[int] = []
         self._fallen: set[int] = set()
 
@@ -97,9 +104,9 @@ class Guard:
                 self._incident("near_miss", "commands that cannot be read", "")
             return 0.0
         rested = self._still >= self._limits.still * arm.HERTZ
-        if recover and self.mode == "protective stop" and rested:
+        if recover and self.mode == PROTECTIVE and rested:
             self.mode, self.cause = "run", ""
-            self.recovered += 1
+            self.stops[-1] = StopRecord(self.stops[-1].tick, self._tick)
         if self.stopped:
             return 0.0
         return self._limits.slow_share if self.mode == "reduced" else 1.0
@@ -187,7 +194,8 @@ class Guard:
             self.ended = self.ended or cause
         if not stop:
             return
-        self._stops += not self.stopped
-        self.mode, self.cause = "protective stop", cause
-        if self._stops > 1:
+        if not self.stopped:
+            self.stops.append(StopRecord(self._tick))
+        self.mode, self.cause = PROTECTIVE, cause
+        if len(self.stops) > 1:
             self.ended = self.ended or f"a second stop: {cause}"

@@ -12,11 +12,12 @@ from typing_extensions import override
 from owa_bench.envs.robosim2real import arm, units
 from owa_bench.envs.robosim2real.device import commanded
 from owa_bench.envs.robosim2real.episode import ACTION, RobotEpisode, layout_goal
+from owa_bench.envs.robosim2real.guard import PROTECTIVE
 from owa_bench.envs.robosim2real.oracle import oracle
 from owa_bench.envs.robosim2real.world import RobotWorld
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import BodySession, Brief, Setting, Task, ToolSpec
-from owa_bench.records.events import Event, Incident, fixed
+from owa_bench.records.events import Event, Fault, Incident, Tracking, fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import derive
@@ -40,6 +41,7 @@ A guard stops the arm when it presses too hard, leaves the workspace or moves ne
 stop, wait one second, then ask to go on. A second stop ends the episode as a failure.
 This arm is not exactly as drawn: encoders, camera and the delay of commands have errors that are
 the same for the whole episode. Two marks on the table show where the camera is wrong."""
+_FAILURES = ("major", "critical")  # incidents that count as failures themselves
 _NOTICES = "\n\nNotices since the arm was set up:\n"
 
 
@@ -64,7 +66,7 @@ class ArmSession(BodySession):
             self.episode = RobotEpisode(world, body, seed)
         elif side == "surrogate":
             body = units.unit(setting.fleet, setting.unit)
-            self.episode = RobotEpisode(world, body, seed, side="surrogate")
+            self.episode = RobotEpisode(world, body, seed, side="surrogate", faulty=True)
         else:
             rule = "must be sim or surrogate: no run plays a driver yet"
             raise FieldError("side", side, rule)
@@ -163,7 +165,35 @@ class ArmSession(BodySession):
 
     @override
     def final_events(self, step: int) -> tuple[Event, ...]:
-        return ()
+        """Return the faults, with their repair where the guard stopped the arm, and the last gap.
+
+        Args:
+            step: The last tick.
+        """
+        episode = self.episode
+        injected = tuple(
+            Fault(step=fault.first, kind=fault.kind, injected=True, recovered=self.success)
+            for fault in episode.injected
+        )
+        counted = {one.tick for one in episode.guard.incidents if one.severity in _FAILURES}
+        stops = tuple(
+            Fault(
+                step=stop.tick,
+                kind=PROTECTIVE,
+                injected=False,
+                recovered=stop.until is not None,
+                repair_s=None if stop.until is None else (stop.until - stop.tick) / arm.HERTZ,
+            )
+            for stop in episode.guard.stops
+            if stop.tick not in counted
+        )
+        tracked = Tracking(
+            step=step,
+            task=episode.world.family,
+            error=fixed(episode.judge.gap),
+            tolerance=episode.judge.goal.tolerance,
+        )
+        return (*injected, *stops, tracked)
 
 
 class ArmOracle:

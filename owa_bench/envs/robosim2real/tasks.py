@@ -160,7 +160,7 @@ class Judge:
         self._tool = truth.tool
         self._first = truth.things
         self._distance = max(self._gap(truth, 0), 1e-6)
-        self.nearest = self._distance
+        self.gap = self.nearest = self._distance
         self.done = 0
         self._held = 0
 
@@ -186,7 +186,7 @@ class Judge:
         """Read the state at the end of a tick."""
         if self.success:
             return
-        gap = self._gap(truth, self.done)
+        self.gap = gap = self._gap(truth, self.done)
         self.nearest = min(self.nearest, gap)
         self._held = self._held + 1 if self._is_there(truth, gap) else 0
         self._tool = truth.tool

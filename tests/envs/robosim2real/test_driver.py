@@ -199,7 +199,7 @@ def test_a_stop_of_the_guard_reaches_the_driver_and_is_made_good():
     for _ in range(30):
         driver._clock += 0.05  # no command goes out: time passes by itself
         episode.tick(np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0]))
-    assert episode.guard.recovered == 1
+    assert [stop.until is not None for stop in episode.guard.stops] == [True]
     assert not driver._stopped
 
 

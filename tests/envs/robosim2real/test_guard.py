@@ -82,7 +82,7 @@ def test_it_goes_on_after_a_second_of_rest_and_only_when_asked():
     still(guard, 0.6)
     assert guard.admit(np.zeros(6), recover=False) == 0.0
     assert guard.admit(np.zeros(6), recover=True) == 1.0
-    assert guard.recovered == 1
+    assert [stop.until is not None for stop in guard.stops] == [True]
 
 
 def test_a_second_stop_ends_the_episode():

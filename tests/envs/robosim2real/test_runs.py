@@ -1,7 +1,9 @@
 """Runs of the arm: recorded by the second, replayed event by event, and told no side."""
 
+import copy
 import itertools
 import shutil
+from collections import Counter
 
 import msgspec
 import numpy as np
@@ -11,12 +13,23 @@ pytest.importorskip("numba")
 pytest.importorskip("mujoco")
 
 from owa_bench.discovery import get
-from owa_bench.envs.robosim2real import units
+from owa_bench.envs.robosim2real import faults, tasks, units
+from owa_bench.envs.robosim2real.episode import RobotEpisode
+from owa_bench.envs.robosim2real.oracle import oracle
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.interfaces import Setting
 from owa_bench.records.control_blocks import block_commands
-from owa_bench.records.events import Action, ControlBlock, EpisodeEnd, Exposure, Incident, Resource
+from owa_bench.records.events import (
+    Action,
+    ControlBlock,
+    EpisodeEnd,
+    Exposure,
+    Fault,
+    Incident,
+    Resource,
+    Tracking,
+)
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import replay_line
@@ -28,6 +41,7 @@ from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files
+from owa_bench.seeding import stream
 from owa_bench.shells.embodied_env import EmbodiedEnv
 from owa_bench.shells.episode_events import ListSink
 from tests.builders.recorded_again import recorded_again
@@ -132,6 +146,38 @@ def test_a_level_battery_plays_no_task_of_an_arm_twice():
     on_device = {(entry.pair, entry.repeat) for entry in bodies if entry.side == "surrogate"}
     assert {repeat for _, repeat in on_device} == {0}
     assert len({entry.unit for entry in bodies}) == 24
+
+
+def test_a_device_episode_has_the_faults_of_the_law_and_a_simulation_none(traces):
+    for trace in traces:
+        injected = {fault.kind: fault.step for fault in trace.of(Fault) if fault.injected}
+        (tracked,) = trace.of(Tracking)
+        assert (tracked.error <= tracked.tolerance) or trace.end.outcome != "finished"
+        if trace.start.side == "sim":
+            assert not injected
+    seeds = range(2000)
+    kinds = Counter(fault.kind for seed in seeds for fault in faults.schedule(20.0, seed))
+    for kind, (chance, _) in faults.LAW.items():
+        assert 0.7 * chance < kinds[kind] / len(seeds) < 1.3 * chance
+
+
+@pytest.mark.parametrize("kind", list(faults.LAW))
+def test_a_fault_is_felt_and_recorded(kind, monkeypatch):
+    """The same episode with and without the fault: what is shown differs while it lasts."""
+    only = {name: (float(name == kind), seconds) for name, (_, seconds) in faults.LAW.items()}
+    monkeypatch.setattr(faults, "LAW", only)
+    world = tasks.draw("pick_place", 1, stream(4, "base"))
+    shown = []
+    for faulty in (False, True):
+        episode = RobotEpisode(world, units.unit(2, 3), 4, side="surrogate", faulty=faulty)
+        policy = oracle(episode)
+        while not episode.over:
+            episode.tick(policy(episode.observation()))
+        shown.append((episode.ticks, episode.truth.tool.tolist()))
+    assert shown[0] != shown[1]
+    assert [fault.kind for fault in episode.injected] == [kind]
+    again = copy.deepcopy(episode)
+    assert again.truth.tool.tolist() == episode.truth.tool.tolist()
 
 
 def test_a_second_leaves_one_block_and_an_episode_few_bytes(traces):
