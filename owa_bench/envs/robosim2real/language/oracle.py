@@ -17,8 +17,8 @@ from owa_bench.records.instance import Timeline
 
 Hint = dict[str, Any]
 _SAFE_Z, _OVER, _PUSH_Z, _GRASP_Z = 0.3, 0.13, 0.035, 0.022
-_BEHIND, _CONTACT, _RESERVE = 0.075, 0.036, 0.03  # m, of a push
-_NEAR, _ON_SPOT = 0.008, 0.012
+_BEHIND, _CONTACT, _RESERVE, _STAGE = 0.075, 0.036, 0.03, 0.06  # m, of a push
+_CLOSE, _NEAR, _ON_SPOT, _PLACED, _AWAY = 0.004, 0.008, 0.012, 0.015, 0.05
 _SLOW, _CARRY = 0.4, 0.5  # of the full speed
 _HOLD_S = 1.3
 _DECIMALS = 1
@@ -52,12 +52,17 @@ def _rise(state: ArmToolState, z: float) -> Hint:
 
 def _reach(world: ArmToolWorld, state: ArmToolState) -> Hint:
     goal = world.goals[state.done].place
-    if math.dist(state.tool, goal) < _NEAR:
+    if world.blocks:  # keep off the box, within the tolerance
+        goal = (goal[0], goal[1] + math.copysign(_CLOSE, goal[1]), goal[2])
+    if math.dist(state.tool, goal) < _CLOSE + (0.0 if world.blocks else _CLOSE):
         return _call("wait", seconds=_HOLD_S)
-    if world.blocks and abs(goal[1] - state.tool[1]) > 0.05:
-        x, y, _ = state.tool
-        way = ((x, y, _SAFE_Z), (goal[0], goal[1], _SAFE_Z), goal)
-        return _call("run_path", waypoints=[_point(state, place) for place in way])
+    x, y, z = state.tool
+    aside = math.dist((x, y), goal[:2])
+    over = (goal[0], goal[1], _SAFE_Z)
+    if world.blocks and aside > _AWAY:
+        return _call("run_path", waypoints=[_point(state, p) for p in ((x, y, _SAFE_Z), over)])
+    if world.blocks and aside > _CLOSE and z > _SAFE_Z - _RESERVE:
+        return _move(state, over)  # the hand passes a box at a few millimetres
     return _move(state, goal)
 
 
@@ -67,30 +72,33 @@ def _push(world: ArmToolWorld, state: ArmToolState) -> Hint:
         return _call("grip", what="shut")
     way = (goal[0] - cube[0], goal[1] - cube[1])
     left = math.hypot(*way)
-    if left < _NEAR:
+    if left < (_PLACED if tool[2] > _OVER / 2 else _ON_SPOT):
         return _rise(state, _OVER) if tool[2] < _OVER / 2 else _call("wait", seconds=_HOLD_S)
     ahead = (way[0] / left, way[1] / left)
     rel = (tool[0] - cube[0], tool[1] - cube[1])
     behind = -(rel[0] * ahead[0] + rel[1] * ahead[1])
     aside = abs(rel[1] * ahead[0] - rel[0] * ahead[1])
-    if behind > _RESERVE and aside < _ON_SPOT and tool[2] < _OVER / 2:
+    start = (cube[0] - _BEHIND * ahead[0], cube[1] - _BEHIND * ahead[1])
+    low = tool[2] < _OVER / 2
+    if low and behind > _RESERVE and aside < _CLOSE:
         reserve = _RESERVE if left > 2 * _RESERVE else 0.0
-        far = left - reserve + max(0.0, behind - _CONTACT)
+        far = min(left - reserve, _STAGE) + max(0.0, behind - _CONTACT)
         # Along the line through the cube, not through the tool.
         x, y = (c + (far - behind) * a for c, a in zip(cube[:2], ahead, strict=True))
         return _move(state, (x, y, _PUSH_Z), _SLOW)
-    start = tuple(c - _BEHIND * a for c, a in zip(cube[:2], ahead, strict=True))
+    if low and behind > _RESERVE and aside < behind:
+        return _move(state, (*start, _PUSH_Z), _CARRY)  # back, and on the line again
     if math.dist(tool[:2], start) < _ON_SPOT:
-        return _move(state, (start[0], start[1], _PUSH_Z), _CARRY)
+        return _move(state, (*start, _PUSH_Z), _CARRY)
     if tool[2] < _OVER - _ON_SPOT:
         return _rise(state, _OVER)
-    return _move(state, (start[0], start[1], _OVER))
+    return _move(state, (*start, _OVER))
 
 
 def _pick_place(world: ArmToolWorld, state: ArmToolState) -> Hint:
     goal, thing, tool = world.goals[state.done].place, state.things[0], state.tool
     away = math.dist(thing[:2], goal[:2])
-    if state.is_open and away < _ON_SPOT and abs(thing[2] - goal[2]) < _NEAR:
+    if state.is_open and away < _PLACED and abs(thing[2] - goal[2]) < _NEAR:
         far = math.dist(tool, thing) > 2 * _RESERVE
         return _call("wait", seconds=_HOLD_S) if far else _rise(state, goal[2] + 0.1)
     if not state.is_open and math.dist(tool, thing) < _RESERVE:
@@ -111,12 +119,12 @@ def _carry(goal: Vector, state: ArmToolState) -> Hint:
     """Return the next move with a thing in the gripper."""
     thing, tool, high = state.things[0], state.tool, goal[2] + 0.1
     x, y = (t + g - c for t, g, c in zip(tool[:2], goal[:2], thing[:2], strict=True))
-    if math.dist(thing[:2], goal[:2]) > _NEAR:
-        if tool[2] < high - 0.03:
-            return _move(state, (tool[0], tool[1], high), _CARRY)
-        return _move(state, (x, y, high), _CARRY)
-    if thing[2] > goal[2] + _NEAR / 2:
-        return _move(state, (x, y, tool[2] - (thing[2] - goal[2])), _SLOW)
+    away, low = math.dist(thing[:2], goal[:2]), tool[2] < high - _RESERVE
+    if away > (_PLACED if low else _NEAR):
+        return _move(state, (tool[0], tool[1], high) if low else (x, y, high), _CARRY)
+    if thing[2] > goal[2] + _NEAR:
+        down = tool[2] - (thing[2] - goal[2])
+        return _move(state, (tool[0], tool[1], down) if low else (x, y, down), _SLOW)
     return _call("grip", what="open")
 
 
