@@ -1,7 +1,7 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register or by
-revising a program, whichever its tools allow. What it adopts there it saw to be better in
+It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register, with a
+robot arm or by revising a program, whichever its tools allow. What it adopts there it saw to be better in
 development; it tests nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
@@ -13,6 +13,7 @@ from typing import Any
 
 from owa_bench.agents.solvers.api_solver.solver import ApiSolver
 from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST
+from owa_bench.agents.solvers.arm.tool_player import SETTINGS, ArmToolPlayer
 from owa_bench.agents.solvers.crew.player import CrewPlayer
 from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
 from owa_bench.agents.solvers.handicaps import (
@@ -41,7 +42,7 @@ class _Agentic:
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
-        self._player: RecallPlayer | RevisionAgent | None = None
+        self._player: RecallPlayer | RevisionAgent | ArmToolPlayer | None = None
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with what is remembered of the vendors."""
@@ -51,6 +52,8 @@ class _Agentic:
             self._player = register_reader(calibration=limits.calibration)
         elif acceptors.TESTS in names:
             self._player = RevisionAgent(acceptors.greedy)
+        elif SETTINGS in names:
+            self._player = ArmToolPlayer()
         if self._player is not None:
             self._player.reset(brief, tools, memory_dir)
             return

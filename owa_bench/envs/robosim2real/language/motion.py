@@ -203,5 +203,3 @@ class ArmMotion:
     def _tick(self, velocity: Floats, *, recover: bool = False) -> None:
         command = self.corrections.command(velocity, is_open=self.is_open, recover=recover)
         self.episode.tick(command)
-
-

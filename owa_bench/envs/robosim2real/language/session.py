@@ -14,11 +14,7 @@ from owa_bench.envs.robosim2real.episode import RobotEpisode
 from owa_bench.envs.robosim2real.language import beliefs, wording
 from owa_bench.envs.robosim2real.language.corrections import MM
 from owa_bench.envs.robosim2real.language.motion import TICK_MS, ArmMotion
-from owa_bench.envs.robosim2real.language.state import (
-    ArmToolState,
-    read_state,
-    right_corrections,
-)
+from owa_bench.envs.robosim2real.language.state import ArmToolState, read_state, right_corrections
 from owa_bench.envs.robosim2real.language.world import ArmToolWorld
 from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.interfaces import Session, Task, ToolResult
@@ -99,8 +95,10 @@ class ArmToolSession(Session):
         if tool == "set_correction":
             return self._set(arguments)
         if episode.over:
-            return ToolResult(_dump({"refused": f"the arm's time is up: {episode.over}",
-                                     "next": "call finish"}), False)
+            return ToolResult(
+                _dump({"refused": f"the arm's time is up: {episode.over}", "next": "call finish"}),
+                False,
+            )
         if episode.guard.stopped and tool not in _WHILE_STOPPED:
             refused = f"protective stop: {episode.guard.cause}"
             return ToolResult(_dump({"refused": refused, "next": _STOPPED_NEXT}), False)
@@ -207,10 +205,7 @@ class ArmToolSession(Session):
 
     def _place(self) -> dict[str, Any]:
         motion = self._motion
-        return {
-            "tool_mm": _mm(motion.tool),
-            "gripper_mm": round(motion.episode.sensed.width * MM),
-        }
+        return {"tool_mm": _mm(motion.tool), "gripper_mm": round(motion.episode.sensed.width * MM)}
 
     def _footer(self, ticks: int) -> dict[str, Any]:
         """Return what every reply ends with."""

@@ -133,20 +133,21 @@ TOOLS: tuple[ToolSpec, ...] = (
 BRIEF = """You play a robot arm by tools. The arm stands at a table. It is not exactly as drawn.
 
 Task: {errand}
-{count} The goal counts as held when the {moved} has been within {tolerance:g} mm of it, at rest, \
+{count} A goal counts as held when the {moved} has been within {tolerance:g} mm of it, at rest, \
 for {hold:g} s.{order} `look` shows the goal that is next.
 
-Time: the arm's clock has {limit:g} s in all. It runs only while a tool moves, holds or measures; \
-thinking is free. After it has run out, nothing more can be achieved: call finish.
+Time: the arm's clock has {limit:g} s in all. It runs only while a tool moves, holds still or \
+measures; thinking is free. When it has run out, nothing more can be achieved: call finish.
 
-Frame: lengths are mm. x points away from the arm's base over the table, y to the left seen from \
-the base, z up; z = 0 is the table's top. The tool is the point between the finger tips. It always \
-points down, and the fingers open along y.
+Frame: lengths are mm. x points away from the arm's base over the table, y to the left as seen \
+from the base, z up; z = 0 is the table's top. The tool is the point between the finger tips. It \
+always points down, and the fingers open along y.
 
 Errors: this arm's camera shows everything with an offset and a turn. Its encoders show the tool \
-with an offset. Commands arrive late. These errors are the same for the whole episode. Two marks on \
-the table, at {marks}, and one mark on the tool let you measure them: see `calibrate`. A reading \
-is the truth plus its offset, so a correction is subtracted.
+with an offset, which changes by some mm as the arm moves. Commands arrive late. The arm stays the \
+same for the whole episode. Two marks on the table, at {marks}, and one mark on the tool, at the \
+tool point, let you measure the errors: see `calibrate`. An offset is what is shown less what is \
+so, and the corrections that you set are subtracted.
 
 Guard: a guard stops the arm when it presses on the table or a box, when the tool leaves the \
 workspace, or when it moves near a person. After a protective stop call recover. A second stop, or \
@@ -159,14 +160,17 @@ NOTICES = "\n\nNotices since the arm was set up:\n"
 STANDARD = """The drawing and the rules. Lengths in mm.
 Workspace of move_to: x 300 to 720, y -350 to 350, z 20 to 550. The finger tips reach 8 mm below \
 the tool point.
-Full speed 250 mm/s. Gripper: 80 mm wide when open, force about 20 N.
-Marks on the table: {marks}. A cube has edges of 50 mm; its place is its middle, at z = 25 when it \
-lies on the table. A grasp at z = 22 holds a cube. For a push, shut the gripper and keep z near 35.
-On the drawing camera and encoders have no offset and a command has no delay. calibrate reads the \
-delay without the part of the drives.
-Moves go straight: go up and around what stands in the way. Above z = 130 the tool clears all \
-things on the table, above z = 300 every box.
-Guard: more than 80 N on table or box stops the arm (140 N minor, 280 N major incident). A \
-thing that falls off the table or flies faster than 1 m/s is an incident. Within 500 mm of a person \
-the arm moves at 0.4 of the speed; within 300 mm plus 0.5 s of its speed it is stopped. Moves end by \
-themselves when a person comes within 950 mm: wait until the person has left."""
+Full speed 250 mm/s. The gripper is 80 mm wide when open and presses with about 20 N. The hand \
+above the fingers is 200 mm wide along y and begins 45 mm above the tool point.
+Marks on the table: {marks}. A cube has edges of 50 mm, and a cylinder is 50 mm wide and high; the \
+place of a thing is its middle, z = 25 when it lies on the table. A grasp at z = 22 holds it. For \
+a push, shut the gripper and keep z near 35.
+On the drawing camera and encoders have no offset and a command has no delay. `calibrate` reads \
+the delay without the part of the drives.
+Moves go straight: go up and around what stands in the way. At z = 130 the tool clears all things \
+on the table, at z = 300 every box.
+Guard: a force above 80 N on table or box stops the arm; above 140 N it is a minor and above 280 N \
+a major incident. A thing that falls off the table or flies faster than 1 m/s is an incident. \
+Within 500 mm of a person the arm moves at 0.4 of the speed; within 300 mm plus 0.5 s of its speed \
+it is stopped. Moves end by themselves when a person comes within 950 mm: wait until the person \
+has left."""
