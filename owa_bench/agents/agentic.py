@@ -1,8 +1,8 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
 It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register, with a
-robot arm or by revising a program, whichever its tools allow. What it adopts there it saw to be better in
-development; it tests nothing.
+robot arm or by revising a program, whichever its tools allow. What it adopts there it saw to be
+better in development; it tests nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """

@@ -111,6 +111,11 @@ class ArmTools(ToolSuite):
         proposition_kinds=("delay", "camera", "encoders"),
         axes=("A", "G", "P", "W", "$"),
         rules=(),
+        work={
+            1: interfaces.EpisodeWork(13, 1866, 7213, 2050, 932, 1, 6294, 6, 932),
+            2: interfaces.EpisodeWork(14, 1885, 7213, 2291, 1044, 1, 6533, 7, 1044),
+            3: interfaces.EpisodeWork(14, 1886, 7213, 2360, 1121, 1, 7665, 7, 1121),
+        },
     )
     policies: Mapping[str, Callable[[Any], interfaces.Agent]] = {
         name: _control(name)

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-Place = tuple[float, float, float]
-Call = dict[str, Any]
+ArmPlace = tuple[float, float, float]
+ArmCall = dict[str, Any]
 MM = 1000.0
 # What the tools take, mm, and the least speed.
 LOW_MM, HIGH_MM, SLOWEST = (300, -350, 20), (720, 350, 550), 0.05
@@ -30,15 +30,15 @@ class ArmPicture(NamedTuple):
     """
 
     family: str
-    tool: Place
-    things: tuple[Place, ...]
-    goal: Place
+    tool: ArmPlace
+    things: tuple[ArmPlace, ...]
+    goal: ArmPlace
     boxes: bool
     is_open: bool
-    shift: Place = (0.0, 0.0, 0.0)
+    shift: ArmPlace = (0.0, 0.0, 0.0)
 
 
-def tool_call(tool: str, **arguments: Any) -> Call:
+def tool_call(tool: str, **arguments: Any) -> ArmCall:
     """Return a call of a tool."""
     return {"tool": tool, "arguments": arguments}
 
@@ -47,7 +47,7 @@ def _bounded(value: float, low: float, high: float) -> float:
     return round(min(max(value, low), high), _DECIMALS)
 
 
-def _point(picture: ArmPicture, place: Place, speed: float = 1.0) -> Call:
+def _point(picture: ArmPicture, place: ArmPlace, speed: float = 1.0) -> ArmCall:
     """Return the arguments that bring the tool to a true place: by what the arm will say there."""
     shown = [p + s for p, s in zip(place, picture.shift, strict=True)]
     x, y, z = (
@@ -57,15 +57,15 @@ def _point(picture: ArmPicture, place: Place, speed: float = 1.0) -> Call:
     return {"x": x, "y": y, "z": z, "speed": max(speed, SLOWEST)}
 
 
-def _move(picture: ArmPicture, place: Place, speed: float = 1.0) -> Call:
+def _move(picture: ArmPicture, place: ArmPlace, speed: float = 1.0) -> ArmCall:
     return tool_call("move_to", **_point(picture, place, speed))
 
 
-def _rise(picture: ArmPicture, z: float) -> Call:
+def _rise(picture: ArmPicture, z: float) -> ArmCall:
     return _move(picture, (picture.tool[0], picture.tool[1], z))
 
 
-def _reach(picture: ArmPicture) -> Call:
+def _reach(picture: ArmPicture) -> ArmCall:
     goal = picture.goal
     if picture.boxes:  # keep off the box, within the tolerance
         goal = (goal[0], goal[1] + math.copysign(_CLOSE, goal[1]), goal[2])
@@ -83,7 +83,7 @@ def _reach(picture: ArmPicture) -> Call:
     return _move(picture, goal)
 
 
-def _push(picture: ArmPicture) -> Call:
+def _push(picture: ArmPicture) -> ArmCall:
     goal, cube, tool = picture.goal, picture.things[0], picture.tool
     if picture.is_open:
         return tool_call("grip", what="shut")
@@ -112,7 +112,7 @@ def _push(picture: ArmPicture) -> Call:
     return _move(picture, (*start, _OVER))
 
 
-def _pick_place(picture: ArmPicture) -> Call:
+def _pick_place(picture: ArmPicture) -> ArmCall:
     goal, thing, tool = picture.goal, picture.things[0], picture.tool
     away = math.dist(thing[:2], goal[:2])
     if picture.is_open and away < _PLACED and abs(thing[2] - goal[2]) < _NEAR:
@@ -132,7 +132,7 @@ def _pick_place(picture: ArmPicture) -> Call:
     return _move(picture, (thing[0], thing[1], _OVER))
 
 
-def _carry(goal: Place, picture: ArmPicture) -> Call:
+def _carry(goal: ArmPlace, picture: ArmPicture) -> ArmCall:
     """Return the next move with a thing in the gripper."""
     thing, tool, high = picture.things[0], picture.tool, goal[2] + 0.1
     x, y = (t + g - c for t, g, c in zip(tool[:2], goal[:2], thing[:2], strict=True))
@@ -145,14 +145,14 @@ def _carry(goal: Place, picture: ArmPicture) -> Call:
     return tool_call("grip", what="open")
 
 
-PLANS: Mapping[str, Callable[[ArmPicture], Call]] = {
+PLANS: Mapping[str, Callable[[ArmPicture], ArmCall]] = {
     "reach": _reach,
     "push": _push,
     "pick_place": _pick_place,
 }
 
 
-def next_call(picture: ArmPicture) -> Call:
+def next_call(picture: ArmPicture) -> ArmCall:
     """Return the next call towards the goal.
 
     Args:

@@ -14,9 +14,9 @@ from typing import Any
 from owa_bench.agents.solvers.arm.tool_plans import (
     MM,
     PLANS,
+    ArmCall,
     ArmPicture,
-    Call,
-    Place,
+    ArmPlace,
     next_call,
     tool_call,
 )
@@ -31,7 +31,7 @@ _SPREAD = {"camera": 1.0, "encoders": 1.5, "delay": 10.0}  # of what is measured
 _PERSON_S = 2.0
 
 
-def _place(millimetres: list[float]) -> Place:
+def _place(millimetres: list[float]) -> ArmPlace:
     x, y, z = (value / MM for value in millimetres)
     return x, y, z
 
@@ -88,7 +88,7 @@ class ArmToolPlayer:
     def close(self) -> None:
         """End the episode."""
 
-    def _next(self, reply: Mapping[str, Any]) -> Call:
+    def _next(self, reply: Mapping[str, Any]) -> ArmCall:
         held, _, goals = str(reply.get("goals_held", "")).partition(" of ")
         self._held = self._held or (bool(goals) and held == goals)
         advice = str(reply.get("next", ""))
@@ -127,7 +127,7 @@ class ArmToolPlayer:
             shift=(x, y, z),
         )
 
-    def _finish(self) -> Call:
+    def _finish(self) -> ArmCall:
         beliefs = {}
         for name, text in self._brief.propositions.items():
             match, value = _THRESHOLD.search(text), self._value(name)

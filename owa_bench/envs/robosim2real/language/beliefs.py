@@ -49,7 +49,7 @@ CLAIMS: Mapping[str, UnitClaim] = {
         delay_ms,
     ),
     "camera": UnitClaim(
-        "At the middle of the table the camera's offset (its length in space) is more than {:g} mm.",
+        "At the middle of the table the camera is off by more than {:g} mm in space.",
         13.0,
         camera_mm,
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from owa_bench.agents.solvers.arm.tool_plans import ArmPicture, Call, next_call, tool_call
+from owa_bench.agents.solvers.arm.tool_plans import ArmCall, ArmPicture, next_call, tool_call
 from owa_bench.envs.robosim2real.language import beliefs
 from owa_bench.envs.robosim2real.language.state import ArmToolState
 from owa_bench.envs.robosim2real.language.world import ArmToolWorld
@@ -93,7 +93,7 @@ def _picture(world: ArmToolWorld, state: ArmToolState) -> ArmPicture:
     )
 
 
-def _preparation(world: ArmToolWorld, state: ArmToolState) -> Call | None:
+def _preparation(world: ArmToolWorld, state: ArmToolState) -> ArmCall | None:
     """Return the next measurement or setting; None when all are made."""
     body, held = world.whole_body, state.corrections
     firmware = {

@@ -46,9 +46,7 @@ class ArmToolPlausibleWrong(ControlPolicy):
 
 
 class ArmToolOverDoer(ControlPolicy):
-    """Does as the oracle, but measures everything over and over first, until too little time is
-    left.
-    """
+    """Measures over and over, to be sure, until no time is left for the task."""
 
     def _next(self, hint: NextCall, world: ArmToolWorld, state: ArmToolState) -> NextCall:
         if state.over:

@@ -43,6 +43,7 @@ class ArmToolSession(Session):
     """
 
     tools = wording.TOOLS
+    state: ArmToolState
 
     def __init__(self, timeline: Timeline) -> None:
         world: ArmToolWorld = timeline.worlds[0]
@@ -94,17 +95,15 @@ class ArmToolSession(Session):
             return ToolResult(wording.STANDARD.format(marks=_marks()), True)
         if tool == "set_correction":
             return self._set(arguments)
-        if episode.over:
-            return ToolResult(
-                _dump({"refused": f"the arm's time is up: {episode.over}", "next": "call finish"}),
-                False,
-            )
+        if over := episode.over:
+            refused = f"the arm's time is up: {over}"
+            return ToolResult(_dump({"refused": refused, "next": "call finish"}), False)
         if episode.guard.stopped and tool not in _WHILE_STOPPED:
             refused = f"protective stop: {episode.guard.cause}"
             return ToolResult(_dump({"refused": refused, "next": _STOPPED_NEXT}), False)
         before = episode.ticks
         answer = getattr(self, f"_{tool}")(**arguments)
-        if episode.over == "infrastructure":
+        if episode.truth.blew_up:
             raise InfrastructureFailure("The engine of the arm lost its state.")
         readings = {**self.state.readings, **answer.pop("readings", {})}
         self.state = replace(read_state(self._motion, self.state), readings=readings)
@@ -187,10 +186,7 @@ class ArmToolSession(Session):
 
     def _set(self, arguments: Mapping[str, Any]) -> ToolResult:
         motion = self._motion
-        chosen = {
-            name: tuple(map(float, value)) if isinstance(value, list) else value
-            for name, value in arguments.items()
-        }
+        chosen = {name: _setting(value) for name, value in arguments.items()}
         motion.corrections = replace(motion.corrections, **chosen)
         named = {name for name, offset in _OFFSETS.items() if offset in chosen}
         right = self.state.right | (right_corrections(motion) & named)
@@ -225,6 +221,13 @@ class ArmToolSession(Session):
         elif guard.stopped:
             footer["next"] = _STOPPED_NEXT
         return footer
+
+
+def _setting(value: Any) -> Any:
+    """Return an argument as the corrections hold it."""
+    if isinstance(value, list):
+        return tuple(map(float, value))
+    return value if isinstance(value, bool) else float(value)
 
 
 def _dump(answer: Mapping[str, Any]) -> str:

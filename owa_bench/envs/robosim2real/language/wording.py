@@ -10,10 +10,9 @@ from owa_bench.shells.standard_tools import tool_of, tool_spec
 
 ERRANDS: Mapping[str, str] = {
     "reach": "Bring the tool to the goal and let it rest there.",
-    "push": "Push thing 1 along the table to the goal. Do not lift it and do not move other things.",
-    "pick_place": "Grasp thing 1, put it down at the goal, open the gripper and move the tool away.",
+    "push": "Push thing 1 along the table to the goal. Do not lift it or move other things.",
+    "pick_place": "Grasp thing 1, put it down at the goal, open the gripper, move the tool away.",
 }
-FAMILIES_TOLD = tuple(ERRANDS)
 MOVED: Mapping[str, str] = {"reach": "tool"}  # else thing 1 is what is to be at the goal
 LOW_MM, HIGH_MM = (300, -350, 20), (720, 350, 550)
 SLOWEST, MOST_WAYPOINTS, PATH_S = 0.05, 8, 10.0
