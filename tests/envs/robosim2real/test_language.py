@@ -17,13 +17,19 @@ from owa_bench.drift.timeline import SuiteTimelines
 from owa_bench.envs.robosim2real.language import wording
 from owa_bench.envs.robosim2real.world import FAMILIES
 from owa_bench.errors import InfrastructureFailure, UsageError
+from owa_bench.records.layout import RunLayout
+from owa_bench.runs import replay
+from owa_bench.runs.plan import escrow
+from owa_bench.runs.plan.draws import Draw
+from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.play import batch
 from owa_bench.seeding import stream
 from owa_bench.shells.solution import horizon
 from tests.builders import arm_tool_episodes as episodes
 from tests.builders.arm_tool_episodes import SUITE, ArmTable
 
 PLAYED = SUITE.card.families
-TOO_LATE = "the arm's time is up: too late"
+TOO_LATE = "the arm's time is up"
 
 
 def test_the_contract_holds_with_an_oracle_of_one_and_a_floor_of_nothing():
@@ -169,7 +175,7 @@ def test_a_second_stop_ends_the_episode_with_nothing():
     table.call("move_to", x=500, y=-round(1000 * side), z=100)
     table.call("recover")
     reply = table.call("move_to", x=500, y=-round(1000 * side), z=100)
-    assert reply["over"].startswith("stopped: a second stop")
+    assert reply["over"].startswith("the guard ended it: a second stop")
     table.call("finish", p=0.0)
     assert table.episode.ending.q_state == 0.0
 
@@ -228,7 +234,7 @@ def test_waiting_and_measuring_for_ever_use_the_time_up():
     table = ArmTable()
     while "over" not in (reply := table.call("calibrate", what="camera")):
         assert table.episode.steps < SUITE.card.step_limit
-    assert reply["over"] == "too late"
+    assert reply["over"] == TOO_LATE
     assert table.call("move_to", x=500, y=0, z=300)["refused"] == TOO_LATE
     assert table.call("wait", seconds=5)["refused"] == TOO_LATE
     table.call("finish", p=0.0)
@@ -311,3 +317,36 @@ def test_no_two_instances_share_a_unit_and_repeats_do():
     assert len(units) == 40
     first = episodes.instance("reach")
     assert SUITE.generate(replace(first, repeat=1)).unit == SUITE.generate(first).unit
+
+
+def test_a_move_that_comes_no_further_ends_soon():
+    table = ArmTable()
+    table.call("set_correction", encoder_offset_mm=[0, 0, -60])
+    reply = table.call("move_to", x=450, y=0, z=20)
+    assert reply["ended"].startswith("stuck")
+    assert 50 < reply["off_by_mm"] < 70
+
+
+def test_a_path_ends_at_the_first_place_that_is_not_reached():
+    table = ArmTable()
+    table.call("set_correction", encoder_offset_mm=[0, 0, -60])
+    way = [{"x": 450, "y": 0, "z": z} for z in (300, 20, 300)]
+    reply = table.call("run_path", waypoints=way)
+    assert reply["reached"] == "1 of 3"
+    assert reply["ended"].startswith("stuck")
+
+
+# --- a recorded run -----------------------------------------------------------------------
+
+
+def test_a_recorded_run_is_replayed_event_by_event(tmp_path):
+    draw = Draw(
+        name="armtools", families=("reach",), tiers=(1,), deltas=(0.0, 1.0), interventions=(0,)
+    )
+    request = Request(agents=("oracle", "agentic"), draws=(draw,))
+    out, home = tmp_path / "run", tmp_path / "home"
+    batch.play(request, out, RunOptions(home=home, in_process=True))
+    escrow.reveal(home, RunLayout(out))
+    replays = replay.replay_run(RunLayout(out)).attempts
+    assert len(replays) == 4
+    assert {one.outcome for one in replays} == {"same"}

@@ -17,6 +17,7 @@ LOW_MM, HIGH_MM, SLOWEST = (300, -350, 20), (720, 350, 550), 0.05
 _SAFE_Z, _OVER, _PUSH_Z, _GRASP_Z = 0.3, 0.13, 0.035, 0.022
 _BEHIND, _CONTACT, _RESERVE, _STAGE = 0.075, 0.036, 0.03, 0.06  # m, of a push
 _CLOSE, _NEAR, _ON_SPOT, _PLACED, _AWAY = 0.004, 0.008, 0.012, 0.015, 0.05
+_HIGH_GRASP = 0.016  # m above the best grasp that still holds: some arms come no lower
 _SLOW, _CARRY = 0.4, 0.5  # of the full speed
 _HOLD_S = 1.3
 _DECIMALS = 1
@@ -124,7 +125,7 @@ def _pick_place(picture: ArmPicture) -> ArmCall:
         return tool_call("grip", what="open")
     if math.dist(tool[:2], thing[:2]) < _NEAR:
         grasp = thing[2] - 0.025 + _GRASP_Z
-        if tool[2] - grasp > _NEAR:
+        if tool[2] - grasp > _HIGH_GRASP:
             return _move(picture, (thing[0], thing[1], grasp), _CARRY)
         return tool_call("grip", what="shut")
     if tool[2] < _OVER - _ON_SPOT:

@@ -5,6 +5,8 @@ the agent set.
 """
 
 import math
+from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,8 @@ LONGEST_S = 5.0  # of one move
 ARRIVED_MM = 3.0  # of the target, for so many ticks:
 _ARRIVED_TICKS = 4
 PERSON_NEAR = 0.95  # m: moves end
+_STUCK_TICKS, _RESTING = 24, 0.002  # the tool moves no further, m, in so many ticks: it is stuck
+_BRAKED = ("a person is near", "went astray: the tool moved away from the target")
 ASTRAY_MM = 60.0  # further from the target than before: the move ends
 LOOK_TICKS, _CALIBRATION_TICKS, GRIP_TICKS = 10, 20, 14
 _BRAKE, _BRAKE_TICKS = 0.8, 6
@@ -32,6 +36,17 @@ _PROBE, _PROBE_TICKS, _PROBE_ENDS, _PROBE_UP_TO = 0.6, 6, 24, 0.45
 DRIVES_MS = 129.0
 _RECOVERY_TICKS = 40
 TICK_MS = round(1000 / arm.HERTZ)
+
+
+def over_words(over: str) -> str:
+    """Return why nothing can be done any more.
+
+    Args:
+        over: The episode's.
+    """
+    if over.startswith("stopped"):
+        return f"the guard ended it: {over.partition(': ')[2]}"
+    return {"done": "the task is done", "too late": "the arm's time is up"}.get(over, over)
 
 
 class MoveEnd(NamedTuple):
@@ -89,34 +104,52 @@ class ArmMotion:
             seconds: The most that the move may take.
         """
         gain = gain_for(self.corrections.delay_ms / TICK_MS + _LAG)
-        near, nearest, last = 0, math.inf, np.zeros(3)
+        nearest, last = math.inf, np.zeros(3)
+        near = 0
+        trail: deque[Floats] = deque(maxlen=_STUCK_TICKS)
+        reason = "out of time"
         for _ in range(round(seconds * arm.HERTZ)):
             error = target - self.tool
             off = arm.length(error)
             nearest = min(nearest, off)
             near = near + 1 if off * MM < ARRIVED_MM else 0
-            if self.ended or near >= _ARRIVED_TICKS:
+            if reason := self._end(near, off - nearest, trail):
                 break
-            if self.person_is_near() or (off - nearest) * MM > ASTRAY_MM:
-                self._brake(last)
-                break
+            trail.append(self.tool)
             asked = error / _FULL * gain
             last = asked * min(1.0, speed / max(arm.length(asked), 1e-9))
             self._tick(last)
+        if reason in _BRAKED:
+            self._brake(last)
         off_mm = arm.length(target - self.tool) * MM
-        return MoveEnd(self._reason(near, off_mm, nearest * MM), off_mm)
+        return MoveEnd(self._stop or reason or "out of time", off_mm)
 
-    def _reason(self, near: int, off_mm: float, nearest_mm: float) -> str:
-        guard = self.episode.guard
-        if self.episode.over:
-            return f"the arm's time is up: {self.episode.over}"
-        if guard.stopped:
-            return f"protective stop: {guard.cause}"
+    def _end(self, near: int, farther: float, trail: Sequence[Floats]) -> str:
+        """Return why a move ends now, "" while it goes on.
+
+        Args:
+            near: Ticks for which the tool has been at the target.
+            farther: How much further from the target the tool is than it was, m.
+            trail: Where the tool was, as far back as is kept.
+        """
+        if self._stop:
+            return self._stop
         if near >= _ARRIVED_TICKS:
             return "arrived"
         if self.person_is_near():
-            return "a person is near"
-        return "went astray" if off_mm - nearest_mm > ASTRAY_MM / 2 else "out of time"
+            return _BRAKED[0]
+        if farther * MM > ASTRAY_MM:
+            return _BRAKED[1]
+        rests = len(trail) == _STUCK_TICKS and arm.length(self.tool - trail[0]) < _RESTING
+        return "stuck: something is in the way, or the arm comes no further" if rests else ""
+
+    @property
+    def _stop(self) -> str:
+        """Why the arm may not move, "" if it may."""
+        guard = self.episode.guard
+        if self.episode.over:
+            return over_words(self.episode.over)
+        return f"protective stop: {guard.cause}" if guard.stopped else ""
 
     def _brake(self, last: Floats) -> None:
         """Take back what is on its way, so that the arm rests sooner."""

@@ -13,7 +13,7 @@ from owa_bench.envs.robosim2real.device import MARKS
 from owa_bench.envs.robosim2real.episode import RobotEpisode
 from owa_bench.envs.robosim2real.language import beliefs, wording
 from owa_bench.envs.robosim2real.language.corrections import MM
-from owa_bench.envs.robosim2real.language.motion import TICK_MS, ArmMotion
+from owa_bench.envs.robosim2real.language.motion import TICK_MS, ArmMotion, over_words
 from owa_bench.envs.robosim2real.language.state import ArmToolState, read_state, right_corrections
 from owa_bench.envs.robosim2real.language.world import ArmToolWorld
 from owa_bench.errors import InfrastructureFailure, UsageError
@@ -96,8 +96,8 @@ class ArmToolSession(Session):
         if tool == "set_correction":
             return self._set(arguments)
         if over := episode.over:
-            refused = f"the arm's time is up: {over}"
-            return ToolResult(_dump({"refused": refused, "next": "call finish"}), False)
+            refused = {"refused": over_words(over), "next": "call finish"}
+            return ToolResult(_dump(refused), False)
         if episode.guard.stopped and tool not in _WHILE_STOPPED:
             refused = f"protective stop: {episode.guard.cause}"
             return ToolResult(_dump({"refused": refused, "next": _STOPPED_NEXT}), False)
@@ -216,7 +216,7 @@ class ArmToolSession(Session):
             "incidents": len(guard.incidents),
         }
         if episode.over:
-            footer["over"] = episode.over
+            footer["over"] = over_words(episode.over)
             footer["next"] = "call finish"
         elif guard.stopped:
             footer["next"] = _STOPPED_NEXT

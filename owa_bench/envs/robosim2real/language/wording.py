@@ -62,7 +62,7 @@ TOOLS: tuple[ToolSpec, ...] = (
     tool_of(
         "move_to",
         "Move the tool straight to a place. Ends when the tool is within 3 mm by the corrected "
-        "encoders, after 5 s, at a protective stop, or when a person comes near.",
+        "encoders, after 5 s, when it is stuck, at a protective stop, or when a person comes near.",
         "speed",
         **_PLACE,
         speed=_SPEED,
@@ -162,8 +162,9 @@ the tool point.
 Full speed 250 mm/s. The gripper is 80 mm wide when open and presses with about 20 N. The hand \
 above the fingers is 200 mm wide along y and begins 45 mm above the tool point.
 Marks on the table: {marks}. A cube has edges of 50 mm, and a cylinder is 50 mm wide and high; the \
-place of a thing is its middle, z = 25 when it lies on the table. A grasp at z = 22 holds it. For \
-a push, shut the gripper and keep z near 35.
+place of a thing is its middle, z = 25 when it lies on the table. A grasp at z = 22 holds it; \
+some arms come no lower than z = 36, and there it holds too. For a push, shut the gripper and keep \
+z near 35.
 On the drawing camera and encoders have no offset and a command has no delay. `calibrate` reads \
 the delay without the part of the drives.
 Moves go straight: go up and around what stands in the way. At z = 130 the tool clears all things \

@@ -29,5 +29,6 @@ def draw_world(instance: Instance) -> ArmToolWorld:
     """
     task = tasks.draw(instance.family, instance.tier, stream(instance.seed, "base"))
     limit = round(TIMES_REFERENCE * tasks.reference_seconds(task) + CALIBRATION_S, 1)
-    unit = units.unit(derive(instance.seed, "arm unit"), 0)
+    fleet = derive(instance.seed, "arm unit", instance.family, instance.tier)
+    unit = units.unit(fleet, 0)
     return ArmToolWorld(**(asdict(task) | {"limit": limit, "unit": unit}))
