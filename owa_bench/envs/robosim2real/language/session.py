@@ -62,7 +62,7 @@ class ArmToolSession(Session):
             errand=wording.ERRANDS[world.family],
             count=_COUNTS[goals > 1].format(goals),
             order=wording.ORDER if goals > 1 else "",
-            moved=self._moved,
+            moved="the tool" if self._moved == "tool" else self._moved,
             tolerance=first.tolerance * MM,
             hold=first.hold,
             limit=world.limit,

@@ -1,4 +1,4 @@
-"""What the language view tells: tools, the brief, the numbers of the drawing, propositions.
+"""Texts of the language view: tools, the brief, the numbers of the drawing.
 
 Lengths are whole or tenths of millimetres here; the worlds are in metres.
 """
@@ -132,7 +132,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 BRIEF = """You play a robot arm by tools. The arm stands at a table. It is not exactly as drawn.
 
 Task: {errand}
-{count} A goal counts as held when the {moved} has been within {tolerance:g} mm of it, at rest, \
+{count} A goal counts as held when {moved} has been within {tolerance:g} mm of it, at rest, \
 for {hold:g} s.{order} `look` shows the goal that is next.
 
 Time: the arm's clock has {limit:g} s in all. It runs only while a tool moves, holds still or \
@@ -140,7 +140,7 @@ measures; thinking is free. When it has run out, nothing more can be achieved: c
 
 Frame: lengths are mm. x points away from the arm's base over the table, y to the left as seen \
 from the base, z up; z = 0 is the table's top. The tool is the point between the finger tips. It \
-always points down, and the fingers open along y.
+always points down, and the fingers open along y. The gripper is open at the start.
 
 Errors: this arm's camera shows everything with an offset and a turn. Its encoders show the tool \
 with an offset, which changes by some mm as the arm moves. Commands arrive late. The arm stays the \
@@ -152,9 +152,16 @@ Guard: a guard stops the arm when it presses on the table or a box, when the too
 workspace, or when it moves near a person. After a protective stop call recover. A second stop, or \
 a hard impact, ends the episode as a failure.
 
+`standard` has the sizes, the workspace and the guard's limits.
+
 When you finish, state p, and in beliefs a probability for each listed proposition."""
 ORDER = " The next goal is shown after that."
-NOTICES = "\n\nNotices since the arm was set up:\n"
+NOTICES = """
+
+Notices since the arm was set up. They speak of the commands that move_to and grip send to the \
+firmware: velocities along x, y and z, and the gripper, above 0 for open. set_correction undoes what \
+changed in them.
+"""
 
 STANDARD = """The drawing and the rules. Lengths in mm.
 Workspace of move_to: x 300 to 720, y -350 to 350, z 20 to 550. The finger tips reach 8 mm below \
