@@ -30,7 +30,7 @@ class Corrections(msgspec.Struct, frozen=True, kw_only=True):
     reverse_gripper: bool = False
     speed_share: float = 1.0
 
-    def seen(self, points: Floats) -> Floats:
+    def places(self, points: Floats) -> Floats:
         """Return where points are that the camera shows.
 
         Args:
@@ -44,7 +44,7 @@ class Corrections(msgspec.Struct, frozen=True, kw_only=True):
         places: Floats = (points - _MIDDLE - offset) @ turn + _MIDDLE
         return places
 
-    def felt(self, tool: Floats) -> Floats:
+    def tool_place(self, tool: Floats) -> Floats:
         """Return where the tool is that the encoders show.
 
         Args:

@@ -81,7 +81,7 @@ class ArmMotion:
     @property
     def tool(self) -> Floats:
         """Where the arm says that its tool is, corrected, (3,) m."""
-        return self.corrections.felt(self.episode.sensed.tool)
+        return self.corrections.tool_place(self.episode.sensed.tool)
 
     @property
     def ended(self) -> bool:
@@ -102,6 +102,7 @@ class ArmMotion:
             target: (3,) m.
             speed: Share of the full speed.
             seconds: The most that the move may take.
+        Returns: Why it ended, and how far from the target.
         """
         gain = gain_for(self.corrections.delay_ms / TICK_MS + _LAG)
         nearest, last = math.inf, np.zeros(3)
@@ -190,9 +191,9 @@ class ArmMotion:
             marks.append(sensed.marks)
         sensed, right = self.episode.sensed, self.corrections
         return LookMeans(
-            tool=right.felt(np.mean(tools, axis=0)),
-            things=right.seen(np.mean(things, axis=0)),
-            marks=right.seen(np.mean(marks, axis=0)),
+            tool=right.tool_place(np.mean(tools, axis=0)),
+            things=right.places(np.mean(things, axis=0)),
+            marks=right.places(np.mean(marks, axis=0)),
             width=sensed.width,
             age=sensed.age,
         )

@@ -93,7 +93,7 @@ def right_corrections(motion: ArmMotion) -> frozenset[str]:
         camera_turn_deg=float(np.degrees(body.camera_yaw)),
     )
     # Where the camera shows a point is found from the point by the two corrections' difference.
-    gap = np.linalg.norm(set_now.seen(_TRIED) - inverse.seen(_TRIED), axis=1).max() * MM
+    gap = np.linalg.norm(set_now.places(_TRIED) - inverse.places(_TRIED), axis=1).max() * MM
     left = float(np.linalg.norm(motion.tool - episode.truth.tool)) * MM
     names = (("camera", float(gap)), ("encoders", left))
     return frozenset(name for name, value in names if value <= RIGHT_MM)
