@@ -112,9 +112,9 @@ class ArmTools(ToolSuite):
         axes=("A", "G", "P", "W", "$"),
         rules=(),
         work={
-            1: interfaces.EpisodeWork(13, 1866, 7213, 2050, 932, 1, 6294, 6, 932),
-            2: interfaces.EpisodeWork(14, 1885, 7213, 2291, 1044, 1, 6533, 7, 1044),
-            3: interfaces.EpisodeWork(14, 1886, 7213, 2360, 1121, 1, 7665, 7, 1121),
+            1: interfaces.EpisodeWork(12, 1943, 7231, 2000, 903, 1, 6001, 6, 903),
+            2: interfaces.EpisodeWork(13, 1963, 7231, 2199, 992, 1, 6506, 7, 992),
+            3: interfaces.EpisodeWork(15, 1963, 7231, 2569, 1207, 1, 8603, 7, 1207),
         },
     )
     policies: Mapping[str, Callable[[Any], interfaces.Agent]] = {

@@ -159,8 +159,8 @@ ORDER = " The next goal is shown after that."
 NOTICES = """
 
 Notices since the arm was set up. They speak of the commands that move_to and grip send to the \
-firmware: velocities along x, y and z, and the gripper, above 0 for open. set_correction undoes what \
-changed in them.
+firmware: velocities along x, y and z, and the gripper, above 0 for open. set_correction undoes \
+what changed in them.
 """
 
 STANDARD = """The drawing and the rules. Lengths in mm.
