@@ -111,6 +111,8 @@ class ArmTools(ToolSuite):
         proposition_kinds=("delay", "camera", "encoders"),
         axes=("A", "G", "P", "W", "$"),
         rules=(),
+        episode_s=0.5,
+        episode_bytes=(5_800, 650),
         work={
             1: interfaces.EpisodeWork(12, 1943, 7231, 2000, 903, 1, 6001, 6, 903),
             2: interfaces.EpisodeWork(13, 1963, 7231, 2199, 992, 1, 6506, 7, 992),

@@ -96,8 +96,8 @@ class ArmToolSession(Session):
         if tool == "set_correction":
             return self._set(arguments)
         if over := episode.over:
-            refused = {"refused": over_words(over), "next": "call finish"}
-            return ToolResult(_dump(refused), False)
+            ended = {"refused": over_words(over), "next": "call finish"}
+            return ToolResult(_dump(ended), False)
         if episode.guard.stopped and tool not in _WHILE_STOPPED:
             refused = f"protective stop: {episode.guard.cause}"
             return ToolResult(_dump({"refused": refused, "next": _STOPPED_NEXT}), False)
