@@ -197,6 +197,15 @@ def test_a_fault_of_the_firmware_shows_and_a_setting_undoes_it():
     assert table.call("grip", what="open")["gripper_mm"] > 70
 
 
+def test_a_measurement_leaves_the_gripper_as_it_is():
+    table = ArmTable(body={"reversed": 1.0})
+    table.call("set_correction", reverse_gripper=True)
+    assert table.call("grip", what="shut")["gripper_mm"] < 5
+    for what in ("camera", "encoders", "delay"):
+        table.call("calibrate", what=what)
+        assert table.call("look")["gripper_mm"] < 5
+
+
 def test_an_engine_that_loses_its_state_is_no_result_of_the_agents():
     table = ArmTable()
     episode = table.episode.session._motion.episode

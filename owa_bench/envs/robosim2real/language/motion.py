@@ -57,7 +57,7 @@ class MoveEnd(NamedTuple):
 
 
 class LookMeans(NamedTuple):
-    """Means of what the device shows over a look, corrected; lengths m."""
+    """Means of what the device shows over a while; lengths m."""
 
     tool: Floats
     things: Floats
@@ -176,12 +176,17 @@ class ArmMotion:
                 return
             self._tick(np.zeros(3), recover=True)
 
-    def look(self, ticks: int = LOOK_TICKS) -> LookMeans:
-        """Hold still and return the means of what is shown.
+    def look(self) -> LookMeans:
+        """Hold still and return the means of what is shown, corrected."""
+        raw, right = self._means(LOOK_TICKS), self.corrections
+        return raw._replace(
+            tool=right.tool_place(raw.tool),
+            things=right.places(raw.things),
+            marks=right.places(raw.marks),
+        )
 
-        Args:
-            ticks: How long.
-        """
+    def _means(self, ticks: int) -> LookMeans:
+        """Hold still for some ticks and return the means of what is shown, as it is shown."""
         tools, things, marks = [], [], []
         for _ in range(ticks):
             self.rest(1)
@@ -189,11 +194,11 @@ class ArmMotion:
             tools.append(sensed.tool)
             things.append(sensed.things)
             marks.append(sensed.marks)
-        sensed, right = self.episode.sensed, self.corrections
+        sensed = self.episode.sensed
         return LookMeans(
-            tool=right.tool_place(np.mean(tools, axis=0)),
-            things=right.places(np.mean(things, axis=0)),
-            marks=right.places(np.mean(marks, axis=0)),
+            tool=np.mean(tools, axis=0),
+            things=np.mean(things, axis=0),
+            marks=np.mean(marks, axis=0),
             width=sensed.width,
             age=sensed.age,
         )
@@ -202,16 +207,13 @@ class ArmMotion:
 
     def measure_camera(self) -> tuple[Vector, float]:
         """Return offset, mm, and turn, degrees, of the camera."""
-        held, self.corrections = self.corrections, Corrections()
-        shown = self.look(_CALIBRATION_TICKS)
-        self.corrections = held
-        return camera_error(shown.marks[:2], MARKS)
+        return camera_error(self._means(_CALIBRATION_TICKS).marks[:2], MARKS)
 
     def measure_encoders(self) -> Vector:
         """Return what the encoders say of the tool less what the camera says, corrected, mm."""
-        shown = self.look(_CALIBRATION_TICKS)
-        raw = shown.tool + np.array(self.corrections.encoder_offset_mm) / MM
-        x, y, z = (round(value, 1) for value in ((raw - shown.marks[2]) * MM).tolist())
+        shown = self._means(_CALIBRATION_TICKS)
+        mark = self.corrections.places(shown.marks[2:])[0]
+        x, y, z = (round(value, 1) for value in ((shown.tool - mark) * MM).tolist())
         return x, y, z
 
     def measure_delay(self) -> float | None:
