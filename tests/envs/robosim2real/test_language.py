@@ -206,7 +206,8 @@ def test_a_measurement_leaves_the_gripper_as_it_is():
         assert table.call("look")["gripper_mm"] < 5
 
 
-def test_an_engine_that_loses_its_state_is_no_result_of_the_agents():
+def test_an_engine_that_loses_its_state_is_no_result_of_the_agents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where the engine writes its log
     table = ArmTable()
     episode = table.episode.session._motion.episode
     episode._cell.data.qvel[0] = float("nan")
