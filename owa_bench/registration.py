@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 ENV_IDS = {
+    "owa_bench/ArmTools-v1": ("owa_bench.runs.assembly:make_env", "armtools"),
     "owa_bench/CartPole3D-v2": ("owa_bench.runs.assembly:make_native_env", "cartpole3d"),
     "owa_bench/ChangeSurf-v3": ("owa_bench.runs.assembly:make_env", "changesurf"),
     "owa_bench/MultiCrew-v2": ("owa_bench.runs.assembly:make_env", "multicrew"),

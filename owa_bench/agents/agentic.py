@@ -1,8 +1,8 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
 It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register, by
-revising a program or with an arm, whichever its tools and its brief allow. What it adopts there it
-saw to be better in development; it tests nothing.
+revising a program or with an arm, by commands or by tools, whichever its tools and its brief allow.
+What it adopts there it saw to be better in development; it tests nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -15,6 +15,7 @@ from owa_bench.agents.solvers.api_solver.solver import ApiSolver
 from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST
 from owa_bench.agents.solvers.arm.player import ArmPlayer, is_arm
 from owa_bench.agents.solvers.arm.policies import Adaptive
+from owa_bench.agents.solvers.arm.tool_player import SETTINGS, ArmToolPlayer
 from owa_bench.agents.solvers.crew.player import CrewPlayer
 from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
 from owa_bench.agents.solvers.handicaps import (
@@ -43,7 +44,7 @@ class _Agentic:
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
-        self._player: RecallPlayer | RevisionAgent | ArmPlayer | None = None
+        self._player: RecallPlayer | RevisionAgent | ArmPlayer | ArmToolPlayer | None = None
 
     def reset(self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path) -> None:
         """Begin an episode with what is remembered of the vendors."""
@@ -53,6 +54,8 @@ class _Agentic:
             self._player = register_reader(calibration=limits.calibration)
         elif acceptors.TESTS in names:
             self._player = RevisionAgent(acceptors.greedy)
+        elif SETTINGS in names:
+            self._player = ArmToolPlayer()
         elif is_arm(brief):
             self._player = ArmPlayer(Adaptive)
         if self._player is not None:

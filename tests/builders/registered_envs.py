@@ -28,7 +28,7 @@ def cards():
         marks = [getattr(pytest.mark, extra), *slow] if extra else []
         if getattr(plugin, "needs_laboratory", False):
             marks = slow  # tests/envs plays it without a process
-        if card.embodied:
+        if card.domain == "robosim2real":
             lacks = find_spec("mujoco") is None
             marks = [pytest.mark.skipif(lacks, reason="needs the [robot] extra")]
         yield env_id, card, marks

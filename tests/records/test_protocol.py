@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-6": "82c6fc8c34cb76e6a14c75320f04d46d61cb652391a4b8d8ec3e42a96a08d6ef"}
+    published = {"default-7": "33417023aa153200fff59163bc1cf896eb4a2508dbdc0fcbcd5c0e84baa03fd9"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )

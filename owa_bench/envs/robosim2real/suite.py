@@ -1,14 +1,17 @@
-"""Suite RoboSim2Real: an arm in simulation and on a guarded surrogate device with hidden units."""
+"""Two suites of one arm: RoboSim2Real, command by command, and its language view, by tools."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 from typing_extensions import override
 
 from owa_bench import interfaces
+from owa_bench.envs.robosim2real.language.wording import ERRANDS, TOOLS
 from owa_bench.envs.robosim2real.world import FAMILIES, TIERS, RobotWorld
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.seeding import stream
+from owa_bench.shells.tool_env import ToolSuite
 
 
 def _oracle(session: Any) -> interfaces.Agent:
@@ -76,4 +79,85 @@ class RoboSim2Real(interfaces.Suite):
         return RobotEnv(source=source, **options)
 
 
-SUITE = RoboSim2Real()
+def _control(name: str) -> Callable[[Any], interfaces.Agent]:
+    """Return what makes a control policy of the language view; its engine is imported then."""
+
+    def make(access: interfaces.OracleAccess) -> interfaces.Agent:
+        from owa_bench.envs.robosim2real.language.policies import POLICIES
+
+        return POLICIES[name](access)
+
+    return make
+
+
+class ArmTools(ToolSuite):
+    """The language view; everything it is stands in `card` and in docs/armtools.md."""
+
+    card = interfaces.SuiteCard(
+        name="armtools",
+        version=1,
+        title="RoboSim2Real, language view",
+        about="Measure and move an arm of a hidden unit by tool calls, under a guard.",
+        source="AAI paper section 4.1",
+        env_id="owa_bench/ArmTools-v1",
+        domain="robosim2real",
+        families=tuple(family for family in FAMILIES if family in ERRANDS),
+        tiers=TIERS,
+        theta=1.0,
+        horizon=12,
+        depth_target=4,
+        step_limit=80,
+        categories=dict.fromkeys((tool.name for tool in TOOLS), ""),
+        proposition_kinds=("delay", "camera", "encoders"),
+        axes=("A", "G", "P", "W", "$"),
+        rules=(),
+        episode_s=0.5,
+        episode_bytes=(5_800, 650),
+        work={
+            1: interfaces.EpisodeWork(12, 1943, 7231, 2000, 903, 1, 6001, 6, 903),
+            2: interfaces.EpisodeWork(13, 1963, 7231, 2199, 992, 1, 6506, 7, 992),
+            3: interfaces.EpisodeWork(15, 1963, 7231, 2569, 1207, 1, 8603, 7, 1207),
+        },
+    )
+    policies: Mapping[str, Callable[[Any], interfaces.Agent]] = {
+        name: _control(name)
+        for name in ("noop", "random", "plausible_wrong", "over_doer", "leak_probe", "oracle")
+    }
+
+    @property
+    @override
+    def oracle(self) -> interfaces.Oracle:
+        from owa_bench.envs.robosim2real.language.oracle import ArmToolOracle
+
+        return ArmToolOracle()
+
+    @override
+    def ready(self, families: tuple[str, ...]) -> None:
+        """Refuse a machine without the engine, before anything is played.
+
+        Raises: MissingPartError: it names the line that installs the engine.
+        """
+        from owa_bench.envs.robosim2real.engine import load_engine
+
+        load_engine()
+
+    @override
+    def generate(self, instance: Instance) -> RobotWorld:
+        from owa_bench.envs.robosim2real.language.world import draw_world
+
+        return draw_world(instance)
+
+    @override
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: interfaces.Laboratory | None = None,
+    ) -> interfaces.Session:
+        from owa_bench.envs.robosim2real.language.session import ArmToolSession
+
+        return ArmToolSession(timeline)
+
+
+SUITES = (RoboSim2Real(), ArmTools())

@@ -1,0 +1,1 @@
+"""The language view of RoboSim2Real: the arm on its device, played by tool calls."""
