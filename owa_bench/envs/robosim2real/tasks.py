@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from owa_bench.envs.robosim2real import arm
+from owa_bench.envs.robosim2real import arm, fixtures
 from owa_bench.envs.robosim2real.engine import Truth
+from owa_bench.envs.robosim2real.fixtures import TaskParts
 from owa_bench.envs.robosim2real.world import (
     FAMILIES,
     TIERS,
@@ -37,11 +38,8 @@ REACHED = ((0.42, 0.6), (-0.22, 0.22), (0.08, 0.35))  # m, x, y, z of a pose
 HOME_PLACE = (0.415, 0.0, 0.395)  # m, of the tool at the start
 LIMIT_SHARE = 1.35  # of the reference's time: who is slow throughout comes too late
 
-TaskParts = tuple[tuple[GoalPlace, ...], tuple[Thing, ...], tuple[Obstacle, ...], float]
 
-
-def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    return round(low + (high - low) * float(rng.random()), _DECIMALS)
+_between = fixtures.between
 
 
 def _spot(
@@ -70,7 +68,7 @@ def _reach(tier: int, rng: np.random.Generator) -> TaskParts:
     way = sum(math.dist(a, b) for a, b in itertools.pairwise([HOME_PLACE, *places]))
     way += 0.3 * len(blocks)
     goals = tuple(GoalPlace(place=place, tolerance=0.01) for place in places)
-    return goals, (), blocks, way / PACE + ERRAND * len(goals)
+    return TaskParts(goals, (), blocks, way / PACE + ERRAND * len(goals))
 
 
 def _push(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -93,7 +91,8 @@ def _push(tier: int, rng: np.random.Generator) -> TaskParts:
         ]
         things.append(Thing(place=(other[0], other[1], HALF)))
     way = 0.45 + 1.5 * math.dist(start, goal)
-    return (GoalPlace(place=goal, tolerance=0.02),), tuple(things), (), way / PACE + 2 * ERRAND
+    goals = (GoalPlace(place=goal, tolerance=0.02),)
+    return TaskParts(goals, tuple(things), (), way / PACE + 2 * ERRAND)
 
 
 def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -115,13 +114,15 @@ def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
             others.append(Thing(place=place))
     way = 0.55 + math.dist(start, goal) + 0.2
     goals = (GoalPlace(place=goal, tolerance=0.02),)
-    return goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND
+    return TaskParts(goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND)
 
 
 DRAWS: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {
     "reach": _reach,
     "push": _push,
     "pick_place": _pick_place,
+    "drawer": fixtures.drawer,
+    "insert": fixtures.insert,
 }
 
 
@@ -138,16 +139,17 @@ def draw(family: str, tier: int, rng: np.random.Generator) -> RobotWorld:
         raise FieldError("family", family, one_of(family, FAMILIES))
     if tier not in TIERS:
         raise FieldError("tier", tier, one_of(tier, TIERS))
-    goals, things, blocks, reference = DRAWS[family](tier, rng)
+    parts = DRAWS[family](tier, rng)
     start = [round(float(h) + _between(rng, -0.03, 0.03), _DECIMALS) for h in arm.HOME]
     return RobotWorld(
         family=family,
         tier=tier,
-        limit=round(LIMIT_SHARE * reference, 1),
+        limit=round(LIMIT_SHARE * parts.seconds, 1),
         start=tuple(start),
-        goals=goals,
-        things=things,
-        blocks=blocks,
+        goals=parts.goals,
+        things=parts.things,
+        blocks=parts.blocks,
+        sliders=parts.sliders,
     )
 
 
@@ -158,6 +160,8 @@ class Judge:
         self._world = world
         self._tool = truth.tool
         self._first = truth.things
+        # Objects that the task does not move, all but what slides and the first thing.
+        self._others = slice(max(1, len(world.sliders)), None)
         self._distance = max(self._gap(truth, 0), 1e-6)
         self.nearest = self._distance
         self.done = 0
@@ -196,8 +200,14 @@ class Judge:
 
     def _gap(self, truth: Truth, goal: int) -> float:
         place = np.array(self._world.goals[goal].place)
-        moved: Floats = truth.tool if self._world.family == "reach" else truth.things[0]
+        moved: Floats = (
+            truth.tool if self._world.family == "reach" else truth.things[self._object(goal)]
+        )
         return arm.length(moved - place)
+
+    def _object(self, goal: int) -> int:
+        """Return which object a goal is for: the last goal is the first one's."""
+        return len(self._world.goals) - 1 - goal
 
     def _is_there(self, truth: Truth, gap: float) -> bool:
         if gap > self.goal.tolerance:
@@ -205,15 +215,16 @@ class Judge:
         if self._world.family == "reach":
             speed = arm.length(truth.tool - self._tool) * arm.HERTZ
             return speed < _STILL_TOOL
-        _, x, y, _ = truth.turns[0]
+        number = self._object(self.done)
+        _, x, y, _ = truth.turns[number]
         upright = 1.0 - 2.0 * (x * x + y * y)
-        still = arm.length(truth.velocities[0]) < _STILL_THING
-        others = np.linalg.norm(truth.things[1:] - self._first[1:], axis=1)
+        still = arm.length(truth.velocities[number]) < _STILL_THING
+        others = np.linalg.norm(truth.things[self._others] - self._first[self._others], axis=1)
         kept = not len(others) or float(others.max()) < _MOVED
-        clear = (
-            self._world.family != "pick_place" or arm.length(truth.tool - truth.things[0]) > _CLEAR
+        free = (
+            self._world.family == "push" or arm.length(truth.tool - truth.things[number]) > _CLEAR
         )
-        return still and upright > _TILT and kept and clear
+        return still and upright > _TILT and kept and free
 
 
 def reference_seconds(world: RobotWorld) -> float:

@@ -64,11 +64,8 @@ def test_a_ray_meets_what_the_engines_ray_meets(family, tier):
     targets = arm.inverse(arm.HOME, np.array([0.5, 0.1, 0.25]), 0.6)
     for _ in range(8):
         truth = cell.tick(targets, 0.05)
-    kinds, rows, *_ = rays._shapes(world.things, world.blocks, world.goals)
-    rows = rows.copy()
-    rays._put_arm(rows, truth.joints, truth.tool, truth.rotation, truth.width)
-    rays._put_things(rows[rays._ARM_ROWS :], truth.things, truth.turns)
-    pedestal = rays._ARM_ROWS + len(world.things) + 1
+    kinds, rows, *_ = rays.shapes_of(world, truth)
+    pedestal = rays._ARM_ROWS + world.objects + 1
     kinds, rows = np.delete(kinds, pedestal), np.delete(rows, pedestal, axis=0)
     side = 48
     ways = ray_kernels._ways(ray_kernels._SLOPE, ray_kernels._SLOPE, side, side)

@@ -1,0 +1,224 @@
+"""Skills with fixtures: pulling a drawer or a latch by its handle, putting a peg into a socket.
+
+A skill says at each tick where the tool is to go, how fast at most, and what the gripper does. It
+goes on to the next part when the tool has settled, moves slowly where it may touch, and backs off
+when what it pushes does not move.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from owa_bench.records.observables import Floats
+
+_OPEN, _SHUT = 1.0, -1.0
+_FINGERS = np.array([0.01, 0.0155])  # m, half of the shut fingers along x and y
+_HALVES = (0.012, 0.045)  # m, half of a handle and of a latch along their ways
+_GAP, _BACK = 0.02, 0.03  # m between the fingers and a handle: before a pull, and after it
+_ABOVE = 0.08  # m over where the tool works
+_LOW = 0.03  # m below the height for travel, at which the tool first rises
+_NEAR, _SETTLES = 0.006, 3  # m, ticks
+_MEAN = 15.0  # ticks of a mean of what the camera shows
+_DOWN, _PULL = 0.35, 0.28  # of the full speed
+_STALLS, _STALLED = 20, 0.003  # ticks, m
+_GRASP = 0.022  # m above the middle of a peg
+_HIGH = 0.065  # m that a peg is lifted
+_CARRIES, _LOWERS = 0.5, 0.14  # of the full speed
+_SHUTS, _LOOKS, _OPENS = 10, 10, 6  # ticks
+_TRUE = 0.002  # m beside the hole's middle that a peg is lowered with
+_BOTTOM, _IN = 0.006, 0.012  # m above the bottom: let go here; a peg is in
+
+
+class Aim(NamedTuple):
+    """Where the tool is to go, how fast at most (a share of the full speed), and the gripper."""
+
+    place: Floats
+    most: float
+    gripper: float
+
+
+class Skill(Protocol):
+    """One goal's worth of work."""
+
+    @property
+    def grips(self) -> bool:
+        """Whether the fingers are to stay shut while the arm rests."""
+
+    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+        """Return what to do now.
+
+        Args:
+            tool: (3,) m.
+            objects: (n, 3) m.
+            goal: (3,) m.
+        """
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Means of a place that the camera shows, and how long the tool has been still somewhere."""
+
+    place: Floats = field(default_factory=lambda: np.zeros(3))
+    _count: float = 0.0
+    _ticks: int = 0
+
+    def look(self, place: Floats) -> None:
+        """Take a place into the mean."""
+        self._count = min(self._count + 1.0, _MEAN)
+        self.place = self.place + (place - self.place) / self._count
+
+    def settled(self, gap: float, near: float = _NEAR, ticks: int = _SETTLES) -> bool:
+        """Return whether a gap has been small for some ticks.
+
+        Args:
+            gap: m.
+            near: How small it must be.
+            ticks: For how many.
+        """
+        self._ticks = self._ticks + 1 if gap < near else 0
+        if self._ticks < ticks:
+            return False
+        self._ticks = 0
+        return True
+
+
+@dataclass(slots=True)
+class Pull:
+    """Opens what slides: the shut fingers stand behind its handle and move it.
+
+    Attributes:
+        number: Of the object.
+    """
+
+    number: int
+    _phase: int = 0
+    _way: Floats | None = None
+    _watcher: Watcher = field(default_factory=Watcher)
+    _past: list[float] = field(default_factory=list)
+
+    @property
+    def grips(self) -> bool:
+        """The fingers stay shut."""
+        return True
+
+    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+        """Return what to do now.
+
+        Args:
+            tool: (3,) m.
+            objects: (n, 3) m.
+            goal: (3,) m.
+        """
+        watcher = self._watcher
+        watcher.look(objects[self.number])
+        if self._way is None:
+            gap = goal[:2] - objects[self.number][:2]
+            axis = int(np.abs(gap).argmax())
+            self._way = np.zeros(3)
+            self._way[axis] = math.copysign(1.0, gap[axis])
+        way = self._way
+        apart = _HALVES[min(self.number, 1)] + float(_FINGERS @ np.abs(way[:2]))
+        handle = np.array([*watcher.place[:2], goal[2]])
+        behind = handle - way * (apart + _GAP)
+        if self._phase == 0:
+            over = behind + np.array([0.0, 0.0, _ABOVE])
+            aside = math.dist(tool[:2].tolist(), over[:2].tolist())
+            if tool[2] < over[2] - _LOW and aside > _NEAR:
+                return Aim(np.array([*tool[:2], over[2]]), 1.0, _SHUT)
+            self._next(when=watcher.settled(math.dist(tool.tolist(), over.tolist())))
+            return Aim(over, 1.0, _SHUT)
+        if self._phase == 1:
+            self._next(when=watcher.settled(math.dist(tool.tolist(), behind.tolist())))
+            return Aim(behind, _DOWN, _SHUT)
+        # Across the way the tool stays where it came down.
+        there = goal - way * apart
+        left = float((there - tool) @ way)
+        if self._phase == 2:
+            self._past.append(left)
+            stalls = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
+            self._next(when=watcher.settled(abs(left), ticks=2) or stalls)
+            return Aim(there, _PULL, _SHUT)
+        back = there - way * _BACK
+        shut = float((goal - watcher.place) @ way)
+        gap = math.dist(tool.tolist(), back.tolist())
+        if watcher.settled(gap, ticks=int(_MEAN)) and shut > 2 * _NEAR:
+            self._phase, self._past = 0, []  # it did not open far enough
+        return Aim(back, _PULL, _SHUT)
+
+    def _next(self, *, when: bool) -> None:
+        if when:
+            self._phase += 1
+
+
+@dataclass(slots=True)
+class Insertion:
+    """Takes a peg, holds it still over the hole, and lowers it; lifts it again where it sticks."""
+
+    _phase: int = 0
+    _ticks: int = 0
+    _watcher: Watcher = field(default_factory=Watcher)
+    _held: Watcher = field(default_factory=Watcher)
+    _past: list[float] = field(default_factory=list)
+
+    @property
+    def grips(self) -> bool:
+        """Whether the peg is held."""
+        return 2 <= self._phase < 6
+
+    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+        """Return what to do now.
+
+        Args:
+            tool: (3,) m.
+            objects: (n, 3) m.
+            goal: (3,) m.
+        """
+        self._ticks += 1
+        grasp = goal[2] + _GRASP
+        if self._phase < 3:
+            self._watcher.look(objects[0])
+            return self._take(tool, grasp)
+        self._held.look(objects[0] - tool)
+        over = np.array([*(goal - self._held.place)[:2], grasp])
+        if self._phase < 6:
+            return self._insert(tool, over)
+        if self._ticks <= _OPENS:
+            return Aim(tool, 1.0, _OPEN)
+        return Aim(np.array([*tool[:2], grasp + _ABOVE]), _CARRIES, _OPEN)
+
+    def _take(self, tool: Floats, grasp: float) -> Aim:
+        peg, watcher = self._watcher.place, self._watcher
+        if self._phase == 0:
+            over = np.array([*peg[:2], grasp + _ABOVE])
+            self._go(1, when=watcher.settled(math.dist(tool.tolist(), over.tolist())))
+            return Aim(over, 1.0, _OPEN)
+        down = np.array([*peg[:2], grasp])
+        if self._phase == 1:
+            self._go(2, when=watcher.settled(math.dist(tool.tolist(), down.tolist())))
+            return Aim(down, _DOWN, _OPEN)
+        self._go(3, when=self._ticks > _SHUTS)
+        return Aim(tool, 0.0, _SHUT)
+
+    def _insert(self, tool: Floats, over: Floats) -> Aim:
+        high = over + np.array([0.0, 0.0, _HIGH])
+        aside = math.dist(tool[:2].tolist(), over[:2].tolist())
+        if self._phase == 3:
+            self._go(4, when=tool[2] > high[2] - _LOW / 2)
+            return Aim(np.array([*tool[:2], high[2]]), _CARRIES, _SHUT)
+        if self._phase == 4:
+            self._go(5, when=self._held.settled(aside, _TRUE, _LOOKS))
+            return Aim(high, _CARRIES, _SHUT)
+        left = float(tool[2] - over[2])
+        self._past.append(left)
+        sticks = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
+        rises = float(self._held.place[2]) + _GRASP  # how far the peg has slipped up
+        if left < _BOTTOM or sticks:
+            self._past = []
+            self._go(6 if left + rises < _IN else 3, when=True)
+        return Aim(over, _LOWERS, _SHUT)
+
+    def _go(self, phase: int, *, when: bool) -> None:
+        if when:
+            self._phase, self._ticks = phase, 0
