@@ -137,6 +137,7 @@ def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
             pos=block.place,
             size=block.size,
             quat=block.turn,
+            friction=[block.grip, 0.005, 0.0001],
             **common,
         )
     for number, slider in enumerate(layout.sliders):

@@ -24,9 +24,11 @@ CLEARANCES = (0.004, 0.002, 0.001)  # m between peg and hole, by tier
 RIM = 0.03  # m, the height of the hole's walls
 INSERTED = 0.015  # m, the least depth of the peg below the rim
 _THICK = 0.012  # m, half of a socket's wall
+_BACK, _UNDER = 0.001, 0.0005  # m that a wall is behind the funnel's lower edge, and below it
+_SLIPPERY, _PEG_GRIP = 0.3, 0.4  # friction
 _FUNNEL = (0.003, 0.006, 0.002)  # m: how much wider it gets, over which height, half of a plate
 # What a scripted reference that knows the unit needs: s for all but the way, m/s on the way.
-_PULLS, _UNLATCHES, _INSERTS, _PACE = 7.0, 5.0, 10.0, 0.2
+_PULLS, _UNLATCHES, _INSERTS, _PACE = 7.0, 5.0, 13.0, 0.2
 
 
 class TaskParts(NamedTuple):
@@ -153,22 +155,27 @@ def socket(x: float, y: float, clearance: float) -> tuple[Obstacle, ...]:
     half = math.atan2(spread, high) / 2
     # Across the wall, and up: the middle of a plate whose inner face begins at the hole's edge.
     out, up = wide + spread / 2 + thick * high / slant, RIM + high / 2 - thick * spread / slant
+    low = (RIM - _UNDER) / 2
     found: list[Obstacle] = []
     for axis in range(2):
         for side in (1.0, -1.0):
-            gaps = (side * (wide + _THICK), side * out)
-            sizes = ((_THICK, wide + 2 * _THICK * (axis == 0), RIM / 2), (thick, wide, slant / 2))
+            gaps = (side * (wide + _BACK + _THICK), side * out)
+            # The two walls across x are longer, so that the corners are closed.
+            long = wide + _BACK + 2 * _THICK * (axis == 0)
+            sizes = ((_THICK, long, low), (thick, wide + spread, slant / 2))
             sine = math.sin(half) * side
             turn: Quaternion = (math.cos(half), 0.0, sine, 0.0)
             if axis:
                 turn = (math.cos(half), -sine, 0.0, 0.0)
             turns: tuple[Quaternion, Quaternion] = ((1.0, 0.0, 0.0, 0.0), turn)
             for gap, (across, along, z), tilt, height in zip(
-                gaps, sizes, turns, (RIM / 2, up), strict=True
+                gaps, sizes, turns, (low, up), strict=True
             ):
                 place = (x, y + gap, height) if axis else (x + gap, y, height)
                 size = (along, across, z) if axis else (across, along, z)
-                found.append(Obstacle(place=_rounded(place), size=_rounded(size), turn=tilt))
+                found.append(
+                    Obstacle(place=_rounded(place), size=_rounded(size), turn=tilt, grip=_SLIPPERY)
+                )
     return tuple(found)
 
 
@@ -184,7 +191,7 @@ def insert(tier: int, rng: np.random.Generator) -> TaskParts:
         hole = (between(rng, 0.42, 0.6), between(rng, -0.2, 0.2))
         if math.dist(start, hole) >= 0.16:
             break
-    peg = Thing(shape="cylinder", size=_PEG, place=(*start, _PEG[2]))
+    peg = Thing(shape="box", size=_PEG, grip=_PEG_GRIP, place=(*start, _PEG[2]))
     # The middle of a peg that is deep enough is at most this much above that of one at the bottom.
     goal = GoalPlace(place=(*hole, _PEG[2]), tolerance=round(RIM - INSERTED, _DECIMALS))
     blocks = socket(*hole, CLEARANCES[tier - 1])

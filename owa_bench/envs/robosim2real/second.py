@@ -140,7 +140,9 @@ class SecondCell:
         self._add_arm(body)
         self._fixed = [self._add_box((*TABLE, -TABLE_HALF[2]), TABLE_HALF)]
         for block in world.blocks:
-            self._fixed.append(self._add_box(block.place, block.size, block.turn))
+            made = self._add_box(block.place, block.size, block.turn)
+            pybullet.changeDynamics(made, -1, lateralFriction=block.grip, **self._here)
+            self._fixed.append(made)
         self._axes = [slider.axis for slider in world.sliders]
         self._sliders = [self._add_slider(slider, body) for slider in world.sliders]
         self._fixed += self._sliders

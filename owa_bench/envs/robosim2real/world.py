@@ -106,6 +106,7 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     place: Vector
     size: Vector
     turn: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    grip: float = 1.0
 
 
 class Slider(msgspec.Struct, frozen=True, kw_only=True):

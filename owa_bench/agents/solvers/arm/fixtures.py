@@ -19,16 +19,20 @@ _HALVES = (0.012, 0.045)  # m, half of a handle and of a latch along their ways
 _GAP, _BACK = 0.02, 0.03  # m between the fingers and a handle: before a pull, and after it
 _ABOVE = 0.08  # m over where the tool works
 _LOW = 0.03  # m below the height for travel, at which the tool first rises
-_NEAR, _SETTLES = 0.006, 3  # m, ticks
+_NEAR, _SETTLES = 0.004, 3  # m, ticks
 _MEAN = 15.0  # ticks of a mean of what the camera shows
-_DOWN, _PULL = 0.35, 0.28  # of the full speed
+_DOWN, _PULL = 0.5, 0.4  # of the full speed
 _STALLS, _STALLED = 20, 0.003  # ticks, m
-_GRASP = 0.022  # m above the middle of a peg
+_GRASP, _LONG = 0.022, 0.045  # m above the middle of a peg; half of its length
 _HIGH = 0.065  # m that a peg is lifted
-_CARRIES, _LOWERS = 0.5, 0.14  # of the full speed
-_SHUTS, _LOOKS, _OPENS = 10, 10, 6  # ticks
+_CARRIES, _LOWERS, _CREEPS = 0.5, 0.2, 0.07  # of the full speed
+_RIM = 0.045  # m above the bottom: a peg may touch the socket below it
+_BESIDE = 0.0025  # m: a peg further aside waits over the rim
+_SLIPS = 0.006  # m that a peg has slid up in the fingers: it stands on something
+_SHUTS, _LOOKS, _OPENS, _PATIENCE = 10, 8, 6, 100  # ticks
 _TRUE = 0.002  # m beside the hole's middle that a peg is lowered with
-_BOTTOM, _IN = 0.006, 0.012  # m above the bottom: let go here; a peg is in
+_BOTTOM, _IN = 0.006, 0.02  # m above the bottom: let go here; a peg that is let go falls in
+_LOST = 0.035  # m beside the tool: the peg is no longer held
 
 
 class Aim(NamedTuple):
@@ -46,12 +50,13 @@ class Skill(Protocol):
     def grips(self) -> bool:
         """Whether the fingers are to stay shut while the arm rests."""
 
-    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+    def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
         """Return what to do now.
 
         Args:
             tool: (3,) m.
             objects: (n, 3) m.
+            turns: (n, 4) their quaternions w, x, y, z.
             goal: (3,) m.
         """
 
@@ -103,12 +108,13 @@ class Pull:
         """The fingers stay shut."""
         return True
 
-    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+    def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
         """Return what to do now.
 
         Args:
             tool: (3,) m.
             objects: (n, 3) m.
+            turns: (n, 4) their quaternions w, x, y, z.
             goal: (3,) m.
         """
         watcher = self._watcher
@@ -160,19 +166,20 @@ class Insertion:
     _ticks: int = 0
     _watcher: Watcher = field(default_factory=Watcher)
     _held: Watcher = field(default_factory=Watcher)
-    _past: list[float] = field(default_factory=list)
+    _low: float = 0.0
 
     @property
     def grips(self) -> bool:
         """Whether the peg is held."""
         return 2 <= self._phase < 6
 
-    def aim(self, tool: Floats, objects: Floats, goal: Floats) -> Aim:
+    def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
         """Return what to do now.
 
         Args:
             tool: (3,) m.
             objects: (n, 3) m.
+            turns: (n, 4) their quaternions w, x, y, z.
             goal: (3,) m.
         """
         self._ticks += 1
@@ -180,10 +187,14 @@ class Insertion:
         if self._phase < 3:
             self._watcher.look(objects[0])
             return self._take(tool, grasp)
-        self._held.look(objects[0] - tool)
+        w, x, y, z = turns[0]
+        axis = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+        self._held.look(objects[0] - _LONG * axis - tool)  # the end that goes in
         over = np.array([*(goal - self._held.place)[:2], grasp])
-        if self._phase < 6:
+        if self._phase < 6 and np.abs(self._held.place[:2]).max() < _LOST:
             return self._insert(tool, over)
+        if self._phase < 6:
+            self._go(6, when=True)
         if self._ticks <= _OPENS:
             return Aim(tool, 1.0, _OPEN)
         return Aim(np.array([*tool[:2], grasp + _ABOVE]), _CARRIES, _OPEN)
@@ -209,15 +220,18 @@ class Insertion:
             return Aim(np.array([*tool[:2], high[2]]), _CARRIES, _SHUT)
         if self._phase == 4:
             self._go(5, when=self._held.settled(aside, _TRUE, _LOOKS))
+            self._low = float(self._held.place[2])
             return Aim(high, _CARRIES, _SHUT)
-        left = float(tool[2] - over[2])
-        self._past.append(left)
-        sticks = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
-        rises = float(self._held.place[2]) + _GRASP  # how far the peg has slipped up
-        if left < _BOTTOM or sticks:
-            self._past = []
-            self._go(6 if left + rises < _IN else 3, when=True)
-        return Aim(over, _LOWERS, _SHUT)
+        end = float(tool[2] + self._held.place[2])  # how high the peg's end is
+        slips = self._held.place[2] - self._low > _SLIPS
+        if end < _BOTTOM or (slips and end < _IN):
+            self._go(6, when=True)
+        elif slips:
+            self._go(3, when=True)
+        if end > _RIM:
+            return Aim(over, _LOWERS, _SHUT)
+        waits = aside > _BESIDE and end > _IN and self._ticks < _PATIENCE
+        return Aim(np.array([*over[:2], tool[2]]) if waits else over, _CREEPS, _SHUT)
 
     def _go(self, phase: int, *, when: bool) -> None:
         if when:

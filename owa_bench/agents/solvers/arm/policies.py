@@ -60,6 +60,7 @@ class ArmView:
 
     tool: Floats
     things: Floats
+    turns: Floats
     goal: Floats
     left: float
     blocks: Floats
@@ -80,6 +81,7 @@ class ArmView:
         return cls(
             tool=shown[at["tool_position"]],
             things=objects[objects[:, 0] > 0, 1:4],
+            turns=objects[objects[:, 0] > 0, 4:8],
             goal=shown[at["goal"]][:3],
             left=float(shown[at["goal"]][5]),
             blocks=shown[at["blocks"]],
@@ -160,10 +162,8 @@ class Scripted:
             # The last goal is the first object's, the one before it the second's.
             pulled = len(view.things) - self._goals
             self._skill = Insertion() if self.family == "insert" else Pull(pulled)
-        aim = self._skill.aim(view.tool, view.things, view.goal)
-        velocity = self._toward(view, aim.place)
-        fast = float(np.linalg.norm(velocity))
-        return velocity * min(1.0, aim.most / max(fast, 1e-9)), aim.gripper
+        aim = self._skill.aim(view.tool, view.things, view.turns, view.goal)
+        return np.clip(self._toward(view, aim.place), -aim.most, aim.most), aim.gripper
 
     def _reach(self, view: ArmView) -> tuple[Floats, float]:
         goal = view.goal
