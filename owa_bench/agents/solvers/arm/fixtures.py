@@ -26,6 +26,7 @@ _STALLS, _STALLED = 20, 0.003  # ticks, m
 _GRASP, _LONG = 0.022, 0.045  # m above the middle of a peg; half of its length
 _HIGH = 0.065  # m that a peg is lifted
 _CARRIES, _LOWERS, _CREEPS = 0.5, 0.2, 0.07  # of the full speed
+_LOWEST = 0.05  # m, where the fingers are still above the socket
 _RIM = 0.045  # m above the bottom: a peg may touch the socket below it
 _BESIDE = 0.0025  # m: a peg further aside waits over the rim
 _SLIPS = 0.006  # m that a peg has slid up in the fingers: it stands on something
@@ -190,7 +191,8 @@ class Insertion:
         w, x, y, z = turns[0]
         axis = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
         self._held.look(objects[0] - _LONG * axis - tool)  # the end that goes in
-        over = np.array([*(goal - self._held.place)[:2], grasp])
+        lowest = max(_LOWEST, 0.5 * _BOTTOM - float(self._held.place[2]))
+        over = np.array([*(goal - self._held.place)[:2], lowest])
         if self._phase < 6 and np.abs(self._held.place[:2]).max() < _LOST:
             return self._insert(tool, over)
         if self._phase < 6:
@@ -224,7 +226,8 @@ class Insertion:
             return Aim(high, _CARRIES, _SHUT)
         end = float(tool[2] + self._held.place[2])  # how high the peg's end is
         slips = self._held.place[2] - self._low > _SLIPS
-        if end < _BOTTOM or (slips and end < _IN):
+        stands = slips or tool[2] < _LOWEST + _BOTTOM
+        if end < _BOTTOM or (stands and end < _IN):
             self._go(6, when=True)
         elif slips:
             self._go(3, when=True)
