@@ -14,6 +14,9 @@ _MIDDLE, _OPEN_BY = 0.14, 0.02  # m, the goal of a handle and its tolerance
 _HIGH = 0.09  # m, of the case
 _WIDE, _DEEP, _WALL = 0.055, 0.1, 0.01  # m, half lengths of the case's inside, and of a wall
 _HANDLE = (0.012, 0.012, 0.026)
+_BAR = (0.004, 0.02)  # m, half lengths of the handle's back, along the way and across
+_FINGERS = (0.01, 0.0155)  # m, half of the shut fingers along x and y
+SLACK = 0.006  # m before and behind the shut fingers between a handle and its back
 _LATCH = (0.012, 0.045, 0.02)  # across the way of the drawer it is long
 _COVERS = 0.016  # m that a latch reaches beyond the middle of the handle's way
 _UNLATCHED, _LATCH_TRAVEL, _LATCH_BY = 0.055, 0.07, 0.012  # m
@@ -28,7 +31,7 @@ _BACK, _UNDER = 0.001, 0.0005  # m that a wall is behind the funnel's lower edge
 _SLIPPERY, _PEG_GRIP = 0.3, 0.4  # friction
 _FUNNEL = (0.003, 0.006, 0.002)  # m: how much wider it gets, over which height, half of a plate
 # What a scripted reference that knows the unit needs: s for all but the way, m/s on the way.
-_PULLS, _UNLATCHES, _INSERTS, _PACE = 7.0, 5.0, 13.0, 0.2
+_PULLS, _UNLATCHES, _INSERTS, _PACE = 7.1, 4.4, 13.0, 0.2
 
 
 class TaskParts(NamedTuple):
@@ -105,7 +108,9 @@ def drawer(tier: int, rng: np.random.Generator) -> TaskParts:
     back = frame.box((-2 * _DEEP + _WALL, 0.0, half), (_WALL, _WIDE, half))
     above = round(_HIGH + 0.002, _DECIMALS)
     at = frame.place(-0.012, 0.0, above + _HANDLE[2])
+    slot = 2.0 * (_FINGERS[0 if frame.ahead[0] else 1] + SLACK)
     panels = (
+        frame.box((-0.024 - slot - _BAR[0], 0.0, at[2]), (*_BAR, _HANDLE[2])),
         frame.box((-0.012, 0.0, half + 0.002), (0.012, _WIDE - 0.003, 0.041)),
         frame.box((-_DEEP + 0.01, 0.0, 0.02), (_DEEP - 0.03, _WIDE - 0.006, 0.015)),
     )
@@ -195,4 +200,6 @@ def insert(tier: int, rng: np.random.Generator) -> TaskParts:
     # The middle of a peg that is deep enough is at most this much above that of one at the bottom.
     goal = GoalPlace(place=(*hole, _PEG[2]), tolerance=round(RIM - INSERTED, _DECIMALS))
     blocks = socket(*hole, CLEARANCES[tier - 1])
-    return TaskParts((goal,), (peg,), blocks, _INSERTS + math.dist(start, hole) / _PACE)
+    return TaskParts(
+        (goal,), (peg,), blocks, _INSERTS + 0.5 * tier + math.dist(start, hole) / _PACE
+    )

@@ -16,13 +16,14 @@ from owa_bench.records.observables import Floats
 _OPEN, _SHUT = 1.0, -1.0
 _FINGERS = np.array([0.01, 0.0155])  # m, half of the shut fingers along x and y
 _HALVES = (0.012, 0.045)  # m, half of a handle and of a latch along their ways
-_GAP, _BACK = 0.02, 0.03  # m between the fingers and a handle: before a pull, and after it
+_GAPS = (0.006, 0.02)  # m between the fingers and a handle or a latch, before and after a pull
 _ABOVE = 0.08  # m over where the tool works
 _LOW = 0.03  # m below the height for travel, at which the tool first rises
 _NEAR, _SETTLES = 0.004, 3  # m, ticks
 _MEAN = 15.0  # ticks of a mean of what the camera shows
-_DOWN, _PULL = 0.5, 0.4  # of the full speed
+_DOWN, _PULL = 0.3, 0.4  # of the full speed
 _STALLS, _STALLED = 20, 0.003  # ticks, m
+_SHORT = 0.01  # m that is left to the goal: once more
 _GRASP, _LONG = 0.022, 0.045  # m above the middle of a peg; half of its length
 _HIGH = 0.065  # m that a peg is lifted
 _CARRIES, _LOWERS, _CREEPS = 0.5, 0.2, 0.07  # of the full speed
@@ -92,7 +93,7 @@ class Watcher:
 
 @dataclass(slots=True)
 class Pull:
-    """Opens what slides: the shut fingers stand behind its handle and move it.
+    """Opens what slides: the shut fingers go down behind its handle, move it and go up again.
 
     Attributes:
         number: Of the object.
@@ -121,14 +122,15 @@ class Pull:
         watcher = self._watcher
         watcher.look(objects[self.number])
         if self._way is None:
-            gap = goal[:2] - objects[self.number][:2]
-            axis = int(np.abs(gap).argmax())
+            wanted = goal[:2] - objects[self.number][:2]
+            axis = int(np.abs(wanted).argmax())
             self._way = np.zeros(3)
-            self._way[axis] = math.copysign(1.0, gap[axis])
+            self._way[axis] = math.copysign(1.0, wanted[axis])
         way = self._way
         apart = _HALVES[min(self.number, 1)] + float(_FINGERS @ np.abs(way[:2]))
         handle = np.array([*watcher.place[:2], goal[2]])
-        behind = handle - way * (apart + _GAP)
+        gap = _GAPS[min(self.number, 1)]
+        behind = handle - way * (apart + gap)
         if self._phase == 0:
             over = behind + np.array([0.0, 0.0, _ABOVE])
             aside = math.dist(tool[:2].tolist(), over[:2].tolist())
@@ -147,12 +149,12 @@ class Pull:
             stalls = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
             self._next(when=watcher.settled(abs(left), ticks=2) or stalls)
             return Aim(there, _PULL, _SHUT)
-        back = there - way * _BACK
+        away = there - way * gap + np.array([0.0, 0.0, _ABOVE])
         shut = float((goal - watcher.place) @ way)
-        gap = math.dist(tool.tolist(), back.tolist())
-        if watcher.settled(gap, ticks=int(_MEAN)) and shut > 2 * _NEAR:
-            self._phase, self._past = 0, []  # it did not open far enough
-        return Aim(back, _PULL, _SHUT)
+        waited = watcher.settled(math.dist(tool.tolist(), away.tolist()), ticks=int(_MEAN))
+        if waited and shut > _SHORT:
+            self._phase, self._past = 0, []
+        return Aim(away, 1.0, _SHUT)
 
     def _next(self, *, when: bool) -> None:
         if when:
