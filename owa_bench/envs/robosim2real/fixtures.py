@@ -10,7 +10,8 @@ from owa_bench.envs.robosim2real.world import GoalPlace, Obstacle, Quaternion, S
 _DECIMALS = 4
 OPENED = 0.12  # m, the least that a drawer is to be open
 TRAVEL = 0.158  # m, where the drawer meets its stop
-_MIDDLE, _OPEN_BY = 0.14, 0.02  # m, the goal of a handle and its tolerance
+_OPEN_BY = 0.02  # m, the tolerance of a handle's goal
+_MIDDLE = OPENED + _OPEN_BY
 _HIGH = 0.09  # m, of the case
 _WIDE, _DEEP, _WALL = 0.055, 0.1, 0.01  # m, half lengths of the case's inside, and of a wall
 _HANDLE = (0.012, 0.012, 0.026)
@@ -19,7 +20,7 @@ _FINGERS = (0.01, 0.0155)  # m, half of the shut fingers along x and y
 SLACK = 0.006  # m before and behind the shut fingers between a handle and its back
 _LATCH = (0.012, 0.045, 0.02)  # across the way of the drawer it is long
 _COVERS = 0.016  # m that a latch reaches beyond the middle of the handle's way
-_UNLATCHED, _LATCH_TRAVEL, _LATCH_BY = 0.055, 0.07, 0.012  # m
+_UNLATCHED, _LATCH_TRAVEL = 0.055, 0.07  # m
 _DRAGS = (4.0, 22.0, 8.0)  # N, of the drawer by tier
 _LATCH_DRAG = 5.0
 _PEG = (0.015, 0.015, 0.045)
@@ -141,7 +142,7 @@ def drawer(tier: int, rng: np.random.Generator) -> TaskParts:
         )
         sliders.append(latch)
         free = frame.place(ahead, aside + _UNLATCHED, above + _LATCH[2])
-        goals.insert(0, GoalPlace(place=free, tolerance=_LATCH_BY))
+        goals.insert(0, GoalPlace(place=free, tolerance=_OPEN_BY))
     seconds = _PULLS + _UNLATCHES * (len(goals) - 1)
     return TaskParts(tuple(goals), (), (*walls, back), seconds, tuple(sliders))
 

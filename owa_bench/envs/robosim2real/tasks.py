@@ -13,6 +13,7 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm, fixtures
 from owa_bench.envs.robosim2real.engine import Truth
 from owa_bench.envs.robosim2real.fixtures import TaskParts
+from owa_bench.envs.robosim2real.guard import GuardLimits
 from owa_bench.envs.robosim2real.world import (
     FAMILIES,
     TIERS,
@@ -31,6 +32,7 @@ _STILL_TOOL, _STILL_THING = 0.02, 0.01  # m/s
 _TILT = math.cos(math.radians(15.0))
 _MOVED = 0.01  # m that a thing may move which is not the task's
 _CLEAR = 0.03  # m between the tool and a thing that was let go
+_FORCED = GuardLimits().forces[0]  # N, above which a drawer does not count as opened
 _DECIMALS = 4
 # What a scripted reference that knows the unit needs, with a margin: m/s, s an errand, s a grasp.
 PACE, ERRAND, _GRASP = 0.2, 1.6, 1.2
@@ -166,6 +168,7 @@ class Judge:
         self.nearest = self._distance
         self.done = 0
         self._held = 0
+        self._forced = False
 
     @property
     def success(self) -> bool:
@@ -189,6 +192,7 @@ class Judge:
         """Read the state at the end of a tick."""
         if self.success:
             return
+        self._forced |= self._world.family == "drawer" and truth.table_force > _FORCED
         gap = self._gap(truth, self.done)
         self.nearest = min(self.nearest, gap)
         self._held = self._held + 1 if self._is_there(truth, gap) else 0
@@ -210,7 +214,7 @@ class Judge:
         return len(self._world.goals) - 1 - goal
 
     def _is_there(self, truth: Truth, gap: float) -> bool:
-        if gap > self.goal.tolerance:
+        if gap > self.goal.tolerance or self._forced:
             return False
         if self._world.family == "reach":
             speed = arm.length(truth.tool - self._tool) * arm.HERTZ

@@ -120,8 +120,9 @@ class Scripted:
         view = ArmView.of(observation, self.layout)
         if self.correct is not None:
             view = self.correct(view)
+        grips = self._skill is not None and self._skill.grips
         if view.stopped:
-            return np.array([0.0, 0.0, 0.0, 0.0, _OPEN, 1.0])
+            return np.array([0.0, 0.0, 0.0, 0.0, _SHUT if grips else _OPEN, 1.0])
         if self.cares and view.person[0] > 0:
             gap = math.dist(view.tool[:2].tolist(), view.person[1:3].tolist()) - 0.15
             if gap < _NEAR:
