@@ -28,6 +28,8 @@ _GRIP, _GRIP_RATE, _GRIP_FORCE = 1000.0, 30.0, 20.0
 _SLOW = 0.05  # rad/s above which stiction is gone
 _NO_SLIP = 4  # iterations, without which a held thing creeps under pyramidal cones
 _SLIDER_DAMPING = 10.0  # N s/m
+_HOLDS = (0.99, 0.995, 0.001, 0.5, 2.0)  # a drawer that friction holds does not creep
+_HARD = {"priority": 1, "solref": (0.01, 1.0), "solimp": _HOLDS}  # though it is light
 _PARTS = 5  # of a tick, after which forces that fade are set anew
 
 
@@ -149,6 +151,7 @@ def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
             range=[0, slider.travel],
             limited=1,
             damping=[_SLIDER_DAMPING, 0, 0],
+            solimp_friction=_HOLDS,
         )
         size = slider.size
         body.add_geom(
@@ -156,6 +159,7 @@ def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
             type=kinds[slider.shape],
             size=size if slider.shape == "box" else (size[0], size[2], 0),
             mass=slider.mass,
+            **_HARD,
             contype=4,  # a handle meets the arm, things and other handles
             conaffinity=7,
         )
@@ -165,6 +169,7 @@ def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
                 pos=np.subtract(panel.place, slider.place),
                 size=panel.size,
                 mass=0.0,
+                **_HARD,
                 contype=0,  # a panel meets the arm alone, not the case that it slides in
                 conaffinity=1,
             )

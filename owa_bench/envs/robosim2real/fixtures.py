@@ -15,9 +15,9 @@ _MIDDLE = OPENED + _OPEN_BY
 _HIGH = 0.09  # m, of the case
 _WIDE, _DEEP, _WALL = 0.055, 0.1, 0.01  # m, half lengths of the case's inside, and of a wall
 _HANDLE = (0.012, 0.012, 0.026)
-_BAR = (0.004, 0.02)  # m, half lengths of the handle's back, along the way and across
+_BAR, _RAIL = 0.004, 0.003  # m, half of the bar behind a handle, and of those at its sides
 _FINGERS = (0.01, 0.0155)  # m, half of the shut fingers along x and y
-SLACK = 0.006  # m before and behind the shut fingers between a handle and its back
+SLACK, ASIDE = 0.008, 0.01  # m free around the shut fingers within a handle's bars
 _LATCH = (0.012, 0.045, 0.02)  # across the way of the drawer it is long
 _COVERS = 0.016  # m that a latch reaches beyond the middle of the handle's way
 _UNLATCHED, _LATCH_TRAVEL = 0.055, 0.07  # m
@@ -110,8 +110,14 @@ def drawer(tier: int, rng: np.random.Generator) -> TaskParts:
     above = round(_HIGH + 0.002, _DECIMALS)
     at = frame.place(-0.012, 0.0, above + _HANDLE[2])
     slot = 2.0 * (_FINGERS[0 if frame.ahead[0] else 1] + SLACK)
+    wide = _FINGERS[1 if frame.ahead[0] else 0] + ASIDE + _RAIL
+    rails = (
+        frame.box((-0.024 - slot / 2, side * wide, at[2]), (slot / 2, _RAIL, _HANDLE[2]))
+        for side in (-1.0, 1.0)
+    )
     panels = (
-        frame.box((-0.024 - slot - _BAR[0], 0.0, at[2]), (*_BAR, _HANDLE[2])),
+        frame.box((-0.024 - slot - _BAR, 0.0, at[2]), (_BAR, wide + _RAIL, _HANDLE[2])),
+        *rails,
         frame.box((-0.012, 0.0, half + 0.002), (0.012, _WIDE - 0.003, 0.041)),
         frame.box((-_DEEP + 0.01, 0.0, 0.02), (_DEEP - 0.03, _WIDE - 0.006, 0.015)),
     )

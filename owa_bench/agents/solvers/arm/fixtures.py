@@ -16,12 +16,13 @@ from owa_bench.records.observables import Floats
 _OPEN, _SHUT = 1.0, -1.0
 _FINGERS = np.array([0.01, 0.0155])  # m, half of the shut fingers along x and y
 _HALVES = (0.012, 0.045)  # m, half of a handle and of a latch along their ways
-_GAPS = (0.006, 0.02)  # m between the fingers and a handle or a latch, before and after a pull
+_GAPS = (0.008, 0.02)  # m between the fingers and a handle or a latch, before and after a pull
 _ABOVE = 0.08  # m over where the tool works
 _LOW = 0.03  # m below the height for travel, at which the tool first rises
 _NEAR, _SETTLES = 0.004, 3  # m, ticks
 _MEAN = 15.0  # ticks of a mean of what the camera shows
-_DOWN, _PULL = 0.3, 0.4  # of the full speed
+_DOWN, _PULL, _ENTERS = 0.4, 0.4, 0.15  # of the full speed
+_BARS = 0.038  # m above where the tool works: the fingers may touch a handle below it
 _STALLS, _STALLED = 20, 0.003  # ticks, m
 _SHORT = 0.01  # m that is left to the goal: once more
 _GRASP, _LONG = 0.022, 0.045  # m above the middle of a peg; half of its length
@@ -32,7 +33,7 @@ _RIM = 0.045  # m above the bottom: a peg may touch the socket below it
 _BESIDE = 0.0025  # m: a peg further aside waits over the rim
 _SLIPS = 0.006  # m that a peg has slid up in the fingers: it stands on something
 _SHUTS, _LOOKS, _OPENS, _PATIENCE = 10, 8, 6, 100  # ticks
-_TRUE = 0.002  # m beside the hole's middle that a peg is lowered with
+_TRUE = 0.002  # m aside, with which fingers enter a handle or a peg a hole
 _BOTTOM, _IN = 0.006, 0.02  # m above the bottom: let go here; a peg that is let go falls in
 _LOST = 0.035  # m beside the tool: the peg is no longer held
 
@@ -104,6 +105,7 @@ class Pull:
     _way: Floats | None = None
     _watcher: Watcher = field(default_factory=Watcher)
     _past: list[float] = field(default_factory=list)
+    _enters: bool = False
 
     @property
     def grips(self) -> bool:
@@ -139,8 +141,14 @@ class Pull:
             self._next(when=watcher.settled(math.dist(tool.tolist(), over.tolist())))
             return Aim(over, 1.0, _SHUT)
         if self._phase == 1:
+            aside = math.dist(tool[:2].tolist(), behind[:2].tolist())
             self._next(when=watcher.settled(math.dist(tool.tolist(), behind.tolist())))
-            return Aim(behind, _DOWN, _SHUT)
+            height = float(tool[2] - goal[2])
+            if height > _BARS + _LOW / 2:
+                return Aim(behind, _DOWN, _SHUT)
+            waits = height > _BARS and not self._enters
+            self._enters |= aside < _TRUE
+            return Aim(np.array([*behind[:2], tool[2]]) if waits else behind, _ENTERS, _SHUT)
         # Across the way the tool stays where it came down.
         there = goal - way * apart
         left = float((there - tool) @ way)
@@ -153,7 +161,7 @@ class Pull:
         shut = float((goal - watcher.place) @ way)
         waited = watcher.settled(math.dist(tool.tolist(), away.tolist()), ticks=int(_MEAN))
         if waited and shut > _SHORT:
-            self._phase, self._past = 0, []
+            self._phase, self._past, self._enters = 0, [], False
         return Aim(away, 1.0, _SHUT)
 
     def _next(self, *, when: bool) -> None:

@@ -122,6 +122,8 @@ class Scripted:
             view = self.correct(view)
         grips = self._skill is not None and self._skill.grips
         if view.stopped:
+            if self.family == "drawer":
+                self._skill = None  # it begins anew, from above
             return np.array([0.0, 0.0, 0.0, 0.0, _SHUT if grips else _OPEN, 1.0])
         if self.cares and view.person[0] > 0:
             gap = math.dist(view.tool[:2].tolist(), view.person[1:3].tolist()) - 0.15
