@@ -17,7 +17,7 @@ _WIDE, _DEEP, _WALL = 0.055, 0.1, 0.01  # m, half lengths of the case's inside, 
 _HANDLE = (0.012, 0.012, 0.026)
 _BAR, _RAIL = 0.004, 0.003  # m, half of the bar behind a handle, and of those at its sides
 _FINGERS = (0.01, 0.0155)  # m, half of the shut fingers along x and y
-SLACK, ASIDE = 0.008, 0.01  # m free around the shut fingers within a handle's bars
+SLACK, ASIDE = 0.01, 0.012  # m free around the shut fingers within a handle's bars
 _LATCH = (0.012, 0.045, 0.02)  # across the way of the drawer it is long
 _COVERS = 0.016  # m that a latch reaches beyond the middle of the handle's way
 _UNLATCHED, _LATCH_TRAVEL = 0.055, 0.07  # m
@@ -32,7 +32,7 @@ _BACK, _UNDER = 0.001, 0.0005  # m that a wall is behind the funnel's lower edge
 _SLIPPERY, _PEG_GRIP = 0.3, 0.4  # friction
 _FUNNEL = (0.003, 0.006, 0.002)  # m: how much wider it gets, over which height, half of a plate
 # What a scripted reference that knows the unit needs: s for all but the way, m/s on the way.
-_PULLS, _UNLATCHES, _INSERTS, _PACE = 7.1, 4.4, 13.0, 0.2
+_PULLS, _UNLATCHES, _INSERTS, _PACE = 8.4, 4.8, 13.0, 0.2
 
 
 class TaskParts(NamedTuple):

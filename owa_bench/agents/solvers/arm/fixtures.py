@@ -16,12 +16,12 @@ from owa_bench.records.observables import Floats
 _OPEN, _SHUT = 1.0, -1.0
 _FINGERS = np.array([0.01, 0.0155])  # m, half of the shut fingers along x and y
 _HALVES = (0.012, 0.045)  # m, half of a handle and of a latch along their ways
-_GAPS = (0.008, 0.02)  # m between the fingers and a handle or a latch, before and after a pull
-_ABOVE = 0.08  # m over where the tool works
+_GAPS = (0.01, 0.02)  # m between the fingers and a handle or a latch, before and after a pull
+_ABOVE, _HOVERS = 0.08, 0.065  # m over where the tool works: over a peg, over a handle
 _LOW = 0.03  # m below the height for travel, at which the tool first rises
-_NEAR, _SETTLES = 0.004, 3  # m, ticks
+_NEAR, _SETTLES, _STILL = 0.004, 3, 6  # m, ticks
 _MEAN = 15.0  # ticks of a mean of what the camera shows
-_DOWN, _PULL, _ENTERS = 0.4, 0.4, 0.15  # of the full speed
+_DOWN, _PULL, _ENTERS = 0.4, 0.4, 0.2  # of the full speed
 _BARS = 0.038  # m above where the tool works: the fingers may touch a handle below it
 _STALLS, _STALLED = 20, 0.003  # ticks, m
 _SHORT = 0.01  # m that is left to the goal: once more
@@ -33,7 +33,7 @@ _RIM = 0.045  # m above the bottom: a peg may touch the socket below it
 _BESIDE = 0.0025  # m: a peg further aside waits over the rim
 _SLIPS = 0.006  # m that a peg has slid up in the fingers: it stands on something
 _SHUTS, _LOOKS, _OPENS, _PATIENCE = 10, 8, 6, 100  # ticks
-_TRUE = 0.002  # m aside, with which fingers enter a handle or a peg a hole
+_TRUE = 0.002  # m beside the hole's middle that a peg is lowered with
 _BOTTOM, _IN = 0.006, 0.02  # m above the bottom: let go here; a peg that is let go falls in
 _LOST = 0.035  # m beside the tool: the peg is no longer held
 
@@ -105,7 +105,6 @@ class Pull:
     _way: Floats | None = None
     _watcher: Watcher = field(default_factory=Watcher)
     _past: list[float] = field(default_factory=list)
-    _enters: bool = False
 
     @property
     def grips(self) -> bool:
@@ -134,20 +133,16 @@ class Pull:
         gap = _GAPS[min(self.number, 1)]
         behind = handle - way * (apart + gap)
         if self._phase == 0:
-            over = behind + np.array([0.0, 0.0, _ABOVE])
+            over = behind + np.array([0.0, 0.0, _HOVERS])
             aside = math.dist(tool[:2].tolist(), over[:2].tolist())
             if tool[2] < over[2] - _LOW and aside > _NEAR:
                 return Aim(np.array([*tool[:2], over[2]]), 1.0, _SHUT)
-            self._next(when=watcher.settled(math.dist(tool.tolist(), over.tolist())))
+            self._next(when=watcher.settled(math.dist(tool.tolist(), over.tolist()), ticks=_STILL))
             return Aim(over, 1.0, _SHUT)
         if self._phase == 1:
             aside = math.dist(tool[:2].tolist(), behind[:2].tolist())
             self._next(when=watcher.settled(math.dist(tool.tolist(), behind.tolist())))
-            height = float(tool[2] - goal[2])
-            if height > _BARS + _LOW / 2:
-                return Aim(behind, _DOWN, _SHUT)
-            waits = height > _BARS and not self._enters
-            self._enters |= aside < _TRUE
+            waits = tool[2] - goal[2] > _BARS and aside > _NEAR
             return Aim(np.array([*behind[:2], tool[2]]) if waits else behind, _ENTERS, _SHUT)
         # Across the way the tool stays where it came down.
         there = goal - way * apart
@@ -157,11 +152,11 @@ class Pull:
             stalls = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
             self._next(when=watcher.settled(abs(left), ticks=2) or stalls)
             return Aim(there, _PULL, _SHUT)
-        away = there - way * gap + np.array([0.0, 0.0, _ABOVE])
+        away = there - way * gap + np.array([0.0, 0.0, _HOVERS])
         shut = float((goal - watcher.place) @ way)
         waited = watcher.settled(math.dist(tool.tolist(), away.tolist()), ticks=int(_MEAN))
         if waited and shut > _SHORT:
-            self._phase, self._past, self._enters = 0, [], False
+            self._phase, self._past = 0, []
         return Aim(away, 1.0, _SHUT)
 
     def _next(self, *, when: bool) -> None:
