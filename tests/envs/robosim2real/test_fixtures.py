@@ -204,14 +204,12 @@ def test_a_latched_drawer_that_is_pulled_is_an_incident_and_no_success():
     assert episode.guard.stopped
 
 
-@pytest.mark.parametrize(("family", "way"), [("drawer", (0, 0, -1)), ("insert", (-1, 0, 0))])
-def test_a_fixture_that_is_pressed_is_an_incident(family, way):
-    world = replace(drawn(family, 1, 3), limit=60.0, visits=0.0)
+def test_a_case_that_is_pressed_from_above_is_an_incident():
+    world = replace(drawn("drawer", 1, 3), limit=60.0, visits=0.0)
     episode = RobotEpisode(world, Body(), 3)
-    block = world.blocks[0]  # of a socket: the wall at the side of x
-    start = np.array(block.place) - np.array(way) * (np.array(block.size) + 0.03)
-    start[2] = max(start[2], 0.025)
-    pushed(episode, start, 0.6 * np.array(way))
+    block = world.blocks[0]
+    top = np.array([*block.place[:2], block.place[2] + block.size[2] + 0.03])
+    pushed(episode, top, (0.0, 0.0, -0.6))
     assert [one.cause for one in episode.guard.incidents] == ["pressed on a fixture"]
 
 
