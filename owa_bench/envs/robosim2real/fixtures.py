@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from owa_bench.envs.robosim2real.world import GoalPlace, Obstacle, Quaternion, Slider, Thing, Vector
+from owa_bench.envs.robosim2real.world import BoxTurn, GoalPlace, Obstacle, Slider, Thing, Vector
 
 _DECIMALS = 4
 OPENED = 0.12  # m, the least that a drawer is to be open
@@ -56,7 +56,7 @@ def between(rng: np.random.Generator, low: float, high: float) -> float:
     return round(low + (high - low) * float(rng.random()), _DECIMALS)
 
 
-def _rounded(vector: Vector) -> Vector:
+def _short_vector(vector: Vector) -> Vector:
     x, y, z = (round(value, 6) for value in vector)
     return (x, y, z)
 
@@ -99,6 +99,7 @@ def drawer(tier: int, rng: np.random.Generator) -> TaskParts:
     Args:
         tier: 1 to 3.
         rng: The instance's stream.
+    Returns: The parts of the task.
     """
     frame = _frame(rng)
     half = _HIGH / 2
@@ -176,17 +177,22 @@ def socket(x: float, y: float, clearance: float) -> tuple[Obstacle, ...]:
             long = wide + _BACK + 2 * _THICK * (axis == 0)
             sizes = ((_THICK, long, low), (thick, wide + spread, slant / 2))
             sine = math.sin(half) * side
-            turn: Quaternion = (math.cos(half), 0.0, sine, 0.0)
+            turn: BoxTurn = (math.cos(half), 0.0, sine, 0.0)
             if axis:
                 turn = (math.cos(half), -sine, 0.0, 0.0)
-            turns: tuple[Quaternion, Quaternion] = ((1.0, 0.0, 0.0, 0.0), turn)
+            turns: tuple[BoxTurn, BoxTurn] = ((1.0, 0.0, 0.0, 0.0), turn)
             for gap, (across, along, z), tilt, height in zip(
                 gaps, sizes, turns, (low, up), strict=True
             ):
                 place = (x, y + gap, height) if axis else (x + gap, y, height)
                 size = (along, across, z) if axis else (across, along, z)
                 found.append(
-                    Obstacle(place=_rounded(place), size=_rounded(size), turn=tilt, grip=_SLIPPERY)
+                    Obstacle(
+                        place=_short_vector(place),
+                        size=_short_vector(size),
+                        turn=tilt,
+                        grip=_SLIPPERY,
+                    )
                 )
     return tuple(found)
 
@@ -197,6 +203,7 @@ def insert(tier: int, rng: np.random.Generator) -> TaskParts:
     Args:
         tier: 1 to 3.
         rng: The instance's stream.
+    Returns: The parts of the task.
     """
     start = (between(rng, 0.42, 0.6), between(rng, -0.2, 0.2))
     while True:

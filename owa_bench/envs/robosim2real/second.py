@@ -16,7 +16,7 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.arm import JOINTS
 from owa_bench.envs.robosim2real.engine import TABLE, TABLE_HALF, Truth
-from owa_bench.envs.robosim2real.world import Body, Quaternion, RobotWorld, Slider
+from owa_bench.envs.robosim2real.world import Body, BoxTurn, RobotWorld, Slider
 from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
 
@@ -181,7 +181,7 @@ class SecondCell:
                 self._arm, finger, lateralFriction=1.2, spinningFriction=0.01, **here
             )
 
-    def _add_box(self, place: Any, half: Any, turn: Quaternion = (1.0, 0.0, 0.0, 0.0)) -> int:
+    def _add_box(self, place: Any, half: Any, turn: BoxTurn = (1.0, 0.0, 0.0, 0.0)) -> int:
         engine, here = self._engine, self._here
         shape = engine.createCollisionShape(engine.GEOM_BOX, halfExtents=list(half), **here)
         w, x, y, z = turn

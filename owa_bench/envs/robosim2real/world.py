@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from owa_bench.canonical import record_digest
 
 Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]  # w, x, y, z
+BoxTurn = tuple[float, float, float, float]  # w, x, y, z
 ThingShape = Literal["box", "cylinder"]
 SEVEN = (0.0,) * 7
 FAMILIES = ("reach", "push", "pick_place", "drawer", "insert")
@@ -105,7 +105,7 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
 
     place: Vector
     size: Vector
-    turn: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    turn: BoxTurn = (1.0, 0.0, 0.0, 0.0)
     grip: float = 1.0
 
 

@@ -65,7 +65,7 @@ class Skill(Protocol):
 
 
 @dataclass(slots=True)
-class Watcher:
+class PlaceMean:
     """Means of a place that the camera shows, and how long the tool has been still somewhere."""
 
     place: Floats = field(default_factory=lambda: np.zeros(3))
@@ -73,11 +73,15 @@ class Watcher:
     _ticks: int = 0
 
     def look(self, place: Floats) -> None:
-        """Take a place into the mean."""
+        """Take a place into the mean.
+
+        Args:
+            place: (3,) m.
+        """
         self._count = min(self._count + 1.0, _MEAN)
         self.place = self.place + (place - self.place) / self._count
 
-    def settled(self, gap: float, near: float = _NEAR, ticks: int = _SETTLES) -> bool:
+    def rests(self, gap: float, near: float = _NEAR, ticks: int = _SETTLES) -> bool:
         """Return whether a gap has been small for some ticks.
 
         Args:
@@ -93,7 +97,7 @@ class Watcher:
 
 
 @dataclass(slots=True)
-class Pull:
+class HandlePull:
     """Opens what slides: the shut fingers go down behind its handle, move it and go up again.
 
     Attributes:
@@ -103,7 +107,7 @@ class Pull:
     number: int
     _phase: int = 0
     _way: Floats | None = None
-    _watcher: Watcher = field(default_factory=Watcher)
+    _watcher: PlaceMean = field(default_factory=PlaceMean)
     _past: list[float] = field(default_factory=list)
 
     @property
@@ -137,11 +141,11 @@ class Pull:
             aside = math.dist(tool[:2].tolist(), over[:2].tolist())
             if tool[2] < over[2] - _LOW and aside > _NEAR:
                 return Aim(np.array([*tool[:2], over[2]]), 1.0, _SHUT)
-            self._next(when=watcher.settled(math.dist(tool.tolist(), over.tolist()), ticks=_STILL))
+            self._next(when=watcher.rests(math.dist(tool.tolist(), over.tolist()), ticks=_STILL))
             return Aim(over, 1.0, _SHUT)
         if self._phase == 1:
             aside = math.dist(tool[:2].tolist(), behind[:2].tolist())
-            self._next(when=watcher.settled(math.dist(tool.tolist(), behind.tolist())))
+            self._next(when=watcher.rests(math.dist(tool.tolist(), behind.tolist())))
             waits = tool[2] - goal[2] > _BARS and aside > _NEAR
             return Aim(np.array([*behind[:2], tool[2]]) if waits else behind, _ENTERS, _SHUT)
         # Across the way the tool stays where it came down.
@@ -150,11 +154,11 @@ class Pull:
         if self._phase == 2:
             self._past.append(left)
             stalls = len(self._past) > _STALLS and self._past[-_STALLS] - left < _STALLED
-            self._next(when=watcher.settled(abs(left), ticks=2) or stalls)
+            self._next(when=watcher.rests(abs(left), ticks=2) or stalls)
             return Aim(there, _PULL, _SHUT)
         away = there - way * gap + np.array([0.0, 0.0, _HOVERS])
         shut = float((goal - watcher.place) @ way)
-        waited = watcher.settled(math.dist(tool.tolist(), away.tolist()), ticks=int(_MEAN))
+        waited = watcher.rests(math.dist(tool.tolist(), away.tolist()), ticks=int(_MEAN))
         if waited and shut > _SHORT:
             self._phase, self._past = 0, []
         return Aim(away, 1.0, _SHUT)
@@ -170,8 +174,8 @@ class Insertion:
 
     _phase: int = 0
     _ticks: int = 0
-    _watcher: Watcher = field(default_factory=Watcher)
-    _held: Watcher = field(default_factory=Watcher)
+    _watcher: PlaceMean = field(default_factory=PlaceMean)
+    _held: PlaceMean = field(default_factory=PlaceMean)
     _low: float = 0.0
 
     @property
@@ -210,11 +214,11 @@ class Insertion:
         peg, watcher = self._watcher.place, self._watcher
         if self._phase == 0:
             over = np.array([*peg[:2], grasp + _ABOVE])
-            self._go(1, when=watcher.settled(math.dist(tool.tolist(), over.tolist())))
+            self._go(1, when=watcher.rests(math.dist(tool.tolist(), over.tolist())))
             return Aim(over, 1.0, _OPEN)
         down = np.array([*peg[:2], grasp])
         if self._phase == 1:
-            self._go(2, when=watcher.settled(math.dist(tool.tolist(), down.tolist())))
+            self._go(2, when=watcher.rests(math.dist(tool.tolist(), down.tolist())))
             return Aim(down, _DOWN, _OPEN)
         self._go(3, when=self._ticks > _SHUTS)
         return Aim(tool, 0.0, _SHUT)
@@ -226,7 +230,7 @@ class Insertion:
             self._go(4, when=tool[2] > high[2] - _LOW / 2)
             return Aim(np.array([*tool[:2], high[2]]), _CARRIES, _SHUT)
         if self._phase == 4:
-            self._go(5, when=self._held.settled(aside, _TRUE, _LOOKS))
+            self._go(5, when=self._held.rests(aside, _TRUE, _LOOKS))
             self._low = float(self._held.place[2])
             return Aim(high, _CARRIES, _SHUT)
         end = float(tool[2] + self._held.place[2])  # how high the peg's end is

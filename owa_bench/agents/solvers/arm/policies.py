@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from owa_bench.agents.solvers.arm.fixtures import Insertion, Pull, Skill
+from owa_bench.agents.solvers.arm.fixtures import HandlePull, Insertion, Skill
 from owa_bench.records.observables import Floats
 
 _ACTION = 6
@@ -164,7 +164,7 @@ class Scripted:
         if self._skill is None:
             # The last goal is the first object's, the one before it the second's.
             pulled = len(view.things) - self._goals
-            self._skill = Insertion() if self.family == "insert" else Pull(pulled)
+            self._skill = Insertion() if self.family == "insert" else HandlePull(pulled)
         aim = self._skill.aim(view.tool, view.things, view.turns, view.goal)
         return np.clip(self._toward(view, aim.place), -aim.most, aim.most), aim.gripper
 
