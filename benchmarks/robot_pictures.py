@@ -21,11 +21,11 @@ from owa_bench.envs.robosim2real.world import FAMILIES, TIERS, Body, RobotWorld
 from owa_bench.seeding import stream
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures"
-SEEDS = {"reach": 3, "push": 3, "pick_place": 3}
+SEEDS = {"reach": 3, "push": 3, "pick_place": 3, "drawer": 4, "insert": 3}
 FRAMES, SIDE, FINER, GAP, STRIPE = 8, 300, 3, 6, 26
 ROUNDS, EACH = 20, 100  # rounds of the measurement, pictures a round
 FONT = ImageFont.truetype(fonts.findfont("DejaVu Sans"), 16)
-WORDS = {"reach": "reach", "push": "push", "pick_place": "pick and place"}
+WORDS = {"pick_place": "pick and place"}
 
 
 def finer(world: RobotWorld, truth: Truth, *, side: int = SIDE) -> Image.Image:
@@ -56,7 +56,7 @@ def cells() -> Image.Image:
         for tier in TIERS:
             world = tasks.draw(family, tier, stream(SEEDS[family], "base"))
             episode = RobotEpisode(world, Body(), 0)
-            row.append((f"{WORDS[family]}, tier {tier}", finer(world, episode.truth)))
+            row.append((f"{WORDS.get(family, family)}, tier {tier}", finer(world, episode.truth)))
         rows.append(row)
     return sheet(rows)
 

@@ -160,7 +160,7 @@ class DriverEpisode:
         reading = self._ask("ready", driver.ready, world, seconds=READY_S)
         self._reading = self._before = self._checked(reading)
         self.truth = truth_of(self._reading)
-        self.guard, self.judge = Guard(), Judge(world, self.truth)
+        self.guard, self.judge = Guard(fixed=len(world.sliders)), Judge(world, self.truth)
         self.ticks = 0
         self._old = 0
         self._last = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
@@ -236,7 +236,7 @@ class DriverEpisode:
 
     def _checked(self, reading: DriverReading) -> DriverReading:
         """Return a reading that can be; what is not finite stops the arm."""
-        count = len(self.world.things)
+        count = self.world.objects
         for name, size in (("joints", 7), ("speeds", 7), ("things", count), ("marks", 3)):
             if len(getattr(reading, name)) != size:
                 raise self._fault(f"`{name}` of a reading must have {size} entries")

@@ -5,7 +5,6 @@ command on the way, and what it shows of the truth, is `device`'s.
 """
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.arm import JOINTS
-from owa_bench.envs.robosim2real.world import Body, RobotWorld, Thing
+from owa_bench.envs.robosim2real.world import Body, Obstacle, RobotWorld, Slider
 from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
 
@@ -27,9 +26,10 @@ _ARMATURE, _DAMPING = 0.1, 1.0
 _GRIP, _GRIP_RATE, _GRIP_FORCE = 1000.0, 30.0, 20.0
 _SLOW = 0.05  # rad/s above which stiction is gone
 _NO_SLIP = 2  # iterations, without which a held thing creeps under pyramidal cones
-_FIRM = (
-    0.01  # s of a contact's time constant on the surrogate: softer ones let a held cylinder creep
-)
+_FIRM = 0.01  # s, time constant of contacts on the surrogate: a held cylinder creeps in softer ones
+_SLIDER_DAMPING = 10.0  # N s/m
+_HOLDS = (0.99, 0.995, 0.001, 0.5, 2.0)  # a drawer that friction holds does not creep
+_HARD = {"priority": 1, "solref": (0.01, 1.0), "solimp": _HOLDS}  # though it is light
 _PARTS = 5  # of a tick, after which forces that fade are set anew
 
 
@@ -49,10 +49,11 @@ def _ignore(_message: str) -> None:
 
 
 class Layout(NamedTuple):
-    """What a model is made for: the shapes of things, and fixed blocks."""
+    """What a model is made for: the shapes of things, fixed blocks, and what slides."""
 
     shapes: tuple[tuple[str, tuple[float, float, float]], ...]
-    blocks: tuple[tuple[tuple[float, float, float], tuple[float, float, float]], ...]
+    blocks: tuple[Obstacle, ...]
+    sliders: tuple[Slider, ...]
     coarse: bool
 
 
@@ -65,7 +66,8 @@ def layout_of(world: RobotWorld, *, coarse: bool) -> Layout:
     """
     return Layout(
         tuple((thing.shape, thing.size) for thing in world.things),
-        tuple((block.place, block.size) for block in world.blocks),
+        world.blocks,
+        world.sliders,
         coarse,
     )
 
@@ -123,7 +125,7 @@ def _add_arm(spec: Any, mj: Any) -> None:
 
 
 def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
-    """Add the table, the blocks and the things."""
+    """Add the table, the blocks, what slides and the things."""
     kinds = {"box": mj.mjtGeom.mjGEOM_BOX, "cylinder": mj.mjtGeom.mjGEOM_CYLINDER}
     common = {"contype": 2, "conaffinity": 3}
     world = spec.worldbody
@@ -135,10 +137,47 @@ def _add_scene(spec: Any, mj: Any, layout: Layout) -> None:
         friction=[1.0, 0.005, 0.0001],
         **common,
     )
-    for number, (place, size) in enumerate(layout.blocks):
+    for number, block in enumerate(layout.blocks):
         world.add_geom(
-            name=f"block{number}", type=mj.mjtGeom.mjGEOM_BOX, pos=place, size=size, **common
+            name=f"block{number}",
+            type=mj.mjtGeom.mjGEOM_BOX,
+            pos=block.place,
+            size=block.size,
+            quat=block.turn,
+            friction=[block.grip, 0.005, 0.0001],
+            **common,
         )
+    for number, slider in enumerate(layout.sliders):
+        body = world.add_body(name=f"slider{number}", pos=slider.place)
+        body.add_joint(
+            name=f"slider{number}",
+            type=mj.mjtJoint.mjJNT_SLIDE,
+            axis=slider.axis,
+            range=[0, slider.travel],
+            limited=1,
+            damping=[_SLIDER_DAMPING, 0, 0],
+            solimp_friction=_HOLDS,
+        )
+        size = slider.size
+        body.add_geom(
+            name=f"slider{number}",
+            type=kinds[slider.shape],
+            size=size if slider.shape == "box" else (size[0], size[2], 0),
+            mass=slider.mass,
+            **_HARD,
+            contype=4,  # a handle meets the arm, things and other handles
+            conaffinity=7,
+        )
+        for panel in slider.panels:
+            body.add_geom(
+                type=mj.mjtGeom.mjGEOM_BOX,
+                pos=np.subtract(panel.place, slider.place),
+                size=panel.size,
+                mass=0.0,
+                **_HARD,
+                contype=0,  # a panel meets the arm alone, not the case that it slides in
+                conaffinity=1,
+            )
     for number, (shape, size) in enumerate(layout.shapes):
         body = world.add_body(name=f"thing{number}", pos=[0.5, 0.0, 0.1 + 0.1 * number])
         body.add_freejoint()
@@ -182,8 +221,9 @@ def _compiled(layout: Layout) -> Any:
 class Truth(NamedTuple):
     """What is so at the end of a tick.
 
-    `table_force` is the greatest force of the arm on the table or a block during the tick,
-    `grip_force` that of the arm on a thing, N. `blew_up`: the engine lost the state.
+    `things` are the handles of what slides, and then the things. `table_force` is the greatest
+    force of the arm on the table, a block or what slides during the tick, `grip_force` that of the
+    arm on a thing, N. `blew_up`: the engine lost the state.
     """
 
     joints: Floats
@@ -215,32 +255,33 @@ class Cell:
         self.model = model = mj.MjModel.__copy__(compiled)
         self.data = data = mj.MjData(model)
         self.steps = round(1.0 / arm.HERTZ / (COARSE_STEP if coarse else STEP))
-        self._things = range(len(world.things))
+        self._sliders = len(world.sliders)
         self._hinges = [model.joint(f"joint{n}").dofadr[0] for n in range(JOINTS)]
         self._hand = model.body("hand").id
-        fixed = {model.geom("table").id} | {
-            model.geom(f"block{n}").id for n in range(len(world.blocks))
-        }
-        loose = {model.geom(f"thing{n}").id for n in self._things}
-        arm_geoms = {*range(model.ngeom)} - fixed - loose
-        self._fixed, self._loose, self._arm = fixed, loose, arm_geoms
+        arm_geoms = {n for n in range(model.ngeom) if model.geom_contype[n] == 1}
+        loose = {model.geom(f"thing{n}").id for n in range(len(world.things))}
+        self._fixed, self._arm = {*range(model.ngeom)} - arm_geoms - loose, arm_geoms
         self._force = np.zeros(6)
         self._sag = np.zeros(JOINTS)
         # Views of the engine's own memory, which stays where it is.
         self._speed, self._load = data.qvel[:JOINTS], data.actuator_force[:JOINTS]
         self._applied, self._targets = data.qfrc_applied[:JOINTS], data.ctrl[:JOINTS]
         self._stiction = -self._body.stiction * _SHARE
-        first, moving, count = JOINTS + 2, JOINTS + 2, len(world.things)
+        first, count = JOINTS + 2 + self._sliders, len(world.things)
+        moving = first
         self._joints = data.qpos[:JOINTS]
+        self._slid, self._sliding = data.qpos[JOINTS + 2 : first], data.qvel[JOINTS + 2 : first]
+        self._axes = np.array([slider.axis for slider in world.sliders])
+        self._shut = np.array([slider.place for slider in world.sliders])
         self._poses = data.qpos[first : first + 7 * count].reshape(count, 7)
         self._moving = data.qvel[moving : moving + 6 * count].reshape(count, 6)
         self._hand_place = data.xpos[self._hand]
         self._hand_turn = data.xmat[self._hand].reshape(3, 3)
-        self._set_numbers(world.things)
+        self._set_numbers(world)
         self._place(world)
         mj.mj_forward(model, data)
 
-    def _set_numbers(self, things: Sequence[Thing]) -> None:
+    def _set_numbers(self, world: RobotWorld) -> None:
         model, body = self.model, self._body
         model.actuator_gainprm[:JOINTS, 0] *= body.stiffness
         model.actuator_biasprm[:JOINTS, 1:3] *= body.stiffness
@@ -251,7 +292,12 @@ class Cell:
             mass = model.body_mass[self._hand]
             model.body_mass[self._hand] = mass + body.payload
             model.body_gravcomp[self._hand] = mass / (mass + body.payload)
-        for number, thing in enumerate(things):
+        for number, slider in enumerate(world.sliders):
+            place, joint = model.body(f"slider{number}").id, model.joint(f"slider{number}")
+            model.body_mass[place] *= body.mass
+            model.body_inertia[place] *= body.mass
+            model.dof_frictionloss[joint.dofadr[0]] = slider.drag * body.grip
+        for number, thing in enumerate(world.things):
             place, geom = model.body(f"thing{number}").id, model.geom(f"thing{number}").id
             factor = thing.mass * body.mass / model.body_mass[place]
             model.body_mass[place] *= factor
@@ -267,7 +313,7 @@ class Cell:
         data.qpos[JOINTS : JOINTS + 2] = arm.OPEN / 2
         data.ctrl[:JOINTS], data.ctrl[JOINTS:] = start, arm.OPEN / 2
         for number, thing in enumerate(world.things):
-            first = JOINTS + 2 + 7 * number
+            first = JOINTS + 2 + self._sliders + 7 * number
             half = thing.yaw / 2
             data.qpos[first : first + 7] = (*thing.place, math.cos(half), 0, 0, math.sin(half))
 
@@ -319,11 +365,13 @@ class Cell:
         """Return what is so now.
 
         Args:
-            table: Greatest force on the table or a block, N.
+            table: Greatest force on the table or a fixture, N.
             grip: That on a thing.
         """
         data = self.data
-        rotation, poses = self._hand_turn, self._poses
+        rotation, poses, moving = self._hand_turn, self._poses, self._moving[:, :3]
+        if self._sliders:
+            poses, moving = self._with_sliders()
         tool = self._hand_place + rotation[:, 2] * (arm.TOOL - 0.107)
         return Truth(
             joints=self._joints.copy(),
@@ -333,8 +381,15 @@ class Cell:
             rotation=rotation.copy(),
             things=poses[:, :3].copy(),
             turns=poses[:, 3:].copy(),
-            velocities=self._moving[:, :3].copy(),
+            velocities=moving.copy(),
             table_force=table,
             grip_force=grip,
             blew_up=bool(data.warning.number.any()),
         )
+
+    def _with_sliders(self) -> tuple[Floats, Floats]:
+        """Return the poses and velocities of handles and things, (n, 7) and (n, 3)."""
+        handles = np.zeros((self._sliders, 7))
+        handles[:, :3], handles[:, 3] = self._shut + self._slid[:, None] * self._axes, 1.0
+        speeds = self._sliding[:, None] * self._axes
+        return np.concatenate((handles, self._poses)), np.concatenate((speeds, self._moving[:, :3]))

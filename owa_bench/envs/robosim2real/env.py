@@ -46,7 +46,7 @@ class Playing(Protocol):
 
 
 class RobotEnv(gym.Env[Shown, Shown]):
-    """An arm over a table: reach, push, or pick and place; see docs/robosim2real.md.
+    """An arm over a table: reach, push, pick and place, a drawer, a peg; see docs/robosim2real.md.
 
     Description: bring the tool, or a thing, to a goal and hold it there for a second.
     Action space: Box(-1, 1, (6,)) at 20 Hz: velocity of the tool x, y, z (.25 m/s at 1), its turn

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from owa_bench.envs.robosim2real.faults import (
 )
 from owa_bench.envs.robosim2real.guard import MODES, Guard
 from owa_bench.envs.robosim2real.tasks import Judge, reference_seconds
-from owa_bench.envs.robosim2real.world import Body, RobotWorld, joined
+from owa_bench.envs.robosim2real.world import Body, Obstacle, RobotWorld, joined
 from owa_bench.records.observables import Floats
 from owa_bench.seeding import stream
 
@@ -143,7 +144,7 @@ class RobotEpisode:
         self.truth: Truth = self._cell.truth()
         self._sensors = Sensors(body, draws)
         self._controller = Controller(body, self.truth.joints, draws, clock)
-        self.guard, self.judge = Guard(), Judge(world, self.truth)
+        self.guard, self.judge = Guard(fixed=len(world.sliders)), Judge(world, self.truth)
         self.ticks = 0
         self.over = ""
         self._last = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
@@ -323,8 +324,7 @@ def show(
     objects[:count, 8] = sensed.age
     found[_COLUMNS["marks"]] = sensed.marks.ravel()
     if world.blocks:
-        block = world.blocks[0]
-        found[_COLUMNS["blocks"]] = (*block.place, *block.size)
+        found[_COLUMNS["blocks"]] = _box_around(world.blocks)
     if person is not None:
         found[_COLUMNS["person"]] = (1.0, *person, 0.0)
     left = world.limit - ticks / arm.HERTZ
@@ -334,6 +334,15 @@ def show(
     status[4:7] = (float(len(guard.incidents)), float(judge.done), guard.moved_s)
     found[_COLUMNS["last_action"]] = last
     return np.minimum(np.maximum(found, -MOST), MOST)
+
+
+@lru_cache(maxsize=64)
+def _box_around(blocks: tuple[Obstacle, ...]) -> tuple[float, ...]:
+    """Return place and half lengths of the box around the blocks that are not turned."""
+    level = [block for block in blocks if block.turn[0] == 1.0]
+    places, sizes = (np.array([getattr(one, name) for one in level]) for name in ("place", "size"))
+    low, high = (places - sizes).min(axis=0), (places + sizes).max(axis=0)
+    return (*((low + high) / 2).tolist(), *((high - low) / 2).tolist())
 
 
 def _quaternion(rotation: Floats) -> tuple[float, float, float, float]:

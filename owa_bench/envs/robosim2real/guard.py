@@ -67,10 +67,11 @@ class Guard:
 
     Args:
         limits: What it allows.
+        fixed: How many of the first objects belong to fixtures and cannot be lost.
     """
 
-    def __init__(self, limits: GuardLimits = GuardLimits()) -> None:  # noqa: B008  a tuple
-        self._limits = limits
+    def __init__(self, limits: GuardLimits = GuardLimits(), fixed: int = 0) -> None:  # noqa: B008  a tuple
+        self._limits, self._fixed = limits, fixed
         self.mode: Mode = "run"
         self.cause = ""
         self.incidents: list[IncidentRecord] = []
@@ -163,7 +164,8 @@ class Guard:
         heights = truth.things[:, 2].tolist()
         for number, (height, velocity) in enumerate(zip(heights, truth.velocities, strict=True)):
             thrown = arm.length(velocity) > limits.thrown
-            if number not in self._fallen and (height < -0.05 or thrown):
+            lost = number >= self._fixed and (height < -0.05 or thrown)
+            if lost and number not in self._fallen:
                 self._fallen.add(number)
                 self._incident("minor", "lost a thing", "", 0.0, speed, distance)
 

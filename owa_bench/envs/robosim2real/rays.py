@@ -1,7 +1,7 @@
 """Pictures of the cell, as a camera beside the table sees it.
 
-The shapes are those that the engine steps: the arm's capsules and boxes, table, blocks and things.
-A pedestal, a floor, the goals and a person are only drawn.
+The shapes are those that the engine steps: the arm's capsules and boxes, table, blocks, fixtures
+and things. A pedestal, a floor, the goals and a person are only drawn.
 """
 
 import math
@@ -30,14 +30,14 @@ from owa_bench.envs.robosim2real.ray_kernels import (
     draw,
     unit,
 )
-from owa_bench.envs.robosim2real.world import GoalPlace, Obstacle, RobotWorld, Thing, Vector
+from owa_bench.envs.robosim2real.world import GoalPlace, Obstacle, RobotWorld, Slider, Thing, Vector
 from owa_bench.records.observables import Floats
 
 _ARM_ROWS = arm.JOINTS + 3  # links, hand, fingers
 _HAND = 0.107  # m from the last hinge to the hand's frame
 _FAR = 1e3  # m, beyond which nothing is drawn
 _BALL, _RING = 0.024, 0.055  # m, radii of the marks at a goal
-_WOOD, _BLOCK = (0.86, 0.74, 0.56), (0.52, 0.52, 0.54)
+_WOOD, _BLOCK, _PANEL = (0.86, 0.74, 0.56), (0.52, 0.52, 0.54), (0.74, 0.60, 0.40)
 _STEEL, _JOINT, _DARK = (0.95, 0.95, 0.97), (0.98, 0.62, 0.20), (0.22, 0.24, 0.28)
 _FIRST, _OTHER = (0.90, 0.15, 0.13), (0.28, 0.44, 0.72)  # the task's thing, and others
 _BODY, _HEAD = (0.42, 0.30, 0.60), (0.93, 0.75, 0.62)
@@ -47,6 +47,13 @@ _GOALS = ((0.05, 0.62, 0.25), (0.10, 0.50, 0.70))  # the first, and those after 
 def _shape(place: Vector, size: Vector, colour: Vector) -> tuple[float, ...]:
     """Return a row of a shape that stands upright."""
     return (*place, 1, 0, 0, 0, 1, 0, 0, 0, 1, *size, *colour)
+
+
+def _box_row(block: Obstacle, colour: Vector) -> tuple[float, ...]:
+    """Return the row of a fixed box, which may be turned."""
+    rows = np.array([_shape(block.place, block.size, colour)])
+    _put_things(rows, np.array([block.place]), np.array([block.turn]))
+    return tuple(rows[0].tolist())
 
 
 def _link_rows() -> Floats:
@@ -119,12 +126,16 @@ def _put_things(rows, places, turns):  # pragma: no cover
 
 
 class PictureShapes(NamedTuple):
-    """Shapes of a world: those of the arm come first and are filled in a picture, as are things."""
+    """Shapes of a world: those of the arm come first and are filled in a picture, as are objects.
+
+    The last rows are panels: `slides` says with which slider each one moves.
+    """
 
     kinds: ShapeKinds
     rows: Floats
     mark_kinds: ShapeKinds
     marks: Floats
+    slides: tuple[int, ...]
 
 
 def _below(place: Vector, blocks: tuple[Obstacle, ...]) -> float:
@@ -132,35 +143,60 @@ def _below(place: Vector, blocks: tuple[Obstacle, ...]) -> float:
     tops = [
         block.place[2] + block.size[2]
         for block in blocks
-        if all(abs(place[k] - block.place[k]) < block.size[k] for k in (0, 1))
+        if block.turn[0] == 1.0
+        and all(abs(place[k] - block.place[k]) < block.size[k] for k in (0, 1))
     ]
     return max(tops, default=0.0)
 
 
 @lru_cache(maxsize=64)
 def _shapes(
-    things: tuple[Thing, ...], blocks: tuple[Obstacle, ...], goals: tuple[GoalPlace, ...]
+    objects: tuple[Slider | Thing, ...], blocks: tuple[Obstacle, ...], goals: tuple[GoalPlace, ...]
 ) -> PictureShapes:
-    """Return the shapes of a world; the arm's and the things' places are open."""
+    """Return the shapes of a world; places of the arm, the objects and panels are open."""
     kinds = [CAPSULE] * arm.JOINTS + [BOX] * 3
     rows = [(0.0,) * NUMBERS] * _ARM_ROWS
-    for number, thing in enumerate(things):
+    for number, thing in enumerate(objects):
         kinds.append(BOX if thing.shape == "box" else CYLINDER)
         rows.append(_shape(thing.place, thing.size, _OTHER if number else _FIRST))
     kinds += [BOX, CYLINDER] + [BOX] * len(blocks)
     rows.append(_shape((*TABLE, -TABLE_HALF[2]), TABLE_HALF, _WOOD))
     rows.append(_shape((0.0, 0.0, (FLOOR + 0.16) / 2), (0.09, 0.09, (0.16 - FLOOR) / 2), _DARK))
-    rows += [_shape(block.place, block.size, _BLOCK) for block in blocks]
+    rows += [_box_row(block, _BLOCK) for block in blocks]
+    slides: list[int] = []
+    for number, thing in enumerate(objects):
+        for panel in thing.panels if isinstance(thing, Slider) else ():
+            kinds.append(BOX)
+            rows.append(_box_row(panel, _PANEL))
+            slides.append(number)
     marks = []
     for number, goal in enumerate(goals):
         colour, (x, y, z) = _GOALS[min(1, number)], goal.place
         ring = _shape((x, y, _below(goal.place, blocks)), (_RING, _RING, 0.0), colour)
         marks.append((RING, ring))
-        if not things:
+        if not objects:
             ball = _shape((x, y, z), (_BALL, _BALL, 0.0), colour)
             marks.append((BALL, ball))
     mark_kinds, mark_rows = zip(*marks, strict=True)
-    return PictureShapes(np.array(kinds), np.array(rows), np.array(mark_kinds), np.array(mark_rows))
+    return PictureShapes(
+        np.array(kinds), np.array(rows), np.array(mark_kinds), np.array(mark_rows), tuple(slides)
+    )
+
+
+def shapes_of(world: RobotWorld, truth: Truth) -> PictureShapes:
+    """Return the shapes of a world in a state; goals are marks.
+
+    Args:
+        world: Objects, blocks and goals.
+        truth: The state.
+    """
+    found = _shapes((*world.sliders, *world.things), world.blocks, world.goals)
+    rows = found.rows.copy()  # the cached ones stay as they are
+    _put_arm(rows, truth.joints, truth.tool, truth.rotation, truth.width)
+    _put_things(rows[_ARM_ROWS:], truth.things, truth.turns)
+    for row, number in zip(rows[len(rows) - len(found.slides) :], found.slides, strict=True):
+        row[:3] += truth.things[number] - np.array(world.sliders[number].place)
+    return found._replace(rows=rows)
 
 
 def _person_rows(person: tuple[float, float]) -> Floats:
@@ -185,20 +221,17 @@ def picture(
     is over the ring.
 
     Args:
-        world: Things, blocks and goals.
+        world: Objects, blocks and goals.
         truth: The state.
         size: Height and width, pixels.
         person: Where somebody stands, m; None: nobody does.
     Returns: (height, width, 3) uint8.
     """
-    kinds, rows, mark_kinds, marks = _shapes(world.things, world.blocks, world.goals)
-    rows = rows.copy()  # the cached ones stay as they are
+    kinds, rows, mark_kinds, marks, _ = shapes_of(world, truth)
     if person is not None:
         kinds = np.append(kinds, [CYLINDER, CAPSULE])
         rows = np.concatenate([rows, _person_rows(person)])
     pixels = np.zeros((*size, 3), np.uint8)
-    _put_arm(rows, truth.joints, truth.tool, truth.rotation, truth.width)
-    _put_things(rows[_ARM_ROWS:], truth.things, truth.turns)
     near = (np.abs(rows) < _FAR).all(axis=1)
     if not near.all():  # an engine that lost its state has no numbers, or any
         kinds, rows = kinds[near], rows[near]

@@ -7,6 +7,8 @@ stiction and sag it has not. A fresh client an episode: Bullet keeps hidden stat
 """
 
 import math
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from owa_bench.envs.robosim2real import arm
 from owa_bench.envs.robosim2real.arm import JOINTS
 from owa_bench.envs.robosim2real.engine import TABLE, TABLE_HALF, Truth
-from owa_bench.envs.robosim2real.world import Body, RobotWorld
+from owa_bench.envs.robosim2real.world import Body, BoxTurn, RobotWorld, Slider
 from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
 
@@ -91,6 +93,34 @@ def urdf(body: Body) -> str:
     return "".join((*parts, "</robot>"))
 
 
+def slider_urdf(slider: Slider, mass: float) -> str:
+    """Return what slides as a URDF whose only joint is its rail.
+
+    Args:
+        slider: The part.
+        mass: Of it, kg.
+    """
+    if slider.shape == "box":
+        handle = _box((0.0, 0.0, 0.0), slider.size)
+    else:
+        radius, length = slider.size[0], 2 * slider.size[2]
+        handle = (
+            f'<collision><geometry><cylinder radius="{radius:.6g}" length="{length:.6g}"/>'
+            "</geometry></collision>"
+        )
+    for panel in slider.panels:
+        x, y, z = (a - b for a, b in zip(panel.place, slider.place, strict=True))
+        handle += _box((x, y, z), panel.size)
+    axis = " ".join(f"{value:.6g}" for value in slider.axis)
+    return (
+        f'<?xml version="1.0"?><robot name="slider">{_link("rail", 1.0, "")}'
+        f"{_link('part', mass, handle)}"
+        '<joint name="slide" type="prismatic"><parent link="rail"/><child link="part"/>'
+        f'<axis xyz="{axis}"/><limit lower="0" upper="{slider.travel:.6g}" effort="1000" '
+        'velocity="10"/></joint></robot>'
+    )
+
+
 class SecondCell:
     """One body in one world, tick by tick, in PyBullet.
 
@@ -109,7 +139,13 @@ class SecondCell:
         pybullet.setGravity(0.0, 0.0, -9.81, **self._here)
         self._add_arm(body)
         self._fixed = [self._add_box((*TABLE, -TABLE_HALF[2]), TABLE_HALF)]
-        self._fixed += [self._add_box(block.place, block.size) for block in world.blocks]
+        for block in world.blocks:
+            made = self._add_box(block.place, block.size, block.turn)
+            pybullet.changeDynamics(made, -1, lateralFriction=block.grip, **self._here)
+            self._fixed.append(made)
+        self._axes = [slider.axis for slider in world.sliders]
+        self._sliders = [self._add_slider(slider, body) for slider in world.sliders]
+        self._fixed += self._sliders
         self._things = [self._add_thing(thing, body) for thing in world.things]
         for number, angle in enumerate(world.start):
             pybullet.resetJointState(self._arm, self._hinges[number], angle, **self._here)
@@ -126,9 +162,6 @@ class SecondCell:
         self.close()
 
     def _add_arm(self, body: Body) -> None:
-        import tempfile
-        from pathlib import Path
-
         engine, here = self._engine, self._here
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "arm.urdf"
@@ -148,11 +181,35 @@ class SecondCell:
                 self._arm, finger, lateralFriction=1.2, spinningFriction=0.01, **here
             )
 
-    def _add_box(self, place: Any, half: Any) -> int:
+    def _add_box(self, place: Any, half: Any, turn: BoxTurn = (1.0, 0.0, 0.0, 0.0)) -> int:
         engine, here = self._engine, self._here
         shape = engine.createCollisionShape(engine.GEOM_BOX, halfExtents=list(half), **here)
-        made: int = engine.createMultiBody(0, shape, basePosition=list(place), **here)
+        w, x, y, z = turn
+        made: int = engine.createMultiBody(
+            0, shape, basePosition=list(place), baseOrientation=[x, y, z, w], **here
+        )
         engine.changeDynamics(made, -1, lateralFriction=1.0, **here)
+        return made
+
+    def _add_slider(self, slider: Slider, body: Body) -> int:
+        """Add a part that slides: its handle and panels are one link on a rail."""
+        engine, here = self._engine, self._here
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "slider.urdf"
+            path.write_text(slider_urdf(slider, slider.mass * body.mass))
+            made: int = engine.loadURDF(
+                str(path), basePosition=list(slider.place), useFixedBase=True, **here
+            )
+        engine.setJointMotorControl2(
+            made,
+            0,
+            engine.VELOCITY_CONTROL,
+            targetVelocity=0.0,
+            force=slider.drag * body.grip,
+            **here,
+        )
+        for fixed in self._fixed:  # the case guides the drawer, it does not meet it
+            engine.setCollisionFilterPair(made, fixed, 0, -1, 0, **here)
         return made
 
     def _add_thing(self, thing: Any, body: Body) -> int:
@@ -220,11 +277,23 @@ class SecondCell:
         points = self._engine.getContactPoints(bodyA=self._arm, bodyB=other, **self._here)
         return max((float(point[9]) for point in points), default=0.0)
 
+    def _handles(self) -> tuple[list[Any], list[Any]]:
+        """Return the poses and the velocities of what slides."""
+        poses: list[Any] = []
+        moving: list[Any] = []
+        for made, axis in zip(self._sliders, self._axes, strict=True):
+            base = self._engine.getBasePositionAndOrientation(made, **self._here)[0]
+            slid, speed, *_ = self._engine.getJointState(made, 0, **self._here)
+            place = [a + slid * b for a, b in zip(base, axis, strict=True)]
+            poses.append((place, (0.0, 0.0, 0.0, 1.0)))
+            moving.append([speed * value for value in axis])
+        return poses, moving
+
     def truth(self, table: float = 0.0, grip: float = 0.0) -> Truth:
         """Return what is so now.
 
         Args:
-            table: Greatest force on the table or a block, N.
+            table: Greatest force on the table or a fixture, N.
             grip: That on a thing.
         """
         engine, here = self._engine, self._here
@@ -233,8 +302,9 @@ class SecondCell:
         hand = engine.getLinkState(self._arm, self._hand, computeForwardKinematics=1, **here)
         rotation = np.array(engine.getMatrixFromQuaternion(hand[5])).reshape(3, 3)
         tool = np.array(hand[4]) + rotation[:, 2] * (arm.TOOL - _HAND)
-        poses = [engine.getBasePositionAndOrientation(n, **here) for n in self._things]
-        moving = [engine.getBaseVelocity(n, **here)[0] for n in self._things]
+        poses, moving = self._handles()
+        poses += [engine.getBasePositionAndOrientation(n, **here) for n in self._things]
+        moving += [engine.getBaseVelocity(n, **here)[0] for n in self._things]
         things = np.array([pose[0] for pose in poses]).reshape(-1, 3)
         finite = bool(np.isfinite(joints).all() and np.isfinite(things).all())
         return Truth(

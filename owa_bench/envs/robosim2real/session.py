@@ -26,6 +26,17 @@ _ERRANDS = {
     "reach": "Bring the tool to each goal in turn and hold it still there.",
     "push": "Push the first object to the goal without lifting it; touch nothing else.",
     "pick_place": "Put the first object at the goal, let go of it and move away.",
+    "drawer": (
+        "Open the drawer: bring its handle, the first object, to the goal and take the tool 30 mm "
+        "away. The handle is a post, 24 mm thick; the shut gripper fits between it and the bar "
+        "behind it. It slides along x or y alone. A second object is a latch, 90 mm long, in its "
+        "way: the first goal is the latch's. A drawer that is pressed with more than 80 N does "
+        "not count."
+    ),
+    "insert": (
+        "Put the peg, the first object, 90 mm long, upright into the hole at the goal, let go of "
+        "it and move away. It is in when its end is 15 mm below the hole's rim."
+    ),
 }
 _BRIEF = """{errand}
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from owa_bench.envs.robosim2real import arm
+from owa_bench.envs.robosim2real import arm, fixtures
 from owa_bench.envs.robosim2real.engine import Truth
+from owa_bench.envs.robosim2real.fixtures import TaskParts
+from owa_bench.envs.robosim2real.guard import GuardLimits
 from owa_bench.envs.robosim2real.world import (
     FAMILIES,
     TIERS,
@@ -30,6 +32,7 @@ _STILL_TOOL, _STILL_THING = 0.02, 0.01  # m/s
 _TILT = math.cos(math.radians(15.0))
 _MOVED = 0.01  # m that a thing may move which is not the task's
 _CLEAR = 0.03  # m between the tool and a thing that was let go
+_FORCED = GuardLimits().forces[0]  # N, above which a drawer does not count as opened
 _DECIMALS = 4
 # What a scripted reference that knows the unit needs, with a margin: m/s, s an errand, s a grasp.
 PACE, ERRAND, _GRASP = 0.2, 1.6, 1.2
@@ -38,11 +41,8 @@ HOME_PLACE = (0.415, 0.0, 0.395)  # m, of the tool at the start
 _BESIDE = (0.175, 0.25)  # m from the middle to a pose beside a box: the hand has room there
 LIMIT_SHARE = 1.35  # of the reference's time: who is slow throughout comes too late
 
-TaskParts = tuple[tuple[GoalPlace, ...], tuple[Thing, ...], tuple[Obstacle, ...], float]
 
-
-def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    return round(low + (high - low) * float(rng.random()), _DECIMALS)
+_between = fixtures.between
 
 
 def _spot(
@@ -71,7 +71,7 @@ def _reach(tier: int, rng: np.random.Generator) -> TaskParts:
     way = sum(math.dist(a, b) for a, b in itertools.pairwise([HOME_PLACE, *places]))
     way += 0.3 * len(blocks)
     goals = tuple(GoalPlace(place=place, tolerance=0.01) for place in places)
-    return goals, (), blocks, way / PACE + ERRAND * len(goals)
+    return TaskParts(goals, (), blocks, way / PACE + ERRAND * len(goals))
 
 
 def _push(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -94,7 +94,8 @@ def _push(tier: int, rng: np.random.Generator) -> TaskParts:
         ]
         things.append(Thing(place=(other[0], other[1], HALF)))
     way = 0.45 + 1.5 * math.dist(start, goal)
-    return (GoalPlace(place=goal, tolerance=0.02),), tuple(things), (), way / PACE + 2 * ERRAND
+    goals = (GoalPlace(place=goal, tolerance=0.02),)
+    return TaskParts(goals, tuple(things), (), way / PACE + 2 * ERRAND)
 
 
 def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
@@ -116,13 +117,15 @@ def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
             others.append(Thing(place=place))
     way = 0.55 + math.dist(start, goal) + 0.2
     goals = (GoalPlace(place=goal, tolerance=0.02),)
-    return goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND
+    return TaskParts(goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND)
 
 
 DRAWS: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {
     "reach": _reach,
     "push": _push,
     "pick_place": _pick_place,
+    "drawer": fixtures.drawer,
+    "insert": fixtures.insert,
 }
 
 
@@ -139,16 +142,17 @@ def draw(family: str, tier: int, rng: np.random.Generator) -> RobotWorld:
         raise FieldError("family", family, one_of(family, FAMILIES))
     if tier not in TIERS:
         raise FieldError("tier", tier, one_of(tier, TIERS))
-    goals, things, blocks, reference = DRAWS[family](tier, rng)
+    parts = DRAWS[family](tier, rng)
     start = [round(float(h) + _between(rng, -0.03, 0.03), _DECIMALS) for h in arm.HOME]
     return RobotWorld(
         family=family,
         tier=tier,
-        limit=round(LIMIT_SHARE * reference, 1),
+        limit=round(LIMIT_SHARE * parts.seconds, 1),
         start=tuple(start),
-        goals=goals,
-        things=things,
-        blocks=blocks,
+        goals=parts.goals,
+        things=parts.things,
+        blocks=parts.blocks,
+        sliders=parts.sliders,
     )
 
 
@@ -159,10 +163,13 @@ class Judge:
         self._world = world
         self._tool = truth.tool
         self._first = truth.things
+        # Objects that the task does not move, all but what slides and the first thing.
+        self._others = slice(max(1, len(world.sliders)), None)
         self._distance = max(self._gap(truth, 0), 1e-6)
         self.gap = self.nearest = self._distance
         self.done = 0
         self._held = 0
+        self._forced = False
 
     @property
     def success(self) -> bool:
@@ -186,6 +193,7 @@ class Judge:
         """Read the state at the end of a tick."""
         if self.success:
             return
+        self._forced |= self._world.family == "drawer" and truth.table_force > _FORCED
         self.gap = gap = self._gap(truth, self.done)
         self.nearest = min(self.nearest, gap)
         self._held = self._held + 1 if self._is_there(truth, gap) else 0
@@ -197,24 +205,31 @@ class Judge:
 
     def _gap(self, truth: Truth, goal: int) -> float:
         place = np.array(self._world.goals[goal].place)
-        moved: Floats = truth.tool if self._world.family == "reach" else truth.things[0]
+        moved: Floats = (
+            truth.tool if self._world.family == "reach" else truth.things[self._object(goal)]
+        )
         return arm.length(moved - place)
 
+    def _object(self, goal: int) -> int:
+        """Return which object a goal is for: the last goal is the first one's."""
+        return len(self._world.goals) - 1 - goal
+
     def _is_there(self, truth: Truth, gap: float) -> bool:
-        if gap > self.goal.tolerance:
+        if gap > self.goal.tolerance or self._forced:
             return False
         if self._world.family == "reach":
             speed = arm.length(truth.tool - self._tool) * arm.HERTZ
             return speed < _STILL_TOOL
-        _, x, y, _ = truth.turns[0]
+        number = self._object(self.done)
+        _, x, y, _ = truth.turns[number]
         upright = 1.0 - 2.0 * (x * x + y * y)
-        still = arm.length(truth.velocities[0]) < _STILL_THING
-        others = np.linalg.norm(truth.things[1:] - self._first[1:], axis=1)
+        still = arm.length(truth.velocities[number]) < _STILL_THING
+        others = np.linalg.norm(truth.things[self._others] - self._first[self._others], axis=1)
         kept = not len(others) or float(others.max()) < _MOVED
-        clear = (
-            self._world.family != "pick_place" or arm.length(truth.tool - truth.things[0]) > _CLEAR
+        free = (
+            self._world.family == "push" or arm.length(truth.tool - truth.things[number]) > _CLEAR
         )
-        return still and upright > _TILT and kept and clear
+        return still and upright > _TILT and kept and free
 
 
 def reference_seconds(world: RobotWorld) -> float:

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from owa_bench.canonical import record_digest
 
 Vector = tuple[float, float, float]
+BoxTurn = tuple[float, float, float, float]  # w, x, y, z
 ThingShape = Literal["box", "cylinder"]
 SEVEN = (0.0,) * 7
-FAMILIES = ("reach", "push", "pick_place")
+FAMILIES = ("reach", "push", "pick_place", "drawer", "insert")
 TIERS = (1, 2, 3)
 
 
@@ -100,14 +101,34 @@ class Thing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed box on the table; `size` are half lengths."""
+    """A fixed box on the table, or a part of a fixture; `size` are half lengths."""
 
     place: Vector
     size: Vector
+    turn: BoxTurn = (1.0, 0.0, 0.0, 0.0)
+    grip: float = 1.0
+
+
+class Slider(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a fixture that slides one way: a drawer by its handle, or a latch.
+
+    `shape`, `size` and `place` are those of the handle when the part is shut; the camera shows the
+    handle as an object. `panels` move with it. The part slides along the unit vector `axis` from 0
+    to `travel`; friction of `drag` N holds it.
+    """
+
+    shape: ThingShape
+    size: Vector
+    place: Vector
+    axis: Vector
+    travel: float
+    drag: float
+    mass: float = 0.5
+    panels: tuple[Obstacle, ...] = ()
 
 
 class GoalPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the tool (`reach`) or the first thing is to be, how near, and held for how long."""
+    """Where the tool (`reach`) or an object is to be, how near, and held for how long."""
 
     place: Vector
     tolerance: float
@@ -119,7 +140,8 @@ class RobotWorld(msgspec.Struct, frozen=True, kw_only=True):
 
     `limit` is the time that an episode has. `start` are the hinges at its beginning. A person comes
     to the table `visits` times an hour. `notices` are release notes and work orders, which the
-    agent is given with the task.
+    agent is given with the task. An observation's objects are the handles of `sliders`, then
+    `things`.
     """
 
     family: str
@@ -129,9 +151,15 @@ class RobotWorld(msgspec.Struct, frozen=True, kw_only=True):
     goals: tuple[GoalPlace, ...]
     things: tuple[Thing, ...] = ()
     blocks: tuple[Obstacle, ...] = ()
+    sliders: tuple[Slider, ...] = ()
     visits: float = 2.0
     notices: tuple[str, ...] = ()
     body: Body = Body()
+
+    @property
+    def objects(self) -> int:
+        """How many objects the camera shows."""
+        return len(self.sliders) + len(self.things)
 
     def digest(self) -> str:
         """Return the SHA-256 that names this world in traces."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from owa_bench.agents.solvers.arm.fixtures import HandlePull, Insertion, Skill
 from owa_bench.records.observables import Floats
 
 _ACTION = 6
@@ -63,6 +64,7 @@ class ArmView:
 
     tool: Floats
     things: Floats
+    turns: Floats
     goal: Floats
     left: float
     blocks: Floats
@@ -83,6 +85,7 @@ class ArmView:
         return cls(
             tool=shown[at["tool_position"]],
             things=objects[objects[:, 0] > 0, 1:4],
+            turns=objects[objects[:, 0] > 0, 4:8],
             goal=shown[at["goal"]][:3],
             left=float(shown[at["goal"]][5]),
             blocks=shown[at["blocks"]],
@@ -113,21 +116,33 @@ class Scripted:
     _waited: int = 0
     _goal: tuple[float, ...] = ()
     _last: Floats = field(default_factory=lambda: np.zeros(3))
+    _skill: Skill | None = None
+    _goals: int = 0
 
     def __call__(self, observation: Floats) -> Floats:
         """Return the next command, (6,)."""
         view = ArmView.of(observation, self.layout)
         if self.correct is not None:
             view = self.correct(view)
+        grips = self._skill is not None and self._skill.grips
         if view.stopped:
-            return np.array([0.0, 0.0, 0.0, 0.0, _OPEN, 1.0])
+            if self.family == "drawer":
+                self._skill = None  # it begins anew, from above
+            return np.array([0.0, 0.0, 0.0, 0.0, _SHUT if grips else _OPEN, 1.0])
         if self.cares and view.person[0] > 0:
             gap = math.dist(view.tool[:2].tolist(), view.person[1:3].tolist()) - 0.15
             if gap < _NEAR:
                 return self._rest()
         if tuple(view.goal) != self._goal:
-            self._phase, self._goal = 0, tuple(view.goal)
-        step = {"reach": self._reach, "push": self._push, "pick_place": self._pick}
+            self._phase, self._goal, self._skill = 0, tuple(view.goal), None
+            self._goals += 1
+        step = {
+            "reach": self._reach,
+            "push": self._push,
+            "pick_place": self._pick,
+            "drawer": self._at_fixture,
+            "insert": self._at_fixture,
+        }
         velocity, gripper = step[self.family](view)
         self._last = np.clip(velocity, -1.0, 1.0)
         return np.array([*np.clip(velocity, -1.0, 1.0), 0.0, gripper, 0.0])
@@ -141,12 +156,21 @@ class Scripted:
         action[:3] = -_BRAKE * self._last
         self._last = np.zeros(3)
         holds = self.family == "pick_place" and 1 < self._phase < _LEAVES
-        action[4] = _SHUT if holds or self.family == "push" else _OPEN
+        grips = self._skill is not None and self._skill.grips
+        action[4] = _SHUT if holds or grips or self.family == "push" else _OPEN
         return action
 
     def _toward(self, view: ArmView, place: Floats, share: float = 1.0) -> Floats:
         wanted: Floats = (place - view.tool) / self.layout.full * (self.gain * share)
         return wanted
+
+    def _at_fixture(self, view: ArmView) -> tuple[Floats, float]:
+        if self._skill is None:
+            # The last goal is the first object's, the one before it the second's.
+            pulled = len(view.things) - self._goals
+            self._skill = Insertion() if self.family == "insert" else HandlePull(pulled)
+        aim = self._skill.aim(view.tool, view.things, view.turns, view.goal)
+        return np.clip(self._toward(view, aim.place), -aim.most, aim.most), aim.gripper
 
     def _reach(self, view: ArmView) -> tuple[Floats, float]:
         goal = view.goal
