@@ -33,7 +33,7 @@ _FULL = arm.SPEED / arm.HERTZ  # m a tick at full command
 _LAG = 1.5  # ticks of drives and camera beyond the delay
 _PROBE, _PROBE_TICKS, _PROBE_ENDS, _PROBE_UP_TO = 0.6, 6, 24, 0.45
 # What the probe reads beyond dead time and smoothing: the drives' part, as on units of practice.
-DRIVES_MS = 129.0
+DRIVES_MS = 105.0
 _RECOVERY_TICKS = 40
 TICK_MS = round(1000 / arm.HERTZ)
 
