@@ -8,6 +8,7 @@ Source: docs/read-a-run.md#what-went-wrong.
 """
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -195,9 +196,12 @@ def read_episode(trace: Trace) -> EpisodeReading:
     void = any(event.severity == "disqualify" for event in trace.of(events.Violation))
     counts = end.outcome != "infrastructure"
     success = end.q_state >= start.theta and not void if counts else None
-    solved = tuple((event.node, event.step) for event in trace.of(events.Subgoal))
+    # Texts that many episodes have are kept once.
+    solved = tuple((sys.intern(event.node), event.step) for event in trace.of(events.Subgoal))
     graph = next(iter(trace.of(events.SubgoalGraph)), None)
-    missing = None if graph is None else missing_nodes(graph, {name for name, _ in solved})
+    missing = None
+    if graph is not None:
+        missing = tuple(map(sys.intern, missing_nodes(graph, {name for name, _ in solved})))
     path = next(iter(trace.of(events.ToolOffer)), None) is not None
     progress = _last_progress(trace) if path else 0
     actions = tuple(trace.of(events.Action))
@@ -209,15 +213,15 @@ def read_episode(trace: Trace) -> EpisodeReading:
     return EpisodeReading(
         attempt=trace.leaf.attempt_id,
         index=start.index,
-        arm=start.arm,
-        family=f"{start.instance.suite}/{start.instance.family}",
+        arm=sys.intern(start.arm),
+        family=sys.intern(f"{start.instance.suite}/{start.instance.family}"),
         tier=start.instance.tier,
         delta=start.delta,
         pair=start.pair,
         success=success,
         q_state=(0.0 if void else end.q_state) if counts else None,
-        outcome=end.outcome,
-        reason=end.reason,
+        outcome=sys.intern(end.outcome),
+        reason=sys.intern(end.reason),
         kind=kind,
         detail=detail,
         subgoals=solved,
