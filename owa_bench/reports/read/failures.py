@@ -191,17 +191,14 @@ def lost_readings(bundle: Bundle, counted: Set[int]) -> Iterator[EpisodeReading]
 
 
 def read_episode(trace: Trace) -> EpisodeReading:
-    """Return what the harness saw of an attempt that has begun and ended."""
+    """Return what the harness saw of an ended attempt; texts that many have are kept once."""
     start, end = trace.start, trace.end
     void = any(event.severity == "disqualify" for event in trace.of(events.Violation))
     counts = end.outcome != "infrastructure"
     success = end.q_state >= start.theta and not void if counts else None
-    # Texts that many episodes have are kept once.
     solved = tuple((sys.intern(event.node), event.step) for event in trace.of(events.Subgoal))
     graph = next(iter(trace.of(events.SubgoalGraph)), None)
-    missing = None
-    if graph is not None:
-        missing = tuple(map(sys.intern, missing_nodes(graph, {name for name, _ in solved})))
+    missing = None if graph is None else missing_nodes(graph, {name for name, _ in solved})
     path = next(iter(trace.of(events.ToolOffer)), None) is not None
     progress = _last_progress(trace) if path else 0
     actions = tuple(trace.of(events.Action))
@@ -259,7 +256,7 @@ def missing_nodes(graph: events.SubgoalGraph, solved: Collection[str]) -> tuple[
         if name not in passed:
             passed.add(name)
             stack += [before for before in needs[name] if before in needs]
-    names = [name for name in needs if name not in passed]
+    names = [sys.intern(name) for name in needs if name not in passed]
     return tuple(sorted(names, key=lambda name: not set(names).isdisjoint(needs[name])))
 
 
