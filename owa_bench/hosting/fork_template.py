@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 
@@ -85,17 +85,28 @@ class ForkReply(msgspec.Struct, frozen=True, kw_only=True):
 _REQUEST = msgspec.json.Decoder(ForkRequest)
 
 
+class _Child(NamedTuple):
+    """A process that was forked.
+
+    `first` is the first process of its sandbox, 0 without one; `group` its control group; `held`:
+    it began there and cannot leave it, so that the group counts all its CPU time.
+    """
+
+    first: int
+    group: str | None
+    held: bool
+
+
 class ForkTemplate:
     """One fork server process: answers requests until its socket closes.
 
-    `children` are the processes it forked, each with the first process of its sandbox if it made
-    one.
+    `children` are the processes it forked.
     """
 
     def __init__(self, control: socket.socket, make: AgentFactory | None) -> None:
         self._control = control
         self._make = make
-        self._children: dict[int, int] = {}
+        self._children: dict[int, _Child] = {}
 
     def serve_requests(self) -> None:
         """Answer every request; on return every child is dead."""
@@ -116,23 +127,59 @@ class ForkTemplate:
     def _reply(self, request: ForkRequest, pipes: list[int]) -> ForkReply:
         if request.verb == "kill":
             return self._kill(request.pid, request.patience_s)
-        parent = os.getpid()
+        parent, owner = os.getpid(), (os.geteuid(), os.getegid())
         reader, writer = os.pipe()
-        pid = os.fork()
+        group = process_tree.make_group() if request.verb == "agent" else None
+        separated = None
+        if request.verb == "agent" and request.sandbox == "namespaces":
+            lifeline = os.pidfd_open(parent)  # of this process: an agent must not have it
+            separated = namespaces.fork_separated(group)
+            if separated == 0:
+                os.close(reader)
+                self._run_separated(request, pipes, writer, lifeline, owner)
+            os.close(lifeline)
+        pid = os.fork() if separated is None else separated
         if pid == 0:
             os.close(reader)
-            self._run_child(request, pipes, parent, writer)
+            self._run_child(request, pipes, parent, writer, group)
         os.close(writer)
         with open(reader) as told:
             lines = told.read().splitlines()
-        self._children[pid] = next((int(line) for line in lines if line.isdigit()), 0)
+        first = separated or next((int(line) for line in lines if line.isdigit()), 0)
+        self._children[pid] = _Child(first, group, held=separated is not None)
         if error := " ".join(line for line in lines if not line.isdigit()):
             self._kill(pid)
             return ForkReply(error=error)
         return ForkReply(pid=pid)
 
+    def _run_separated(
+        self,
+        request: ForkRequest,
+        pipes: list[int],
+        told: int,
+        lifeline: int,
+        owner: tuple[int, int],
+    ) -> NoReturn:
+        """Run the first process of new namespaces, which this process forked, to its end.
+
+        Args:
+            request: What it is to be.
+            pipes: Its descriptors.
+            told: Takes what went wrong, if anything; closed when it is up.
+            lifeline: Becomes readable when the process that forked it dies.
+            owner: User and group of the process that forked it.
+        """
+        try:
+            self._control.close()
+            os.setsid()
+            namespaces.take_separated(*owner)
+        except OSError as error:
+            os.write(told, f"{error.strerror or error}\n".encode())
+            os._exit(1)
+        self._run_first(request, pipes, told, lifeline)
+
     def _run_child(
-        self, request: ForkRequest, pipes: list[int], parent: int, told: int
+        self, request: ForkRequest, pipes: list[int], parent: int, told: int, group: str | None
     ) -> NoReturn:
         """Run the forked child to its end.
 
@@ -142,6 +189,7 @@ class ForkTemplate:
             parent: The process that forked it.
             told: Takes a line with the number of the first process in its sandbox, and one with
                 what went wrong, if any; closed when it is up.
+            group: The control group it enters, if any.
         """
         status = 1
         try:
@@ -151,8 +199,8 @@ class ForkTemplate:
                 namespaces.die_with_parent()
             if os.getppid() != parent:  # it died before the line above
                 os._exit(status)
-            if request.verb == "agent":
-                process_tree.join(parent)
+            if group is not None:
+                process_tree.join(group)
             if request.verb == "template":
                 os.close(told)
                 status = run_template(pipes[0], request.origin)
@@ -195,6 +243,7 @@ class ForkTemplate:
             namespaces.die_with_parent()
             if select.select([lifeline], [], [], 0)[0]:  # the parent died before
                 os._exit(status)
+            os.close(lifeline)
             os.close(told)
             services = tuple(
                 (port, namespaces.service_socket(port)) for port, _ in request.view.services
@@ -227,13 +276,15 @@ class ForkTemplate:
         """
         if pid not in self._children:
             return ForkReply(pid=pid, status="was no child")
-        first = self._children.pop(pid)
+        first, group, held = self._children.pop(pid)
         until = time.monotonic() + patience_s
         while not (ended := _has_ended(pid)) and time.monotonic() < until:
             time.sleep(0.002)
         # Of a sandbox none can leave the tree: no other process needs to be looked at.
         members = process_tree.descendants if first else process_tree.process_tree
-        alive_s = sum(entry.cpu_s for entry in members(pid).values())
+        alive_s = 0.0
+        if group is None or not held:
+            alive_s = sum(entry.cpu_s for entry in members(pid).values())
         if first and not ended:  # its parent waits for it, and exits then
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -244,7 +295,7 @@ class ForkTemplate:
         _, status, usage = os.wait4(pid, 0)
         words = _ending(_exit_code(status)) if ended else ""
         counted_s = usage.ru_utime + usage.ru_stime
-        cpu_s = max(alive_s, counted_s, process_tree.leave(pid))
+        cpu_s = max(alive_s, counted_s, process_tree.leave(group))
         return ForkReply(pid=pid, status=words, cpu_s=cpu_s)
 
 

@@ -316,7 +316,9 @@ class Observables:
         return _line(self.unwatched[rows])
 
     def take(self, mask: Flags) -> "Observables":
-        """Return the rows where `mask` holds, in order."""
+        """Return the rows where `mask` holds, in order; the table itself where it holds for all."""
+        if mask.all():
+            return self
         entries = (
             *("beliefs", "probes", "revisions", "changes", "faults", "tracking"),
             "project_days",

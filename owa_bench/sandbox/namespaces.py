@@ -8,6 +8,7 @@ as a script it tries both and prints why they fail.
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 import sys
@@ -21,8 +22,11 @@ _SCRATCH = ("/new/tmp", "/new/dev/shm")
 DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 # linux/sched.h: mount, cgroup, UTS, IPC, user, PID, network
-_MOUNTS, _USER = 0x00020000, 0x10000000
-_NEW_NAMESPACES = (_MOUNTS | 0x02000000 | 0x04000000 | 0x08000000 | _USER | 0x20000000) | 0x40000000
+_MOUNTS, _GROUPS, _USER = 0x00020000, 0x02000000, 0x10000000
+_NEW_NAMESPACES = _MOUNTS | _GROUPS | 0x04000000 | 0x08000000 | _USER | 0x20000000 | 0x40000000
+# linux/sched.h: the rest of clone3's flags and its arguments
+_CLEAR_NUMBER, _SET_NUMBER, _INTO_GROUP = 0x00200000, 0x01000000, 0x200000000
+_SYS_CLONE3 = 435  # the same on every architecture
 # linux/mount.h
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _READ_ONLY, _NO_ATIME = 1, 1024
@@ -30,12 +34,14 @@ _DETACH, _AT_FDCWD, _AT_RECURSIVE = 2, -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _SYS_MOUNT_SETATTR = 442  # the same on every architecture
 # linux/prctl.h
-_PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS = 1, 24, 38
+_PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS, _TID_ADDRESS = 1, 24, 38, 40
 _CAPABILITY_VERSION = 0x20080522
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 # Opened once: to open it takes longer than most of the calls.
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
+# Calls of this one keep Python's lock: a process is forked while it is held.
+_LOCKED_LIBC: Final = ctypes.PyDLL(None, use_errno=True)
 
 
 class SandboxView(NamedTuple):
@@ -70,6 +76,54 @@ def separate() -> None:
     _unshare(_NEW_NAMESPACES, NOBODY, NOBODY)
 
 
+def fork_separated(group: str | None) -> int | None:
+    """Fork the first process of new namespaces in one call, right into a control group.
+
+    To unshare first takes a process more, and to move into a group the kernel waits for all
+    processors. The call passes over the handlers that C libraries have for a fork, which a process
+    of one thread does not need; what the new process forks in turn has them.
+
+    Args:
+        group: Folder of the control group, None for the one of this process.
+    Returns: Its number; 0 in the new process, which calls `take_separated` next; None where the
+        machine or this process cannot, and `separate` may.
+    """
+    if len(os.listdir("/proc/self/task")) > 1:
+        return None
+    address = ctypes.c_void_p()
+    if _LIBC.prctl(_TID_ADDRESS, ctypes.byref(address), 0, 0, 0) or not address.value:
+        return None
+    flags = _NEW_NAMESPACES & ~_GROUPS | _SET_NUMBER | _CLEAR_NUMBER
+    folder = 0
+    if group is not None:
+        folder = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+        flags |= _INTO_GROUP
+    # flags, pidfd, number in the new process, in this one, signal at its end, stack and its
+    # size, thread's storage, wanted numbers, how many, group
+    terms = struct.pack("11Q", flags, 0, address.value, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, folder)
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid: int = _LOCKED_LIBC.syscall(ctypes.c_long(_SYS_CLONE3), terms, ctypes.c_size_t(len(terms)))
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    else:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if folder:
+        os.close(folder)
+    return None if pid < 0 else pid
+
+
+def take_separated(user: int, group: int) -> None:
+    """Become nobody in the namespaces of `fork_separated`, and hide the control groups outside.
+
+    Args:
+        user: Effective user of the process that forked this one.
+        group: Its group.
+    Raises: OSError: The machine forbids it.
+    """
+    _map_user(user, group, NOBODY, NOBODY)
+    _call("unshare", _GROUPS)
+
+
 def separate_mounts() -> None:
     """Unshare user and mounts alone; user and group keep their numbers.
 
@@ -96,6 +150,11 @@ def _unshare(flags: int, user_inside: int, group_inside: int) -> None:
     """Unshare namespaces; map this user and group to numbers inside."""
     user, group = os.geteuid(), os.getegid()
     _call("unshare", flags)
+    _map_user(user, group, user_inside, group_inside)
+
+
+def _map_user(user: int, group: int, user_inside: int, group_inside: int) -> None:
+    """Map a user and a group outside to numbers inside a new user namespace."""
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{user_inside} {user} 1"),

@@ -1,6 +1,7 @@
 """Process trees from /proc (members, memory, files), and their CPU time by cgroup."""
 
 import contextlib
+import itertools
 import os
 import signal
 import stat
@@ -120,11 +121,11 @@ def deleted_bytes(pids: Iterable[int], device: int) -> int:
 # --- CPU time of a process and of all that it starts, by a control group --------------
 # The kernel's sum over children leaves out those that a process ignores (`SIGCHLD` set
 # to ignore); a control group counts them too. A group is a folder of the cgroup2 file
-# system below this process' own group. Where none may be made, as for most users other
-# than root, `join` does nothing and `leave` returns 0.
+# system below this process' own group. Most users other than root may make none.
 
 
-_PREFIX = "owa-agent-"  # then the number of who reads it, then that of the member
+_PREFIX = "owa-agent-"  # then the number of who made it, then which of its groups it is
+_NUMBERS = itertools.count()
 _LAST_TRIES = 20  # a group is empty some milliseconds after its last process
 _PAUSE_S = 0.002
 
@@ -142,53 +143,55 @@ def groups_folder() -> Path | None:
     return None
 
 
-def join(reader: int) -> None:
-    """Enter a group of this process' own, with all that it will start.
-
-    Args:
-        reader: Number of the process that will call `leave`.
-    """
+def make_group() -> str | None:
+    """Return a new group of processes, None where this process may make none."""
     folder = groups_folder()
     if folder is None:
-        return
-    group = folder / f"{_PREFIX}{reader}-{os.getpid()}"
+        return None
+    group = f"{folder}/{_PREFIX}{os.getpid()}-{next(_NUMBERS)}"
     try:
-        group.mkdir()
-        (group / "cgroup.procs").write_text("0")
+        os.mkdir(group)
     except OSError:
-        with contextlib.suppress(OSError):
-            group.rmdir()
+        return None
+    return group
 
 
-def leave(member: int) -> float:
-    """Return the seconds of CPU of a dead process' group, and remove the group.
+def join(group: str) -> None:
+    """Enter a group with all that this process will start, if it may.
+
+    The kernel takes some 10 ms for it: a process that is started in its group does not wait.
+    """
+    with contextlib.suppress(OSError), open(f"{group}/cgroup.procs", "w") as file:
+        file.write("0")
+
+
+def leave(group: str | None) -> float:
+    """Return the seconds of CPU of a group whose processes are dead, and remove it.
 
     Args:
-        member: Number of the process, which had named this one as reader.
+        group: The group, None where there is none.
     Returns: Seconds; 0 where there was no group.
     """
-    folder = groups_folder()
-    if folder is None:
+    if group is None:
         return 0.0
-    group = folder / f"{_PREFIX}{os.getpid()}-{member}"
     try:
-        lines = (group / "cpu.stat").read_text().split()
+        lines = _read(f"{group}/cpu.stat").split()
     except OSError:
         return 0.0
     for _ in range(_LAST_TRIES):
         try:
-            group.rmdir()
+            os.rmdir(group)
             break
         except OSError:
             time.sleep(_PAUSE_S)
-    return int(lines[lines.index("usage_usec") + 1]) / 1e6
+    return int(lines[lines.index(b"usage_usec") + 1]) / 1e6
 
 
 def remove_old_groups() -> None:
-    """Remove the groups of readers that are dead."""
+    """Remove the groups of processes that are dead."""
     folder = groups_folder()
     for group in folder.glob(f"{_PREFIX}*") if folder else ():
-        reader = group.name.removeprefix(_PREFIX).partition("-")[0]
-        if not Path("/proc", reader).exists():
+        maker = group.name.removeprefix(_PREFIX).partition("-")[0]
+        if not Path("/proc", maker).exists():
             with contextlib.suppress(OSError):
                 group.rmdir()

@@ -24,7 +24,7 @@ from owa_bench.scoring.improvement.dynamics import marginal_return_table
 from owa_bench.scoring.novelty import trials
 from owa_bench.scoring.observe.inner_attempts import CampaignEvidence, read_campaign
 from owa_bench.scoring.observe.observables import observe
-from owa_bench.scoring.observe.sample import Sample, grouped_of
+from owa_bench.scoring.observe.sample import Sample, grouped_of, grouped_suites
 from owa_bench.scoring.placement.played import PlacementFacts, PlayedPlacement, played_placement
 from owa_bench.scoring.placement.verdict import placement_verdict
 from owa_bench.scoring.validation.admissibility import check, check_controls, unchecked_anchors
@@ -90,7 +90,8 @@ def judge(
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
     campaigns: list[CampaignEvidence] = []
-    episodes = observe(_annotated(traces, notes, exposures, campaigns), prices)
+    grouped = frozenset(grouped_suites(plan))
+    episodes = observe(_annotated(traces, notes, exposures, campaigns, grouped), prices)
     roots = Judgement(
         evidence_root=evidence_root,
         replay_root=replay_root,
@@ -169,11 +170,16 @@ def _annotated(
     notes: list[trials.TrialTrace | None],
     exposures: dict[int, drift_response.DriftExposure],
     campaigns: list[CampaignEvidence],
+    grouped: frozenset[str] = frozenset(),
 ) -> Iterator[Trace]:
-    """Yield traces; collect what trials, drift response and inner campaigns read."""
+    """Yield traces; collect what trials, drift response and inner campaigns read.
+
+    Of drift that is in suites whose operators have groups.
+    """
     for trace in traces:
         notes.append(trials.read_trial(trace))
-        exposures[trace.start.index] = drift_response.drift_exposure(trace)
+        if trace.start.instance.suite in grouped:
+            exposures[trace.start.index] = drift_response.drift_exposure(trace)
         campaign = read_campaign(trace)
         if campaign is not None:
             campaigns.append(campaign)

@@ -5,7 +5,7 @@ Each attempt is read once; the faults are collected by the name of the check.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 import msgspec
@@ -84,7 +84,7 @@ class AttemptFaults(NamedTuple):
 
     faults: Mapping[str, list[str]]
     leaves: tuple[Leaf, ...]
-    digests: frozenset[str]
+    digests: Set[str]
     revealed: bool
     inner_attempts: int
 
@@ -103,7 +103,8 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     faults["frames"] += bundle.faults
     for attempt in bundle.attempts():
         name = attempt.attempt_id
-        leaves.append(attempt.leaf)
+        known = recorded.get(name)
+        leaves.append(known if known == attempt.leaf else attempt.leaf)  # the same is kept once
         if attempt.faults:
             faults["frames"].insert(0, unreadable_line(attempt))
             recorded.pop(name, None)
@@ -121,7 +122,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     faults["count"] += _numbering_faults(bundle, leaves)
     faults["leaf"] += bundle.leaf_faults
     revealed = root is not None
-    return AttemptFaults(faults, tuple(leaves), frozenset(digests), revealed, inner)
+    return AttemptFaults(faults, tuple(leaves), digests, revealed, inner)
 
 
 def _seed_root(bundle: Bundle, faults: list[str]) -> bytes | None:

@@ -141,11 +141,14 @@ class Bundle:
         """
         leaves: list[trace.Leaf] = []
         first = "leaves" not in self.__dict__
+        # A leaf that is as recorded is kept once.
+        recorded = {leaf.attempt_id: leaf for leaf in self.recorded_leaves if first}
         lost = self._leaves_of_faulty_shards.keys() - self.index.keys()
         for name in sorted({*self.index, *lost}, key=_plan_order):
             attempt = self._read(name)
             if first:
-                leaves.append(attempt.leaf)
+                known = recorded.get(name)
+                leaves.append(known if known == attempt.leaf else attempt.leaf)
             yield attempt
         if first:
             self.__dict__.setdefault("leaves", tuple(leaves))

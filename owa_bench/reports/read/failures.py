@@ -8,6 +8,7 @@ Source: docs/read-a-run.md#what-went-wrong.
 """
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -190,12 +191,12 @@ def lost_readings(bundle: Bundle, counted: Set[int]) -> Iterator[EpisodeReading]
 
 
 def read_episode(trace: Trace) -> EpisodeReading:
-    """Return what the harness saw of an attempt that has begun and ended."""
+    """Return what the harness saw of an ended attempt; texts that many have are kept once."""
     start, end = trace.start, trace.end
     void = any(event.severity == "disqualify" for event in trace.of(events.Violation))
     counts = end.outcome != "infrastructure"
     success = end.q_state >= start.theta and not void if counts else None
-    solved = tuple((event.node, event.step) for event in trace.of(events.Subgoal))
+    solved = tuple((sys.intern(event.node), event.step) for event in trace.of(events.Subgoal))
     graph = next(iter(trace.of(events.SubgoalGraph)), None)
     missing = None if graph is None else missing_nodes(graph, {name for name, _ in solved})
     path = next(iter(trace.of(events.ToolOffer)), None) is not None
@@ -209,15 +210,15 @@ def read_episode(trace: Trace) -> EpisodeReading:
     return EpisodeReading(
         attempt=trace.leaf.attempt_id,
         index=start.index,
-        arm=start.arm,
-        family=f"{start.instance.suite}/{start.instance.family}",
+        arm=sys.intern(start.arm),
+        family=sys.intern(f"{start.instance.suite}/{start.instance.family}"),
         tier=start.instance.tier,
         delta=start.delta,
         pair=start.pair,
         success=success,
         q_state=(0.0 if void else end.q_state) if counts else None,
-        outcome=end.outcome,
-        reason=end.reason,
+        outcome=sys.intern(end.outcome),
+        reason=sys.intern(end.reason),
         kind=kind,
         detail=detail,
         subgoals=solved,
@@ -255,7 +256,7 @@ def missing_nodes(graph: events.SubgoalGraph, solved: Collection[str]) -> tuple[
         if name not in passed:
             passed.add(name)
             stack += [before for before in needs[name] if before in needs]
-    names = [name for name in needs if name not in passed]
+    names = [sys.intern(name) for name in needs if name not in passed]
     return tuple(sorted(names, key=lambda name: not set(names).isdisjoint(needs[name])))
 
 

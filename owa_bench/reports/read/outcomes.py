@@ -5,6 +5,7 @@ failed through harness or provider, else as not played. An episode that the run'
 before the agent's first step was not played either.
 """
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -303,7 +304,7 @@ def _ending(trace: Trace) -> _Ending:
         kind = _NAMES[end.outcome]
         if cause := provider_failure(trace) if kind in _BROKEN else "":
             kind, reason = PROVIDER, f"{cause}. The agent: {reason}"
-    return _Ending(trace.leaf.attempt_id, kind, reason if kind in _BROKEN else "")
+    return _Ending(trace.leaf.attempt_id, kind, sys.intern(reason) if kind in _BROKEN else "")
 
 
 def _was_helped(trace: Trace) -> bool:

@@ -49,6 +49,7 @@ from owa_bench.scoring.observe.episode_tables import (
     project_days,
     revision_table,
 )
+from owa_bench.scoring.observe.joined_tables import join_tables
 
 _FROM_START = (
     *("index", "arm", "pair", "repeat", "realised", "phase", "calendar", "side"),
@@ -83,6 +84,8 @@ class _EpisodeRow(NamedTuple):
     project_days: tuple[events.ProjectDay, ...]
 
 
+# Rows of episodes that are held before they become columns: a row takes four times as much.
+_AT_ONCE = 1024
 _OF_RUNS = frozenset({events.Action, events.Intervention})
 
 
@@ -313,8 +316,22 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
     Returns: A row per counted episode.
     Raises: ScoringError: A trace has a number out of its range.
     """
-    rows = [_row(t, prices) for t in traces if t.end.outcome != "infrastructure"]
-    rows.sort(key=lambda row: (row.columns["index"], row.columns["attempt"]))
+    parts: list[Observables] = []
+    rows: list[_EpisodeRow] = []
+    for trace in traces:
+        if trace.end.outcome == "infrastructure":
+            continue
+        if len(rows) == _AT_ONCE:
+            parts.append(_table(rows))
+            rows.clear()
+        rows.append(_row(trace, prices))
+    parts.append(_table(rows))
+    del rows
+    return join_tables(parts)
+
+
+def _table(rows: Sequence[_EpisodeRow]) -> Observables:
+    """Return the table of some episodes, in their order."""
     offered = (row.categories["offered"] for row in rows)
     categories = tuple(sorted(frozenset[str]().union(*offered)))
     columns = [row.columns for row in rows]

@@ -86,11 +86,16 @@ def grouped_of(plan: Plan, table: Observables, protocol: Protocol, prices: Price
         prices: Price card.
     Returns: The sample, all of whose rows are base rows.
     """
-    suites = [suite.name for suite in plan.suites if suite.groups and not suite.native]
-    whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
+    suites = np.isin(table.suite, grouped_suites(plan))
+    whole = _sample(plan, table.take(suites), protocol, prices)
     rows = whole.table.take(whole.base)
     every = np.ones(len(rows), dtype=np.bool_)
     return replace(whole, table=rows, base=every, priced=~every, crews=every, bodies=~every)
+
+
+def grouped_suites(plan: Plan) -> list[str]:
+    """Return the suites of a plan whose drift operators have groups."""
+    return [suite.name for suite in plan.suites if suite.groups and not suite.native]
 
 
 def _sample(plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard) -> Sample:
