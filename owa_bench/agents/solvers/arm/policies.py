@@ -18,6 +18,7 @@ _ACTION = 6
 _SAFE_Z, _OVER = 0.3, 0.13
 _PUSH_Z, _GRASP_Z = 0.035, 0.022
 _BEHIND = 0.075  # m from the middle of a cube to where a push begins
+_TAKEN = 0.055  # m of another thing to where the tool would go down
 _REACH_ON = 0.1  # m beyond the middle of a cube that a push aims at
 _LOW = 0.05  # m below which a push begins: higher up the tool lies on a thing
 # m behind a cube, and beside the line of its push: while one goes on, for the view of the cube is
@@ -26,6 +27,7 @@ _PUSHING, _BEGINS = (0.005, 0.025), (0.03, 0.012)
 _OPEN, _SHUT = 1.0, -1.0
 _CARRIES = 0.5  # of the full speed
 _SHUTTING, _OPENING, _PATIENCE = 10, 5, 60  # ticks
+_ALIGNED, _RESTS = 0.004, 8  # m and ticks over a thing before the gripper shuts
 _NEAR = 0.95  # m to a person: the arm rests
 _QUICKEST, _SLOWEST = 0.6, 0.05
 BLIND, SLOW = 0.6, 0.06
@@ -114,6 +116,7 @@ class Scripted:
     correct: Callable[[ArmView], ArmView] | None = None
     _phase: int = 0
     _waited: int = 0
+    _rested: int = 0
     _goal: tuple[float, ...] = ()
     _last: Floats = field(default_factory=lambda: np.zeros(3))
     _skill: Skill | None = None
@@ -206,6 +209,9 @@ class Scripted:
             if tool[2] < 0.1:
                 return np.array([0.0, 0.0, 0.6]), _SHUT
             return self._toward(view, np.array([*start[:2], _OVER])), _SHUT
+        others = view.things[1:, :2] - start[:2]
+        if len(others) and np.linalg.norm(others, axis=1).min() < _TAKEN:
+            start[2] = _OVER  # another thing is in the way: do not press on it
         return self._toward(view, start), _SHUT
 
     def _pick(self, view: ArmView) -> tuple[Floats, float]:
@@ -223,9 +229,14 @@ class Scripted:
         return self._toward(view, over), _OPEN
 
     def _go_down(self, view: ArmView) -> tuple[Floats, float]:
+        """Go down and rest over the thing: at rest the tool is seen where it is."""
         self._waited += 1
-        self._next(when=abs(view.tool[2] - _GRASP_Z) < 0.006 or self._waited > _PATIENCE)
-        return self._toward(view, np.array([*view.things[0][:2], _GRASP_Z])), _OPEN
+        down = np.array([*view.things[0][:2], _GRASP_Z])
+        low = abs(view.tool[2] - _GRASP_Z) < 0.006
+        over = math.dist(view.tool[:2].tolist(), down[:2].tolist()) < _ALIGNED
+        self._rested = self._rested + 1 if low and over else 0
+        self._next(when=self._rested > _RESTS or self._waited > _PATIENCE)
+        return self._toward(view, down), _OPEN
 
     def _shut(self, view: ArmView) -> tuple[Floats, float]:
         self._waited += 1
