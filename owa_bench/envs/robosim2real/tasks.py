@@ -117,7 +117,7 @@ def _pick_place(tier: int, rng: np.random.Generator) -> TaskParts:
             others.append(Thing(place=place))
     way = 0.55 + math.dist(start, goal) + 0.2
     goals = (GoalPlace(place=goal, tolerance=0.02),)
-    return TaskParts(goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 2 * ERRAND)
+    return TaskParts(goals, (thing, *others), blocks, way / PACE + 2 * _GRASP + 1.5 * ERRAND)
 
 
 DRAWS: dict[str, Callable[[int, np.random.Generator], TaskParts]] = {

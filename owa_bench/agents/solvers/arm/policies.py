@@ -17,8 +17,8 @@ from owa_bench.records.observables import Floats
 _ACTION = 6
 _SAFE_Z, _OVER = 0.3, 0.13
 _PUSH_Z, _GRASP_Z = 0.035, 0.022
-_BEHIND = 0.075  # m from the middle of a cube to where a push begins
-_TAKEN = 0.055  # m of another thing to where the tool would go down
+_BEHIND = (0.075, 0.1, 0.06)  # m from the middle of a cube to where a push may begin
+_TAKEN = 0.05  # m of another thing to where the tool would go down
 _REACH_ON = 0.1  # m beyond the middle of a cube that a push aims at
 _LOW = 0.05  # m below which a push begins: higher up the tool lies on a thing
 # m behind a cube, and beside the line of its push: while one goes on, for the view of the cube is
@@ -195,7 +195,8 @@ class Scripted:
             self._phase = 2
             return np.array([0.0, 0.0, 0.3 if tool[2] < _OVER else 0.0]), _SHUT
         ahead = way / max(left, 1e-6)
-        start = np.array([*(cube[:2] - ahead * _BEHIND), _PUSH_Z])
+        starts = [np.array([*(cube[:2] - ahead * behind), _PUSH_Z]) for behind in _BEHIND]
+        start = next((one for one in starts if not _is_taken(view, one[:2])), starts[0])
         rel = tool[:2] - cube[:2]
         across = np.array([-ahead[1], ahead[0]])
         behind, aside = -float(rel @ ahead), float(rel @ across)
@@ -209,9 +210,8 @@ class Scripted:
             if tool[2] < 0.1:
                 return np.array([0.0, 0.0, 0.6]), _SHUT
             return self._toward(view, np.array([*start[:2], _OVER])), _SHUT
-        others = view.things[1:, :2] - start[:2]
-        if len(others) and np.linalg.norm(others, axis=1).min() < _TAKEN:
-            start[2] = _OVER  # another thing is in the way: do not press on it
+        if _is_taken(view, tool[:2]):
+            start[2] = _OVER  # another thing is below: do not press on it
         return self._toward(view, start), _SHUT
 
     def _pick(self, view: ArmView) -> tuple[Floats, float]:
@@ -263,6 +263,12 @@ class Scripted:
         if self._waited <= _OPENING:
             return np.zeros(3), _OPEN
         return self._toward(view, np.array([*view.goal[:2], view.goal[2] + 0.1])), _OPEN
+
+
+def _is_taken(view: ArmView, place: Floats) -> bool:
+    """Return whether a thing other than the first lies where the tool would go down."""
+    others = view.things[1:, :2] - place
+    return bool(len(others) and np.linalg.norm(others, axis=1).min() < _TAKEN)
 
 
 def gain_for(delay: float) -> float:
