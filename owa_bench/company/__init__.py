@@ -1,0 +1,1 @@
+"""One generated company that several suites can stand on: people, customers, orders, papers."""
