@@ -155,10 +155,30 @@ def test_a_device_episode_has_the_faults_of_the_law_and_a_simulation_none(traces
         assert (tracked.error <= tracked.tolerance) or trace.end.outcome != "finished"
         if trace.start.side == "sim":
             assert not injected
-    seeds = range(2000)
-    kinds = Counter(fault.kind for seed in seeds for fault in faults.schedule(20.0, seed))
-    for kind, (chance, _) in faults.LAW.items():
-        assert 0.7 * chance < kinds[kind] / len(seeds) < 1.3 * chance
+
+
+def test_a_family_has_the_faults_that_it_feels_as_often_as_the_law_says():
+    for family in tasks.FAMILIES:
+        world = tasks.draw(family, 1, stream(1, "base"))
+        kinds = Counter(
+            fault.kind for seed in range(2000) for fault in faults.schedule(world, seed)
+        )
+        for kind in kinds:
+            assert 0.7 < kinds[kind] / 2000 / faults.LAW[kind][0] < 1.3
+        assert (faults.OCCLUDED in kinds) == (family != "reach")
+        assert (faults.GRIPPER_STUCK in kinds) == (family in {"pick_place", "insert"})
+
+
+def test_who_lets_the_guard_end_an_episode_escapes_no_fault(monkeypatch):
+    """Else RA would rise by giving up before a fault begins."""
+    sure = {name: (1.0, seconds) for name, (_, seconds) in faults.LAW.items()}
+    monkeypatch.setattr(faults, "LAW", sure)
+    world = tasks.draw("pick_place", 1, stream(4, "base"))
+    episode = RobotEpisode(world, units.unit(2, 3), 4, side="surrogate", faulty=True)
+    assert len(episode.injected) == 0
+    episode.guard.watch(episode.truth._replace(table_force=300.0), None)  # before any fault
+    assert episode.guard.ended
+    assert len(episode.injected) == len(faults.LAW)
 
 
 @pytest.mark.parametrize("kind", list(faults.LAW))
