@@ -257,14 +257,14 @@ def log_of(home: Path, key: str) -> ChallengeLog:
 
 def _line(plan: Plan, digest: str, at: datetime.datetime | None) -> ChallengedPlan:
     """Return the line of a plan that is challenged at a time, None: now."""
-    time_of_it = (at or datetime.datetime.now(datetime.UTC)).isoformat(timespec="seconds")
+    moment = at or datetime.datetime.now(datetime.UTC)
     return ChallengedPlan(
         plan_digest=digest,
         submitter=plan.public_key,
         commitment=plan.commitment,
         battery=plan.battery,
         episodes=len(plan.entries),
-        time=time_of_it,
+        time=moment.isoformat(timespec="seconds"),
     )
 
 

@@ -134,8 +134,10 @@ def test_the_agentic_archetype_moves_an_arm_as_the_adaptive_agent_does(played, t
     assert all(commands["agentic"][side] for side in ("sim", "surrogate"))
 
 
-def test_a_level_battery_plays_no_task_of_an_arm_twice():
-    battery = draws.load_battery("full_arm")
+def test_a_level_battery_with_an_arm_plays_no_task_of_it_twice_and_else_what_full_small_does():
+    battery, small = draws.load_battery("full_arm"), draws.load_battery("full_small")
+    assert tuple(draw for draw in battery.suite if draw.name != "robosim2real") == small.suite
+    assert battery.campaign == small.campaign
     card = get("suites", "robosim2real").card
     bodies = [
         entry
