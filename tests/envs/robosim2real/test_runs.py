@@ -3,6 +3,8 @@
 import copy
 import itertools
 import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import msgspec
@@ -200,6 +202,23 @@ def test_a_fault_is_felt_and_recorded(kind, monkeypatch):
     assert [fault.kind for fault in episode.injected] == [kind]
     again = copy.deepcopy(episode)
     assert again.truth.tool.tolist() == episode.truth.tool.tolist()
+
+
+@pytest.mark.parametrize("suite", ["robosim2real", "armtools"])
+@pytest.mark.parametrize("part", ["numba", "mujoco"])
+def test_without_the_extra_a_run_says_the_line_that_installs_it(part, suite, tmp_path):
+    code = (
+        f"import runpy, sys; sys.modules[{part!r}] = None; "
+        f"sys.argv = 'owa-bench run --suite {suite} --agent oracle --out x'.split(); "
+        "runpy.run_module('owa_bench', run_name='__main__')"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 3
+    assert "pip install 'owa_bench[robot]'" in made.stderr
+    assert "Traceback" not in made.stderr
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_second_leaves_one_block_and_an_episode_few_bytes(traces):
