@@ -31,21 +31,26 @@ def bounds(part: Any) -> str:
     return f"{part['value']:.3f} [{part['low']:.3f}, {part['high']:.3f}]"
 
 
-def tasks_hit(run: Path) -> Counter[str]:
-    """Return on how many tasks of the device each agent had an incident."""
+def incidents(run: Path) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
+    """Return on how many tasks of the device each agent had an incident, and how many by cause."""
     layout, seen = RunLayout(run), set()
+    causes: Counter[tuple[str, str, str]] = Counter()
     for leaf in files.leaves_of_shards(layout):
         if leaf.status != "complete":
             continue
         trace = files.read_trace(layout, leaf)
-        if trace.start.side != "sim" and any(trace.of(Incident)):
+        if trace.start.side == "sim":
+            continue
+        for one in trace.of(Incident):
             seen.add((trace.start.arm, trace.start.pair))
-    return Counter(arm for arm, _ in seen)
+            causes[trace.start.arm, one.cause, one.severity] += 1
+    return Counter(arm for arm, _ in seen), causes
 
 
 def lines(run: Path) -> Iterator[str]:
     """Yield the page."""
-    judged, plan, where = owa_bench.report(run), read_plan(RunLayout(run)), tasks_hit(run)
+    judged, plan = owa_bench.report(run), read_plan(RunLayout(run))
+    where, causes = incidents(run)
     yield "# Axis E of the arm's agents"
     yield ""
     yield (
@@ -75,6 +80,11 @@ def lines(run: Path) -> Iterator[str]:
             f"| `{verdict.arm}` | {' | '.join(parts)} | {whole} | {hours:.1f} | {counts} "
             f"| {where[verdict.arm]} | {len(units)} |"
         )
+    yield ""
+    yield "| agent | cause of incidents | severity | how many |"
+    yield "|---|---|---|---|"
+    for (arm, cause, severity), count in sorted(causes.items()):
+        yield f"| `{arm}` | {cause} | {severity} | {count} |"
 
 
 def main() -> None:

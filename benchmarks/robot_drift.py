@@ -68,7 +68,7 @@ def lines(units: int) -> Iterator[str]:
     yield ""
     yield (
         f"Made by `python benchmarks/robot_drift.py --units {units}`. **Surrogate device, not "
-        "hardware.** Success of the adaptive policy on the device (tier 1 of three families, an "
+        "hardware.** Success of the adaptive policy on the device (tier 1 of five families, an "
         f"instance on each of {units} units, 95 percent by Student's t over units), which knows "
         "its unit from before the drift; in the last column the oracle, which is told every "
         "number, at full dose. A group's drift is all of its operators, or the part of them that "

@@ -20,12 +20,17 @@ from owa_bench.records.instance import Instance
 def main() -> None:
     """Play one episode of the family, and print brief, calls, replies and verdict."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("family")
-    parser.add_argument("--tier", type=int, default=1)
+    card = get("suites", "armtools").card
+    parser.add_argument("family", choices=card.families)
+    parser.add_argument("--tier", type=int, default=1, choices=card.tiers)
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args()
     instance = Instance(
-        suite="armtools", version=1, family=chosen.family, tier=chosen.tier, seed=chosen.seed
+        suite=card.name,
+        version=card.version,
+        family=chosen.family,
+        tier=chosen.tier,
+        seed=chosen.seed,
     )
     env = gymnasium.make("owa_bench/ArmTools-v1")
     observation, info = env.reset(options={"instance": instance})

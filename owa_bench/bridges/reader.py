@@ -45,7 +45,7 @@ from owa_bench.runs.store.memory_folder import (
 )
 
 POLL_S = 0.1
-_ENDED = "[the sitting has ended: nothing more is read here]\n"
+_ENDED = "[the sitting has ended: your last call was taken, nothing more is read here]\n"
 _UNREADABLE = (
     "{act} {number} was not played and cost no step: {fault}. The last answer again follows."
 )

@@ -45,14 +45,14 @@ class Verifier:
     Args:
         key: Signs the challenges.
         log: Of the plans, with the verifier's list of submitters.
-        clock: The time at which it dates looks, for tests.
+        clock: The time of its challenges and dates, for tests.
     """
 
     def __init__(
         self, key: Ed25519PrivateKey, log: ChallengeLog, clock: Callable[[], datetime] = now
     ) -> None:
         self._key = key
-        self._log = log
+        self._log, self._clock = log, clock
         self._dates = DateLog(dates_beside(log.path), clock)
         self.public = public_bytes(key.public_key()).hex()
 
@@ -80,7 +80,7 @@ class Verifier:
                 f"(run --plan-only --challenger KEY), got {plan.challenger!r}."
             )
         digest = sha256(payload)
-        line = self._log.note(plan, digest)
+        line = self._log.note(plan, digest, self._clock())
         nonce = challenge_nonce(self._key, digest)
         return sign_nonce(self._key, digest, nonce, line.time, line.name, line.number)
 

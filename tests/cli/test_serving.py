@@ -8,7 +8,7 @@ pytest.importorskip("mcp")
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ("--suite nope", "`--suite` must be one of cartpole3d"),
+        ("--suite nope", "`--suite` must be one of armtools"),
         ("--suite cartpole3d", "which has no tools to call"),
         ("--family nope", "`--family` must be one of"),
         ("--tier 7", "`--tier` must be one of 1, 2, 3, 4, got 7"),

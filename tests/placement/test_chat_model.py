@@ -60,8 +60,13 @@ class DrawnModel:
 
 
 @pytest.fixture
-def served(tmp_path):
-    """A signed pool and the model that is to play it; yields (folder, options, model)."""
+def served(tmp_path, monkeypatch):
+    """A signed pool and the model that is to play it; yields (folder, options, model).
+
+    The worlds are the same in every run: what an episode costs follows from its world, and the
+    budget is held against what the next batch is expected to cost.
+    """
+    monkeypatch.setattr(escrow, "fresh_bytes", lambda: b"the same in every test run")
     home, out = tmp_path / "home", tmp_path / "run"
     keys.keygen(home)
     model = DrawnModel(RunLayout(out), home, 0.95)

@@ -360,7 +360,7 @@ def test_a_session_begins_again(native, tmp_path):
     ("given", "kind", "words"),
     [
         ({"suite": "toolqest"}, UnknownNameError, "Did you mean `toolquest`"),
-        ({"suite": "cartpole3d"}, FieldError, "`suite` must be one with tools: changesurf"),
+        ({"suite": "cartpole3d"}, FieldError, "`suite` must be one with tools: armtools"),
         ({"seed": -1}, FieldError, "`seed` must be a whole number from 0"),
         ({"seed": "7"}, FieldError, "got '7'"),
         ({"seed": True}, FieldError, "got True"),

@@ -11,10 +11,13 @@ linear algebra: equal inputs give equal bytes in every process.
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from owa_bench.errors import extra, needs
 from owa_bench.records.observables import Floats
+
+with needs("numba", extra("robot")):
+    import numba
 
 JOINTS = 7
 TOOL = 0.212  # from the last hinge to between the finger tips

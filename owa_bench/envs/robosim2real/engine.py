@@ -268,13 +268,12 @@ class Cell:
         self._applied, self._targets = data.qfrc_applied[:JOINTS], data.ctrl[:JOINTS]
         self._stiction = -self._body.stiction * _SHARE
         first, count = JOINTS + 2 + self._sliders, len(world.things)
-        moving = first
         self._joints = data.qpos[:JOINTS]
         self._slid, self._sliding = data.qpos[JOINTS + 2 : first], data.qvel[JOINTS + 2 : first]
         self._axes = np.array([slider.axis for slider in world.sliders])
         self._shut = np.array([slider.place for slider in world.sliders])
         self._poses = data.qpos[first : first + 7 * count].reshape(count, 7)
-        self._moving = data.qvel[moving : moving + 6 * count].reshape(count, 6)
+        self._moving = data.qvel[first : first + 6 * count].reshape(count, 6)
         self._hand_place = data.xpos[self._hand]
         self._hand_turn = data.xmat[self._hand].reshape(3, 3)
         self._set_numbers(world)

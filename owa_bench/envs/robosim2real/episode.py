@@ -134,7 +134,7 @@ class RobotEpisode:
     ) -> None:
         self.world, self.unit = world, unit
         self._terms = (seed, side, clock, faulty)
-        self._faults = schedule(world.limit, seed) if faulty else ()
+        self._faults = schedule(world, seed) if faulty else ()
         self._width = arm.OPEN
         self._played: list[Floats | None] = []
         self.body = body = joined(world.body, unit)
@@ -158,8 +158,9 @@ class RobotEpisode:
 
     @property
     def injected(self) -> tuple[InjectedFault, ...]:
-        """The faults that have begun."""
-        return tuple(fault for fault in self._faults if fault.first < self.ticks)
+        """The faults that have begun; all, if the guard ended the episode before they could."""
+        begun = tuple(fault for fault in self._faults if fault.first < self.ticks)
+        return self._faults if self.guard.ended else begun
 
     @property
     def most_s(self) -> float:

@@ -130,6 +130,7 @@ class SecondCell:
     """
 
     def __init__(self, world: RobotWorld, body: Body) -> None:
+        self._client = -1
         with needs("PyBullet", extra("physics")):
             import pybullet
         self._engine, self._body = pybullet, body

@@ -183,7 +183,9 @@ class ArmSession(BodySession):
         """
         episode = self.episode
         injected = tuple(
-            Fault(step=fault.first, kind=fault.kind, injected=True, recovered=self.success)
+            Fault(
+                step=min(fault.first, step), kind=fault.kind, injected=True, recovered=self.success
+            )
             for fault in episode.injected
         )
         counted = {one.tick for one in episode.guard.incidents if one.severity in _FAILURES}

@@ -20,7 +20,21 @@ def _oracle(session: Any) -> interfaces.Agent:
     return ArmOracle(session)
 
 
-class RoboSim2Real(interfaces.Suite):
+class _ArmSuite(interfaces.Suite):
+    """A suite that needs the engine."""
+
+    @override
+    def ready(self, families: tuple[str, ...]) -> None:
+        """Refuse a machine without the engine, before anything is played.
+
+        Raises: MissingPartError: it names the line that installs the engine.
+        """
+        from owa_bench.envs.robosim2real.engine import load_engine
+
+        load_engine()
+
+
+class RoboSim2Real(_ArmSuite):
     """The suite. Axis E alone reads its episodes."""
 
     card = interfaces.SuiteCard(
@@ -47,16 +61,6 @@ class RoboSim2Real(interfaces.Suite):
         episode_bytes=(6_000, 0),
     )
     policies = {"oracle": _oracle}
-
-    @override
-    def ready(self, families: tuple[str, ...]) -> None:
-        """Refuse a machine without the engine, before anything is played.
-
-        Raises: MissingPartError: it names the line that installs the engine.
-        """
-        from owa_bench.envs.robosim2real.engine import load_engine
-
-        load_engine()
 
     @override
     def generate(self, instance: Instance) -> RobotWorld:
@@ -90,8 +94,8 @@ def _control(name: str) -> Callable[[Any], interfaces.Agent]:
     return make
 
 
-class ArmTools(ToolSuite):
-    """The language view; everything it is stands in `card` and in docs/armtools.md."""
+class ArmTools(_ArmSuite, ToolSuite):
+    """The language view: docs/armtools.md."""
 
     card = interfaces.SuiteCard(
         name="armtools",
@@ -130,16 +134,6 @@ class ArmTools(ToolSuite):
         from owa_bench.envs.robosim2real.language.oracle import ArmToolOracle
 
         return ArmToolOracle()
-
-    @override
-    def ready(self, families: tuple[str, ...]) -> None:
-        """Refuse a machine without the engine, before anything is played.
-
-        Raises: MissingPartError: it names the line that installs the engine.
-        """
-        from owa_bench.envs.robosim2real.engine import load_engine
-
-        load_engine()
 
     @override
     def generate(self, instance: Instance) -> RobotWorld:

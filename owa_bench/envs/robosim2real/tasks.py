@@ -12,7 +12,7 @@ import numpy as np
 
 from owa_bench.envs.robosim2real import arm, fixtures
 from owa_bench.envs.robosim2real.engine import Truth
-from owa_bench.envs.robosim2real.fixtures import TaskParts
+from owa_bench.envs.robosim2real.fixtures import TaskParts, between
 from owa_bench.envs.robosim2real.guard import GuardLimits
 from owa_bench.envs.robosim2real.world import (
     FAMILIES,
@@ -42,15 +42,12 @@ _BESIDE = (0.175, 0.25)  # m from the middle to a pose beside a box: the hand ha
 LIMIT_SHARE = 1.35  # of the reference's time: who is slow throughout comes too late
 
 
-_between = fixtures.between
-
-
 def _spot(
     rng: np.random.Generator, z: float, away: tuple[Vector, ...] = (), gap: float = 0.0
 ) -> Vector:
     """Return a place over the table at a height, some way from others."""
     while True:
-        place = (_between(rng, 0.4, 0.62), _between(rng, -0.2, 0.2), z)
+        place = (between(rng, 0.4, 0.62), between(rng, -0.2, 0.2), z)
         if all(math.dist(place[:2], other[:2]) >= gap for other in away):
             return place
 
@@ -60,11 +57,11 @@ def _reach(tier: int, rng: np.random.Generator) -> TaskParts:
     places: list[Vector] = []
     for number in range(1 if tier == 1 else 2):
         side = (-1.0, 1.0)[number] if tier == 3 else 0.0
-        y = side * _between(rng, *_BESIDE) if side else _between(rng, *REACHED[1])
-        z = _between(rng, 0.08, 0.14) if tier == 3 else _between(rng, *REACHED[2])
-        places.append((_between(rng, *REACHED[0]), y, z))
+        y = side * between(rng, *_BESIDE) if side else between(rng, *REACHED[1])
+        z = between(rng, 0.08, 0.14) if tier == 3 else between(rng, *REACHED[2])
+        places.append((between(rng, *REACHED[0]), y, z))
     blocks = (
-        (Obstacle(place=(0.5, _between(rng, -0.03, 0.03), 0.11), size=(0.12, 0.02, 0.11)),)
+        (Obstacle(place=(0.5, between(rng, -0.03, 0.03), 0.11), size=(0.12, 0.02, 0.11)),)
         if tier == 3
         else ()
     )
@@ -143,7 +140,7 @@ def draw(family: str, tier: int, rng: np.random.Generator) -> RobotWorld:
     if tier not in TIERS:
         raise FieldError("tier", tier, one_of(tier, TIERS))
     parts = DRAWS[family](tier, rng)
-    start = [round(float(h) + _between(rng, -0.03, 0.03), _DECIMALS) for h in arm.HOME]
+    start = [round(float(h) + between(rng, -0.03, 0.03), _DECIMALS) for h in arm.HOME]
     return RobotWorld(
         family=family,
         tier=tier,

@@ -126,16 +126,17 @@ class ChallengeLog:
             self._refresh()
             return self._plans.get(plan_digest)
 
-    def note(self, plan: Plan, digest: str) -> ChallengedPlan:
+    def note(self, plan: Plan, digest: str, at: datetime.datetime | None = None) -> ChallengedPlan:
         """Return the line of a plan, written before its challenge is told.
 
         Args:
             plan: The signed plan.
             digest: Of the plan, in hex.
+            at: When it is challenged; None: now.
         Returns: The same line however often it is asked for.
         Raises: NoRoomError: The log, or its disk, takes no more for now.
         """
-        return self.line_of(digest, lambda: _line(plan, digest))
+        return self.line_of(digest, lambda: _line(plan, digest, at))
 
     def line_of(self, plan_digest: str, make: Callable[[], ChallengedPlan]) -> ChallengedPlan:
         """Return the line of a plan; a new plan's is written before it is returned.
@@ -254,16 +255,16 @@ def log_of(home: Path, key: str) -> ChallengeLog:
     return ChallengeLog(home / "verifier" / f"{key}.jsonl")
 
 
-def _line(plan: Plan, digest: str) -> ChallengedPlan:
-    """Return the line of a plan that is challenged now."""
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def _line(plan: Plan, digest: str, at: datetime.datetime | None) -> ChallengedPlan:
+    """Return the line of a plan that is challenged at a time, None: now."""
+    moment = at or datetime.datetime.now(datetime.UTC)
     return ChallengedPlan(
         plan_digest=digest,
         submitter=plan.public_key,
         commitment=plan.commitment,
         battery=plan.battery,
         episodes=len(plan.entries),
-        time=now,
+        time=moment.isoformat(timespec="seconds"),
     )
 
 

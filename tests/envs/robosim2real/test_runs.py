@@ -3,6 +3,8 @@
 import copy
 import itertools
 import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import msgspec
@@ -134,8 +136,10 @@ def test_the_agentic_archetype_moves_an_arm_as_the_adaptive_agent_does(played, t
     assert all(commands["agentic"][side] for side in ("sim", "surrogate"))
 
 
-def test_a_level_battery_plays_no_task_of_an_arm_twice():
-    battery = draws.load_battery("full_arm")
+def test_a_level_battery_with_an_arm_plays_no_task_of_it_twice_and_else_what_full_small_does():
+    battery, small = draws.load_battery("full_arm"), draws.load_battery("full_small")
+    assert tuple(draw for draw in battery.suite if draw.name != "robosim2real") == small.suite
+    assert battery.campaign == small.campaign
     card = get("suites", "robosim2real").card
     bodies = [
         entry
@@ -155,10 +159,30 @@ def test_a_device_episode_has_the_faults_of_the_law_and_a_simulation_none(traces
         assert (tracked.error <= tracked.tolerance) or trace.end.outcome != "finished"
         if trace.start.side == "sim":
             assert not injected
-    seeds = range(2000)
-    kinds = Counter(fault.kind for seed in seeds for fault in faults.schedule(20.0, seed))
-    for kind, (chance, _) in faults.LAW.items():
-        assert 0.7 * chance < kinds[kind] / len(seeds) < 1.3 * chance
+
+
+def test_a_family_has_the_faults_that_it_feels_as_often_as_the_law_says():
+    for family in tasks.FAMILIES:
+        world = tasks.draw(family, 1, stream(1, "base"))
+        kinds = Counter(
+            fault.kind for seed in range(2000) for fault in faults.schedule(world, seed)
+        )
+        for kind in kinds:
+            assert 0.7 < kinds[kind] / 2000 / faults.LAW[kind][0] < 1.3
+        assert (faults.OCCLUDED in kinds) == (family != "reach")
+        assert (faults.GRIPPER_STUCK in kinds) == (family in {"pick_place", "insert"})
+
+
+def test_who_lets_the_guard_end_an_episode_escapes_no_fault(monkeypatch):
+    """Else RA would rise by giving up before a fault begins."""
+    sure = {name: (1.0, seconds) for name, (_, seconds) in faults.LAW.items()}
+    monkeypatch.setattr(faults, "LAW", sure)
+    world = tasks.draw("pick_place", 1, stream(4, "base"))
+    episode = RobotEpisode(world, units.unit(2, 3), 4, side="surrogate", faulty=True)
+    assert len(episode.injected) == 0
+    episode.guard.watch(episode.truth._replace(table_force=300.0), None)  # before any fault
+    assert episode.guard.ended
+    assert len(episode.injected) == len(faults.LAW)
 
 
 @pytest.mark.parametrize("kind", list(faults.LAW))
@@ -178,6 +202,23 @@ def test_a_fault_is_felt_and_recorded(kind, monkeypatch):
     assert [fault.kind for fault in episode.injected] == [kind]
     again = copy.deepcopy(episode)
     assert again.truth.tool.tolist() == episode.truth.tool.tolist()
+
+
+@pytest.mark.parametrize("suite", ["robosim2real", "armtools"])
+@pytest.mark.parametrize("part", ["numba", "mujoco"])
+def test_without_the_extra_a_run_says_the_line_that_installs_it(part, suite, tmp_path):
+    code = (
+        f"import runpy, sys; sys.modules[{part!r}] = None; "
+        f"sys.argv = 'owa-bench run --suite {suite} --agent oracle --out x'.split(); "
+        "runpy.run_module('owa_bench', run_name='__main__')"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 3
+    assert "pip install 'owa_bench[robot]'" in made.stderr
+    assert "Traceback" not in made.stderr
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_second_leaves_one_block_and_an_episode_few_bytes(traces):

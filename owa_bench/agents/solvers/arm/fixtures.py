@@ -6,10 +6,12 @@ when what it pushes does not move.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from owa_bench.records.observables import Floats
 
@@ -46,13 +48,15 @@ class Aim(NamedTuple):
     gripper: float
 
 
-class Skill(Protocol):
+class Skill(ABC):
     """One goal's worth of work."""
 
     @property
+    @abstractmethod
     def grips(self) -> bool:
         """Whether the fingers are to stay shut while the arm rests."""
 
+    @abstractmethod
     def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
         """Return what to do now.
 
@@ -97,7 +101,7 @@ class PlaceMean:
 
 
 @dataclass(slots=True)
-class HandlePull:
+class HandlePull(Skill):
     """Opens what slides: the shut fingers go down behind its handle, move it and go up again.
 
     Attributes:
@@ -111,19 +115,12 @@ class HandlePull:
     _past: list[float] = field(default_factory=list)
 
     @property
+    @override
     def grips(self) -> bool:
-        """The fingers stay shut."""
         return True
 
+    @override
     def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
-        """Return what to do now.
-
-        Args:
-            tool: (3,) m.
-            objects: (n, 3) m.
-            turns: (n, 4) their quaternions w, x, y, z.
-            goal: (3,) m.
-        """
         watcher = self._watcher
         watcher.look(objects[self.number])
         if self._way is None:
@@ -169,7 +166,7 @@ class HandlePull:
 
 
 @dataclass(slots=True)
-class Insertion:
+class Insertion(Skill):
     """Takes a peg, holds it still over the hole, and lowers it; lifts it again where it sticks."""
 
     _phase: int = 0
@@ -179,19 +176,12 @@ class Insertion:
     _low: float = 0.0
 
     @property
+    @override
     def grips(self) -> bool:
-        """Whether the peg is held."""
         return 2 <= self._phase < 6
 
+    @override
     def aim(self, tool: Floats, objects: Floats, turns: Floats, goal: Floats) -> Aim:
-        """Return what to do now.
-
-        Args:
-            tool: (3,) m.
-            objects: (n, 3) m.
-            turns: (n, 4) their quaternions w, x, y, z.
-            goal: (3,) m.
-        """
         self._ticks += 1
         grasp = goal[2] + _GRASP
         if self._phase < 3:

@@ -44,17 +44,18 @@ def encoders_mm(world: ArmToolWorld) -> float:
 
 CLAIMS: Mapping[str, UnitClaim] = {
     "delay": UnitClaim(
-        "A command's way, dead time and smoothing together, takes more than {:g} ms on average.",
+        "Dead time and smoothing together delay a command by more than {:g} ms on average: what "
+        "`calibrate` reads as delay.",
         110.0,
         delay_ms,
     ),
     "camera": UnitClaim(
-        "At the middle of the table the camera is off by more than {:g} mm in space.",
+        "At x 550, y 0 the camera is off by more than {:g} mm, x, y and z taken together.",
         13.0,
         camera_mm,
     ),
     "encoders": UnitClaim(
-        "At the start pose the encoders place the tool more than {:g} mm from where it is.",
+        "At the start pose the encoders place the tool more than {:g} mm from its true place.",
         8.1,
         encoders_mm,
     ),

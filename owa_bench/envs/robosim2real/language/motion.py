@@ -24,7 +24,9 @@ LONGEST_S = 5.0  # of one move
 ARRIVED_MM = 3.0  # of the target, for so many ticks:
 _ARRIVED_TICKS = 4
 PERSON_NEAR = 0.95  # m: moves end
-_STUCK_TICKS, _RESTING = 24, 0.002  # the tool moves no further, m, in so many ticks: it is stuck
+_REST_TICKS, _RESTING = 24, 0.002  # the tool moves no further, m, in so many ticks
+SETTLED_MM = 6.0  # of the target, where a tool that comes no nearer has arrived
+ARRIVED, _SETTLED = "arrived", "it comes no nearer"
 _BRAKED = ("a person is near", "went astray: the tool moved away from the target")
 ASTRAY_MM = 60.0  # further from the target than before: the move ends
 LOOK_TICKS, _CALIBRATION_TICKS, GRIP_TICKS = 10, 20, 14
@@ -107,8 +109,8 @@ class ArmMotion:
         gain = gain_for(self.corrections.delay_ms / TICK_MS + _LAG)
         nearest, last = math.inf, np.zeros(3)
         near = 0
-        trail: deque[Floats] = deque(maxlen=_STUCK_TICKS)
-        reason = "out of time"
+        trail: deque[Floats] = deque(maxlen=_REST_TICKS)
+        reason = ""
         for _ in range(round(seconds * arm.HERTZ)):
             error = target - self.tool
             off = arm.length(error)
@@ -123,7 +125,9 @@ class ArmMotion:
         if reason in _BRAKED:
             self._brake(last)
         off_mm = arm.length(target - self.tool) * MM
-        return MoveEnd(self._stop or reason or "out of time", off_mm)
+        if reason == _SETTLED:
+            reason = ARRIVED if off_mm < SETTLED_MM else f"{_SETTLED} than {round(off_mm)} mm"
+        return MoveEnd(self._stop or reason or f"{seconds:g} s of this move are over", off_mm)
 
     def _end(self, near: int, farther: float, trail: Sequence[Floats]) -> str:
         """Return why a move ends now, "" while it goes on.
@@ -136,13 +140,13 @@ class ArmMotion:
         if self._stop:
             return self._stop
         if near >= _ARRIVED_TICKS:
-            return "arrived"
+            return ARRIVED
         if self.person_is_near():
             return _BRAKED[0]
         if farther * MM > ASTRAY_MM:
             return _BRAKED[1]
-        rests = len(trail) == _STUCK_TICKS and arm.length(self.tool - trail[0]) < _RESTING
-        return "stuck: something is in the way, or the arm comes no further" if rests else ""
+        rests = len(trail) == _REST_TICKS and arm.length(self.tool - trail[0]) < _RESTING
+        return _SETTLED if rests else ""
 
     @property
     def _stop(self) -> str:

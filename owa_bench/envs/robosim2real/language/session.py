@@ -13,7 +13,13 @@ from owa_bench.envs.robosim2real.device import MARKS
 from owa_bench.envs.robosim2real.episode import RobotEpisode
 from owa_bench.envs.robosim2real.language import beliefs, wording
 from owa_bench.envs.robosim2real.language.corrections import MM
-from owa_bench.envs.robosim2real.language.motion import TICK_MS, ArmMotion, over_words
+from owa_bench.envs.robosim2real.language.motion import (
+    ARRIVED,
+    TICK_MS,
+    ArmMotion,
+    MoveEnd,
+    over_words,
+)
 from owa_bench.envs.robosim2real.language.state import ArmToolState, read_state, right_corrections
 from owa_bench.envs.robosim2real.language.world import ArmToolWorld
 from owa_bench.errors import InfrastructureFailure, UsageError
@@ -142,19 +148,24 @@ class ArmToolSession(Session):
 
     def _run_path(self, waypoints: list[dict[str, Any]]) -> dict[str, Any]:
         motion, left = self._motion, wording.PATH_S
-        reason = "arrived"
+        ended = MoveEnd(ARRIVED, 0.0)
         reached = 0
         for point in waypoints:
             before = motion.episode.ticks
             target = np.array([point["x"], point["y"], point["z"]]) / MM
-            reason = motion.move(target, point.get("speed", 1.0), left).reason
-            if reason != "arrived":
+            ended = motion.move(target, point.get("speed", 1.0), max(0.0, left))
+            if ended.reason != ARRIVED:
                 break
             if "grip" in point:
                 motion.grip(is_open=point["grip"] == "open")
             reached += 1
             left -= (motion.episode.ticks - before) / arm.HERTZ
-        return {"ended": reason, "reached": f"{reached} of {len(waypoints)}", **self._place()}
+        return {
+            "ended": ended.reason,
+            "off_by_mm": round(ended.off_mm),
+            "reached": f"{reached} of {len(waypoints)}",
+            **self._place(),
+        }
 
     def _grip(self, what: str) -> dict[str, Any]:
         self._motion.grip(is_open=what == "open")

@@ -56,13 +56,14 @@ _WAYPOINT = {
 TOOLS: tuple[ToolSpec, ...] = (
     tool_spec(
         "look",
-        "Hold still for 0.5 s and read encoders, camera and guard. Places are corrected by what "
-        "set_correction set.",
+        "Hold still for 0.5 s and read encoders, camera and guard. Places of the tool, things and "
+        "marks are corrected by what set_correction set. Goal, boxes and person are exact.",
     ),
     tool_of(
         "move_to",
         "Move the tool straight to a place. Ends when the tool is within 3 mm by the corrected "
-        "encoders, after 5 s, when it is stuck, at a protective stop, or when a person comes near.",
+        "encoders, or rests within 6 mm; when it comes no nearer; after 5 s; at a protective stop; "
+        "or when a person comes near.",
         "speed",
         **_PLACE,
         speed=_SPEED,
@@ -83,13 +84,16 @@ TOOLS: tuple[ToolSpec, ...] = (
     tool_spec("grip", "Open or shut the gripper. Takes 0.7 s.", "what", what=_GRIP),
     tool_spec(
         "calibrate",
-        "Measure an error of this arm; takes 1 to 1.2 s. It only reports: set_correction applies.",
+        "Measure an error of this arm; takes 1 to 1.2 s. The reply is the whole error, whatever "
+        "is corrected now: pass it to set_correction as it is. camera and encoders are means of 20 "
+        "readings, good to about 1 mm at this pose. delay is one measurement, good to about 25 ms.",
         "what",
         what=_WHAT,
     ),
     tool_spec(
         "set_correction",
-        "Set corrections for look and move_to. What is left out stays as it was. Takes no time.",
+        "Set corrections for look and move_to, in place of the values before. What is left out "
+        "stays as it was. Takes no time.",
         camera_offset_mm={**_OFFSET, "description": "x, y, z shown by the camera less the truth."},
         camera_turn_deg={
             "type": "number",
@@ -136,7 +140,8 @@ Task: {errand}
 for {hold:g} s.{order} `look` shows the goal that is next.
 
 Time: the arm's clock has {limit:g} s in all. It runs only while a tool moves, holds still or \
-measures; thinking is free. When it has run out, nothing more can be achieved: call finish.
+measures; thinking is free. When it has run out, nothing more can be achieved: call finish. When \
+the last goal has been held, the arm's clock stops too: measure what you want to know before that.
 
 Frame: lengths are mm. x points away from the arm's base over the table, y to the left as seen \
 from the base, z up; z = 0 is the table's top. The tool is the point between the finger tips. It \
@@ -169,11 +174,12 @@ the tool point.
 Full speed 250 mm/s. The gripper is 80 mm wide when open and presses with about 20 N. The hand \
 above the fingers is 200 mm wide along y and begins 45 mm above the tool point.
 Marks on the table: {marks}. A cube has edges of 50 mm, and a cylinder is 50 mm wide and high; the \
-place of a thing is its middle, z = 25 when it lies on the table. A grasp at z = 22 holds it; \
-some arms come no lower than z = 36, and there it holds too. For a push, shut the gripper and keep \
-z near 35.
-On the drawing camera and encoders have no offset and a command has no delay. `calibrate` reads \
-the delay without the part of the drives.
+place of a thing is its middle, z = 25 when it lies on the table. A grasp at z = 22 holds it. Some \
+arms rest up to 14 mm above what was asked for: a grasp there holds too. For a push, shut the \
+gripper and keep z near 35.
+On the drawing camera and encoders have no offset and a command has no delay. A command's \
+way has three parts: dead time, smoothing by the firmware, and the drives. `calibrate` reads the \
+first two together.
 Moves go straight: go up and around what stands in the way. At z = 130 the tool clears all things \
 on the table, at z = 300 every box.
 Guard: a force above 80 N on table or box stops the arm; above 140 N it is a minor and above 280 N \
