@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owa_bench.company.text import COUNT, DAY, MONEY, PERCENT, NameSlot, Sentence, read_all
+from owa_bench.company.language.text import COUNT, DAY, MONEY, PERCENT, NameSlot, Sentence, read_all
 from owa_bench.seeding import stream
 
 WINDOW = Sentence(

@@ -1,0 +1,103 @@
+"""Draws the systems of a company: hosts with habits that serve its tables."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from owa_bench.company.language.vocabulary import HOSTS, TABLES, TableWords
+from owa_bench.company.systems import (
+    HostHabits,
+    NameCase,
+    PagerKind,
+    ServedCall,
+    ServedColumn,
+    ServedTable,
+    SystemHost,
+)
+from owa_bench.seeding import pick
+
+_CASES: tuple[NameCase, ...] = ("snake", "camel")
+_PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
+_WRAPPERS = ("items", "data", "results", "rows")
+_SIZES = (100, 200, 500)
+
+
+def in_case(name: str, case: NameCase) -> str:
+    """Return a name in snake_case as a host writes it.
+
+    Args:
+        name: In snake case.
+        case: Of the host.
+
+    >>> in_case("net_cents", "camel")
+    'netCents'
+    """
+    if case == "snake":
+        return name
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def served_table(
+    table: str,
+    habits: HostHabits,
+    rng: np.random.Generator,
+    vocabulary: Mapping[str, TableWords] = TABLES,
+) -> ServedTable:
+    """Return a table as a host serves it.
+
+    Args:
+        table: Name in the vocabulary.
+        habits: Of the host.
+        rng: Draws the wording.
+        vocabulary: Words of the tables.
+    """
+    words = vocabulary[table]
+    return ServedTable(
+        path=words.path,
+        table=table,
+        about=pick(words.about, rng),
+        columns=tuple(
+            ServedColumn(name=in_case(column, habits.names), column=column, about=about)
+            for column, about in words.columns.items()
+        ),
+    )
+
+
+def draw_hosts(
+    tables: Iterable[str],
+    calls: Mapping[str, tuple[ServedCall, ...]],
+    rng: np.random.Generator,
+    vocabulary: Mapping[str, TableWords] = TABLES,
+) -> tuple[SystemHost, ...]:
+    """Return the systems that serve some tables and take some calls.
+
+    Args:
+        tables: Names in the vocabulary.
+        calls: Calls that write, by host.
+        rng: Draws habits and wordings.
+        vocabulary: Words of the tables.
+    """
+    by_host: dict[str, list[str]] = {}
+    for table in tables:
+        by_host.setdefault(vocabulary[table].host, []).append(table)
+    for host in calls:
+        by_host.setdefault(host, [])
+    hosts = []
+    for host, names in sorted(by_host.items()):
+        habits = HostHabits(
+            names=pick(_CASES, rng),
+            pager=pick(_PAGERS, rng),
+            wrapper=pick(_WRAPPERS, rng),
+            size=pick(_SIZES, rng),
+        )
+        hosts.append(
+            SystemHost(
+                host=host,
+                about=HOSTS[host],
+                habits=habits,
+                tables=tuple(served_table(name, habits, rng, vocabulary) for name in names),
+                calls=calls.get(host, ()),
+            )
+        )
+    return tuple(hosts)

@@ -1,0 +1,1 @@
+"""Kinds of case over a company: each draws worlds, knows what is right, and judges."""

@@ -1,0 +1,225 @@
+"""Words of the systems: what tables hold and what their fields mean, as hosts describe them.
+
+One declaration: hosts describe themselves by it, and a parser finds tables and fields by it,
+whatever their names and places are.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class TableWords(NamedTuple):
+    """A table in words.
+
+    Attributes:
+        host: The system that serves it unless drift moves it.
+        path: Its path unless drift renames it.
+        about: What it holds, in two wordings.
+        columns: What each column means.
+    """
+
+    host: str
+    path: str
+    about: tuple[str, ...]
+    columns: Mapping[str, str]
+
+
+HOSTS: Mapping[str, str] = {
+    "crm.corp": "Customers, their contacts and contracts.",
+    "orders.corp": "Orders, deliveries, articles and prices.",
+    "billing.corp": "Invoices and credit notes.",
+    "hr.corp": "People of the company.",
+    "wiki.corp": "Pages of the company.",
+    "desk.corp": "The work queue of this desk.",
+    "bank.corp": "Statements of the company's account.",
+    "ledger.corp": "Postings of the receivables ledger.",
+    "freight.corp": "Shipments by the carrier and the carrier's bills.",
+    "rater.corp": "The carrier's rating engine.",
+}
+
+TABLES: Mapping[str, TableWords] = {
+    "people": TableWords(
+        "hr.corp",
+        "/people",
+        ("Everybody who works here.", "The staff."),
+        {
+            "id": "key of the person",
+            "name": "name of the person",
+            "role": "job title",
+            "email": "mail address",
+            "deputy": "key of the deputy, empty without one",
+            "away_from": "first day of absence, empty without one",
+            "away_to": "last day of absence, empty without one",
+        },
+    ),
+    "customers": TableWords(
+        "crm.corp",
+        "/customers",
+        ("Firms that buy from us.", "Our customers."),
+        {
+            "id": "key of the customer",
+            "name": "registered name",
+            "country": "country code",
+            "city": "city",
+            "postcode": "postal code",
+            "region": "sales region",
+            "plan": "service plan",
+            "discount": "discount on list prices, in percent",
+            "payment_days": "days until a bill is due",
+            "cash_discount": "terms of cash discount",
+            "account": "bank account",
+            "parent": "key of the parent firm, empty without one",
+        },
+    ),
+    "contacts": TableWords(
+        "crm.corp",
+        "/contacts",
+        ("People who may write for customers.", "Contacts of customers."),
+        {
+            "id": "key of the contact",
+            "customer": "customer of the contact",
+            "name": "name of the contact",
+            "email": "mail address of the contact",
+            "status": "active, or left",
+        },
+    ),
+    "contracts": TableWords(
+        "crm.corp",
+        "/contracts",
+        ("Clauses agreed with single customers.", "Contracts with customers."),
+        {
+            "id": "key of the contract",
+            "customer": "customer of the contract",
+            "title": "title of the contract",
+            "text": "the clause",
+            "valid_from": "first day in force",
+            "valid_to": "last day in force",
+            "signed": "whether both sides have signed",
+        },
+    ),
+    "products": TableWords(
+        "orders.corp",
+        "/products",
+        ("Articles that we sell.", "The catalogue."),
+        {
+            "id": "article number",
+            "name": "name of the article",
+            "weight_g": "weight, in grams",
+        },
+    ),
+    "prices": TableWords(
+        "orders.corp",
+        "/prices",
+        ("List prices, each from a day on.", "Price lists."),
+        {
+            "id": "key of the price",
+            "price_list": "name of the list",
+            "product": "article of the price",
+            "valid_from": "first day of the price",
+            "cents": "list price, in cents",
+        },
+    ),
+    "orders": TableWords(
+        "orders.corp",
+        "/orders",
+        ("Orders of customers.", "What customers ordered, an order a row."),
+        {
+            "id": "key of the order",
+            "customer": "customer of the order",
+            "day": "day of the order",
+            "net_cents": "total of the order without tax, in cents",
+            "shipment": "delivery of the order",
+        },
+    ),
+    "order_lines": TableWords(
+        "orders.corp",
+        "/lines",
+        ("Lines of orders.", "Articles of orders, a line a row."),
+        {
+            "id": "key of the line",
+            "order": "order of the line",
+            "number": "number of the line in the order",
+            "product": "article of the line",
+            "quantity": "pieces",
+            "unit_cents": "price a piece as billed, in cents",
+        },
+    ),
+    "shipments": TableWords(
+        "orders.corp",
+        "/shipments",
+        ("Deliveries of orders.", "Consignments, one an order."),
+        {
+            "id": "key of the delivery",
+            "order": "order of the delivery",
+            "customer": "customer of the delivery",
+            "promised": "promised day",
+            "shipped": "day on which it left",
+            "delivered_at": "time of delivery by the carrier's scan, in UTC; null while on its way",
+        },
+    ),
+    "proofs": TableWords(
+        "orders.corp",
+        "/proofs",
+        ("Signed proofs of delivery.", "Receipts that were signed at the door."),
+        {
+            "id": "key of the proof",
+            "shipment": "delivery of the proof",
+            "signed_at": "time of the signature, in UTC",
+            "signed_by": "who signed",
+            "remark": "remark on the proof, empty without one",
+        },
+    ),
+    "delays": TableWords(
+        "orders.corp",
+        "/delays",
+        ("Causes of delays with their hours.", "Why deliveries were late."),
+        {
+            "id": "key of the entry",
+            "shipment": "delivery that was late",
+            "cause": "cause of the delay",
+            "hours": "hours of delay by this cause",
+            "day": "day of the entry",
+        },
+    ),
+    "invoices": TableWords(
+        "billing.corp",
+        "/invoices",
+        ("Bills to customers.", "Invoices, one an order as a rule."),
+        {
+            "id": "number of the invoice",
+            "customer": "customer of the invoice",
+            "order": "order that is billed",
+            "issued": "day of issue",
+            "due": "day on which it is due",
+            "net_cents": "amount without tax, in cents",
+            "vat_cents": "tax, in cents",
+            "status": "open or paid",
+        },
+    ),
+    "credit_notes": TableWords(
+        "billing.corp",
+        "/credit-notes",
+        ("Credits given on invoices.", "Credit notes."),
+        {
+            "id": "number of the credit note",
+            "customer": "customer of the credit note",
+            "invoice": "invoice that is credited",
+            "kind": "ground of the credit",
+            "cents": "amount of the credit, in cents",
+            "issued": "day of the credit note",
+        },
+    ),
+    "requests": TableWords(
+        "desk.corp",
+        "/requests",
+        ("Requests that wait for a decision.", "The queue of requests."),
+        {
+            "id": "key of the request",
+            "mail": "mail that makes the request",
+            "sender": "mail address of the sender",
+            "subject": "subject of the mail",
+            "received": "time of receipt",
+            "status": "open, decided, or decided by somebody else",
+        },
+    ),
+}
