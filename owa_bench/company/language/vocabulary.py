@@ -101,11 +101,7 @@ TABLES: Mapping[str, TableWords] = {
         "orders.corp",
         "/products",
         ("Articles that we sell.", "The catalogue."),
-        {
-            "id": "article number",
-            "name": "name of the article",
-            "weight_g": "weight, in grams",
-        },
+        {"id": "article number", "name": "name of the article", "weight_g": "weight, in grams"},
     ),
     "prices": TableWords(
         "orders.corp",
