@@ -74,6 +74,7 @@ class Books:
     orders: BookTable[tables.Order]
     order_lines: BookTable[tables.OrderLine]
     shipments: BookTable[tables.Shipment]
+    proofs: BookTable[tables.ProofOfDelivery]
     delays: BookTable[tables.Delay]
     invoices: BookTable[tables.Invoice]
     credit_notes: BookTable[tables.CreditNote]

@@ -22,6 +22,7 @@ from owa_bench.company.tables import (
     Order,
     OrderLine,
     Product,
+    ProofOfDelivery,
     ServicePlan,
     Shipment,
 )
@@ -75,6 +76,21 @@ _PROMISED = (3, 4, 5, 6, 8)  # business days
 _LATE = (1,) * 8 + (2,) * 6 + (3,) * 5 + (4,) * 4 + (5,) * 3 + (6,) * 3 + (7, 7, 9, 9, 12)
 _ON_TIME = 0.72
 _HOME, _VAT = "DE", 19
+_SIGNERS = ("Goods-in", "Porter", "Reception", "Warehouse")
+DAMAGE_REMARKS = (
+    "carton crushed, goods damaged",
+    "damaged on arrival",
+    "packaging wet, pieces damaged",
+    "pallet damaged on one side",
+)
+PLAIN_REMARKS = (
+    "left at gate 3",
+    "one carton opened for inspection",
+    "driver in a hurry",
+    "pallet exchanged",
+    "second attempt",
+)
+_REMARKS = (*PLAIN_REMARKS, *DAMAGE_REMARKS[:1])
 _DAYS = 180  # of orders before today
 _WEIGHTS = (1, 1, 1, 1, 2, 2, 3, 5, 8)  # of customers among orders
 
@@ -363,6 +379,17 @@ def _shipment(
             delivered_at=utc(customer.country, delivered, minute) if there else None,
         )
     )
+    if there:
+        signed = utc(customer.country, delivered, minute + int(rng.integers(8)))
+        books.proofs.put(
+            ProofOfDelivery(
+                id=f"POD-{key[3:]}",
+                shipment=key,
+                signed_at=signed,
+                signed_by=pick(_SIGNERS, rng),
+                remark=pick(_REMARKS, rng) if rng.random() < 0.12 else "",
+            )
+        )
     if late:
         causes = rng.permutation(len(CAUSES))[: 1 + int(rng.integers(3))].tolist()
         hours = sorted((6 + rng.permutation(24 * late)[: len(causes)]).tolist(), reverse=True)

@@ -15,12 +15,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Employee(Row, frozen=True, kw_only=True):
-    """Somebody who works in the company; `deputy` is the id of who stands in."""
+    """Somebody who works in the company; `deputy` is the id of the person who stands in."""
 
     name: str
     role: str
     email: str
     deputy: str = ""
+    away_from: dt.date | None = None
+    away_to: dt.date | None = None
 
 
 class Customer(Row, frozen=True, kw_only=True):
@@ -94,6 +96,15 @@ class Shipment(Row, frozen=True, kw_only=True):
     delivered_at: dt.datetime | None
 
 
+class ProofOfDelivery(Row, frozen=True, kw_only=True):
+    """What was signed at the door."""
+
+    shipment: str
+    signed_at: dt.datetime
+    signed_by: str
+    remark: str = ""
+
+
 class Delay(Row, frozen=True, kw_only=True):
     """A cause of a delay and its hours."""
 
@@ -134,3 +145,13 @@ class CustomerContract(Row, frozen=True, kw_only=True):
     valid_from: dt.date
     valid_to: dt.date
     signed: bool = True
+
+
+class QueueRequest(Row, frozen=True, kw_only=True):
+    """A request that waits at the desk; `received` is the company's local time."""
+
+    mail: str
+    sender: str
+    subject: str
+    received: dt.datetime
+    status: str = "open"

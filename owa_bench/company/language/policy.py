@@ -7,7 +7,7 @@ makes the page, `read` finds the values in a page, `terms` says what holds for a
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import msgspec
@@ -54,12 +54,16 @@ class PolicySection(NamedTuple):
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence with new values, for what is received from a day on."""
+    """A sentence with new values, for what is received from a day on.
+
+    `event` is the event of a case that tells of it; "" if the page of changes does.
+    """
 
     number: int
     sentence: str
     values: dict[str, Any]
     first: dt.date
+    event: str = ""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,17 +95,29 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
                 terms[amendment.sentence] = amendment.values
         return terms
 
-    def amended(self, sentence: str, first: dt.date, **values: Any) -> "Policy":
+    def told(self, happened: Set[str]) -> "Policy":
+        """Return the policy with the amendments that are told so far.
+
+        Args:
+            happened: Names of the events so far.
+        """
+        told = tuple(a for a in self.amendments if not a.event or a.event in happened)
+        return replace(self, amendments=told)
+
+    def amended(self, sentence: str, first: dt.date, *, event: str = "", **values: Any) -> "Policy":
         """Return the policy with one amendment more.
 
         Args:
             sentence: The one whose values change.
             first: From this day of receipt on.
+            event: That tells of it; "" for the page of changes.
             **values: Those that change; the others stay as they are on that day.
         """
         number = len(self.amendments) + 1
         new = {**self.at(first)[sentence], **values}
-        amendment = Amendment(number=number, sentence=sentence, values=new, first=first)
+        amendment = Amendment(
+            number=number, sentence=sentence, values=new, first=first, event=event
+        )
         return replace(self, amendments=(*self.amendments, amendment))
 
 

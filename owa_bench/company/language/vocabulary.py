@@ -48,8 +48,8 @@ TABLES: Mapping[str, TableWords] = {
             "role": "job title",
             "email": "mail address",
             "deputy": "key of the deputy, empty without one",
-            "away_from": "first day of absence, empty without one",
-            "away_to": "last day of absence, empty without one",
+            "away_from": "first day of absence, null without one",
+            "away_to": "last day of absence, null without one",
         },
     ),
     "customers": TableWords(
