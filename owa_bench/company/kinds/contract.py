@@ -295,3 +295,15 @@ class CaseKind(ABC):
             state: At the end.
         """
         return ()
+
+    def right(self, world: CaseWorld, truth: CaseTruth, state: CaseState) -> frozenset[str]:
+        """Return the items whose standing answer is right.
+
+        Args:
+            world: The one that is played.
+            truth: What is right now.
+            state: At any time.
+        """
+        return frozenset(
+            item.id for item in truth.items if state.settled.get(item.id) == dict(item.answer)
+        )

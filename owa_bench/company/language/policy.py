@@ -207,7 +207,7 @@ class PolicyForm:
             title: Of the policy; amendments of others are left out.
         """
         heads = list(_AMENDED.read(text))
-        ends = [head.first for head in heads[1:]] + [len(text)]
+        ends = [*(head.first for head in heads[1:]), len(text)][: len(heads)]
         found = []
         for head, end in zip(heads, ends, strict=True):
             rules = read_all(tuple(self.sentences.values()), text[head.end : end])

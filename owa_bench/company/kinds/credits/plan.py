@@ -201,7 +201,7 @@ def late_stranger(s: CreditScenes) -> None:
     """A sender who is no contact of the customer, or has left."""
     days = _late_days(s)
     place = s.late_order(days)
-    draft = s.ask(place, "late")
+    draft = s.ask(place, "late", vague=False)
     left = s.level > 1 and bool(s.rng.random() < 0.5)
     draft.sender, draft.name = s.stranger(place.customer, left=left)
 
@@ -213,7 +213,8 @@ def late_two_checks(s: CreditScenes) -> None:
     oldest = s.today - dt.timedelta(limit + 2)
     place = s.late_order(days, lambda place: place.delivered < oldest)
     received = max(place.delivered + dt.timedelta(limit + 1), s.today - dt.timedelta(9))
-    draft = s.ask(place, "late", received=min(received, s.today - dt.timedelta(1)))
+    received = min(received, s.today - dt.timedelta(1))
+    draft = s.ask(place, "late", received=received, vague=False)
     draft.sender, draft.name = s.stranger(place.customer, left=False)
 
 
