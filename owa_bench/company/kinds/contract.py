@@ -79,9 +79,8 @@ class CaseWorld(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[SystemHost, ...]
     matter: Any
 
-    @property
     def digest(self) -> str:
-        """SHA-256 of the world."""
+        """Return the SHA-256 of the world."""
         return record_digest(self)
 
 

@@ -57,6 +57,7 @@ class CaseSession(Session):
         self._pending = list(world.events)
         self._chat = CaseChat(world)
         self._needed = needed_texts(world)
+        self._drafts: dict[Any, Any] = {}  # bodies that wait for their confirmation
         self._replies = 0
         self.state = CaseState()
         propositions = {p.name: p.text for p in self._kind.propositions(world)}
@@ -125,10 +126,14 @@ class CaseSession(Session):
                 self._happen(event)
         self._chat.pass_time(minute)
 
+    @property
+    def _now(self) -> dt.datetime:
+        """The company's clock."""
+        return self._world.begins + dt.timedelta(minutes=self.state.minute)
+
     def _happen(self, event: CaseEvent) -> None:
-        now = self._world.begins + dt.timedelta(minutes=self.state.minute)
         for mail in event.mails:
-            self._mails[mail.id] = replace(mail, at=now)
+            self._mails[mail.id] = replace(mail, at=self._now)
             self._unread[mail.id] = None
         for page in event.pages:
             self._server.pages[page.slug] = page
@@ -137,8 +142,7 @@ class CaseSession(Session):
         self.state = replace(self.state, happened=self.state.happened | {event.name})
 
     def _header(self) -> str:
-        now = self._world.begins + dt.timedelta(minutes=self.state.minute)
-        parts = [now.strftime("%a %Y-%m-%d %H:%M"), f"unread mail {len(self._unread)}"]
+        parts = [self._now.strftime("%a %Y-%m-%d %H:%M"), f"unread mail {len(self._unread)}"]
         if self._chat.unread:
             parts.append(f"new answers in chat {self._chat.unread}")
         return f"[{' | '.join(parts)}]"
@@ -162,7 +166,7 @@ class CaseSession(Session):
             body = self._loaded(name)
             if body is None:
                 return _fault(f"`body_from` must name a JSON file of the folder, got {name}.")
-        reply = self._server.request(method, host, path)
+        reply = self._server.request(method, host, path, self._now)
         if reply.call is not None:
             reply = self._post(reply, body)
         elif arguments.get("follow") and reply.wrapper:
@@ -203,7 +207,8 @@ class CaseSession(Session):
         for _ in range(_TURNS):
             if page.more is None:
                 break
-            page = self._server.request(method, host, f"{path}?{urlencode(page.more)}")
+            target = f"{path}?{urlencode(page.more)}"
+            page = self._server.request(method, host, target, self._now)
             rows += page.body[page.wrapper]
             served += page.served
         return SystemReply(200, rows, tuple(served))
@@ -213,13 +218,22 @@ class CaseSession(Session):
         call, world = reply.call, self._world
         assert call is not None  # noqa: S101  the caller has looked
         if not call.call:
-            harm = Harm(f"{call.method} {call.path}: nobody asked for it", call.severity)
+            harm = Harm(f"{call.method} {call.path}: nobody asked for it", call.severity / 10)
             self.state = replace(self.state, harms=(*self.state.harms, harm))
             return SystemReply(201, {"state": "done"})
-        if world.begins + dt.timedelta(minutes=self.state.minute) >= world.ends:
+        if self._now >= world.ends:
             return SystemReply(409, {"error": "the desk is closed"})
         if body is None:
             return SystemReply(400, {"error": "no body"})
+        if call.confirm:
+            if not reply.confirms:
+                receipt = sha256(f"{len(self._drafts)}|{dumped(body)}".encode())[:12]
+                self._drafts[receipt] = body
+                return SystemReply(202, {"receipt": receipt})
+            receipt = body.get("receipt") if isinstance(body, dict) else None
+            if receipt not in self._drafts:
+                return SystemReply(404, {"error": "no such receipt"})
+            body = self._drafts.pop(receipt)
         result = self._kind.post(world, self.state, call.call, body)
         settled = {**self.state.settled, **result.settled}
         used = dict(self.state.used)
