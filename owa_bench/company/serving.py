@@ -256,10 +256,18 @@ class SystemServer:
         return SystemReply(
             200,
             {"total": len(keys), habits.wrapper: rows, f"next_{pager}": value},
-            tuple(f"{served.table}/{key}" for key in shown),
+            self._served(served, shown),
             more=more,
             wrapper=habits.wrapper,
         )
+
+    def _served(self, served: ServedTable, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the rows behind a page, those of joined tables among them."""
+        names = [f"{served.table}/{key}" for key in keys]
+        for table in dict.fromkeys(column.table for column in served.columns if column.table):
+            rows = (self._joined(table, served.table, key) for key in keys)
+            names += [f"{table}/{row.id}" for row in rows if row is not None]
+        return tuple(names)
 
     def _table(self, served: ServedTable) -> _LiveTable:
         key = served.table, served.path

@@ -107,6 +107,7 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
         happened: Names of the events so far.
         harms: In order.
         used: Counts of what is limited, such as test quotes.
+        receipts: Of calls that wait for their confirmation.
         refused: Code and evidence of a refusal of the whole case.
     """
 
@@ -117,6 +118,7 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
     happened: frozenset[str] = frozenset()
     harms: tuple[Harm, ...] = ()
     used: dict[str, int] = {}
+    receipts: tuple[str, ...] = ()
     refused: tuple[str, tuple[str, ...]] | None = None
 
 

@@ -227,13 +227,15 @@ class CaseSession(Session):
             return SystemReply(400, {"error": "no body"})
         if call.confirm:
             if not reply.confirms:
-                receipt = sha256(f"{len(self._drafts)}|{dumped(body)}".encode())[:12]
+                receipt = sha256(f"{self._replies}|{dumped(body)}".encode())[:12]
                 self._drafts[receipt] = body
+                self.state = replace(self.state, receipts=tuple(self._drafts))
                 return SystemReply(202, {"receipt": receipt})
-            receipt = body.get("receipt") if isinstance(body, dict) else None
+            receipt = str(body.get("receipt")) if isinstance(body, dict) else ""
             if receipt not in self._drafts:
                 return SystemReply(404, {"error": "no such receipt"})
             body = self._drafts.pop(receipt)
+            self.state = replace(self.state, receipts=tuple(self._drafts))
         result = self._kind.post(world, self.state, call.call, body)
         settled = {**self.state.settled, **result.settled}
         used = dict(self.state.used)
@@ -303,7 +305,8 @@ class CaseSession(Session):
         if not keys:
             return _fault("`ids` must name mails.")
         found = [self._mails[key] for key in keys]
-        shown, room = [], _SHOWN
+        shown: list[str] = []
+        room = _SHOWN
         for mail in found:
             text = (
                 f"{mail.id}\nFrom: {mail.sender}\nDate: {mail.at.isoformat(timespec='minutes')}\n"

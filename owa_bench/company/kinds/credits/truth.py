@@ -216,7 +216,9 @@ def _states_wrongly(
     if any(said is not None and said != true for said, true in stated):
         return True
     line = records.line_of.get(request.line)
-    return bool(letter.unit and line) and letter.unit != money_text(line.unit_cents)
+    if not letter.unit or line is None:
+        return False
+    return letter.unit != money_text(line.unit_cents)
 
 
 def money_text(cents: int) -> str:
