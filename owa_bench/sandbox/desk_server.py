@@ -1,9 +1,10 @@
 """Desk server: the program inside the sandbox that runs an episode's Python, a child a call.
 
 It imports numpy once and forks for each call, so that a call starts warm. The harness sends its
-source over a socket of its own: no file of this package is inside, and no standard stream of the
-sandbox carries an answer, since its first process holds them where any code can open them. After
-each call every process but its own is killed and /tmp is emptied: what lasts is in the folder.
+source over a socket of its own: no file of this package is inside, and unlike a pipe a socket
+cannot be opened once more through /proc. It is the first process of its sandbox, so that no child
+can kill or stop it. After each call every other process is killed and /tmp is emptied: what lasts
+is in the folder.
 
 Standard library and numpy alone. Messages are JSON behind their length in four bytes.
 """
@@ -11,7 +12,6 @@ Standard library and numpy alone. Messages are JSON behind their length in four 
 import atexit
 import codecs
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -51,7 +51,6 @@ _IMPORTED = (
     *("heapq", "html", "io", "itertools", "json", "math", "pathlib", "pprint", "random", "re"),
     *("statistics", "string", "textwrap", "typing", "unicodedata", "urllib.parse", "zoneinfo"),
 )
-_SUBREAPER = (36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
 class CallTerms:
@@ -112,6 +111,7 @@ def play(code: str, streams: tuple[int, int], terms: CallTerms) -> Never:
     status = 1
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for place, stream in enumerate((os.open(os.devnull, os.O_RDONLY), *streams)):
             os.dup2(stream, place)
         os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -334,10 +334,13 @@ def serve(line: socket.socket) -> None:
 
     Args:
         line: The connection; its first message holds the terms of all calls.
+    Raises: RuntimeError: It is not the first process of a sandbox, so that others would be killed.
     """
+    if os.getpid() != 1:
+        raise RuntimeError("the desk's server must be the first process of a sandbox")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which for a first process is to ignore it
     set_dumpable(False)  # no child reads its memory, nor what it has open
     refuse_system_calls()
-    ctypes.CDLL(None).prctl(*_SUBREAPER)
     for name in [name for name in sys.modules if name.partition(".")[0] == "owa_bench"]:
         del sys.modules[name]
     sys.path += ["/packages"]

@@ -182,8 +182,7 @@ class PythonDesk:
         limits = self._limits
         program = ProgramLimits(
             memory=limits.memory,
-            # The first process of a container, and docker-init or bubblewrap's own.
-            processes=limits.processes + 2,
+            processes=limits.processes,
             cpu_s=limits.cpu_s,
             file=limits.file,
             folder=backends.WORK,
@@ -202,6 +201,7 @@ class PythonDesk:
             env=ENVIRONMENT,
             binds=(*binds.python(), *numpy_binds(), Bind(source=place, target=_SOCKET)),
             hidden=binds.python_hidden(),
+            first=True,
             limits=Limits(
                 wall_s=_IDLE_S,
                 cpu_s=int(_IDLE_S),
@@ -254,7 +254,7 @@ def _texts(reply: dict[str, Any], limits: Limits) -> list[str]:
 def _death(ended: Result | None, *, timed: bool) -> str:
     """Return the words on a server that a call ended."""
     limit = "time" if timed else ended and ended.limit
-    reason = f"a limit on {limit} was broken" if limit else "the code killed the interpreter"
+    reason = f"a limit on {limit} was broken" if limit else "the interpreter was killed"
     return f"ended: {reason}; nothing it printed is kept; the next call starts a new one"
 
 
