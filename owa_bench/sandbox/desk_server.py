@@ -329,6 +329,13 @@ def _swept() -> bool:
     return True
 
 
+def _settings() -> tuple[Any, ...]:
+    """Return what a child of the same user can set of this process, and the next would inherit."""
+    kinds = [kind for kind in dir(resource) if kind.startswith("RLIMIT_")]
+    limits = [resource.getrlimit(getattr(resource, kind)) for kind in kinds]
+    return (limits, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0))
+
+
 def serve(line: socket.socket) -> None:
     """Serve calls until the connection ends.
 
@@ -347,7 +354,7 @@ def serve(line: socket.socket) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     terms = CallTerms(receive(line))
-    folder, mode = os.getcwd(), os.stat(".").st_mode & 0o7777
+    folder, mode, settings = os.getcwd(), os.stat(".").st_mode & 0o7777, _settings()
     gc.collect()
     gc.freeze()  # no child looks through what is imported
     send(line, "ready")
@@ -358,6 +365,7 @@ def serve(line: socket.socket) -> None:
             return
         reply = answer(code, terms)
         os.chmod(folder, mode)
+        reply["last"] = reply["last"] or _settings() != settings
         send(line, reply)
         if reply["last"]:
             return

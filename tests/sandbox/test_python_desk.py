@@ -318,6 +318,27 @@ def test_code_cannot_end_or_stop_the_server(desk, number):
     assert text_of(desk, "print('next')") == "next"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (40, 40))",
+        "resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (9, 9))",
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        "os.sched_setaffinity(os.getppid(), [min(os.sched_getaffinity(0))])",
+    ],
+)
+def test_what_code_sets_of_the_server_does_not_reach_the_next_call(desk, code):
+    seen = (
+        "import os, resource\n"
+        "limits = (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)\n"
+        "print([resource.getrlimit(limit) for limit in limits])\n"
+        "print(os.getpriority(0, 0), os.sched_getaffinity(0))"
+    )
+    before = text_of(desk, seen)
+    assert text_of(desk, f"import os, resource; {code}; print('set')") == "set"
+    assert text_of(desk, seen) == before
+
+
 def test_a_server_that_dies_is_started_again_and_the_call_says_so(desk):
     desk.run("")
     with ThreadPoolExecutor(1) as threads:
