@@ -19,7 +19,7 @@ from owa_bench.envs.casework.judge import needed_texts
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.envs.casework.people import CaseChat
 from owa_bench.envs.casework.tools import TOOLS
-from owa_bench.errors import UsageError
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.records.instance import Timeline
@@ -27,7 +27,6 @@ from owa_bench.sandbox.python_desk import PythonDesk
 
 MINUTE_MS = 60_000
 _SHOWN = 10_000  # characters of a reply that are shown
-_PRINTED = 6_000  # characters of a program's output
 _MINUTES = {"http": 1, "python": 2, "mail": 1, "chat": 1, "submit": 1}
 _TURNS = 200  # pages that one request turns at most
 Arguments = Mapping[str, Any]
@@ -91,7 +90,10 @@ class CaseSession(Session):
     def call(self, tool: str, arguments: Arguments, *, now_ms: int, step: int) -> ToolResult:
         self._pass(now_ms // MINUTE_MS)
         minutes = _MINUTES.get(tool) or arguments["minutes"]
-        result = self._tools[tool](arguments, step)
+        try:
+            result = self._tools[tool](arguments, step)
+        except FieldError as error:
+            result = _fault(str(error))
         self._pass(self.state.minute + minutes)
         elapsed = self.state.minute * MINUTE_MS - now_ms
         return result._replace(text=f"{self._header()}\n{result.text}", elapsed_ms=elapsed)
@@ -271,10 +273,7 @@ class CaseSession(Session):
 
     def _run(self, code: str) -> ToolResult:
         output = self._python_desk().run(code)
-        text = output.text
-        if len(text) > _PRINTED:
-            text = f"{text[:_PRINTED]}\n[cut: {len(text)} characters]"
-        return ToolResult(text or "(no output)", ok=output.ok, timed=output.timed)
+        return ToolResult(output.text or "(no output)", ok=output.ok, timed=output.timed)
 
     def _mail(self, arguments: Arguments) -> ToolResult:
         op = arguments["op"]
