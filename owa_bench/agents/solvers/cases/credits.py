@@ -495,4 +495,4 @@ class CreditsParser:
             holds = (cents > MONEY.read(amount[2])) == (amount[1] == "more than")
         else:
             holds = (cents > 0) == ("gets no money" not in text)
-        return _CLAIM if holds else 1.0 - _CLAIM
+        return _CLAIM if holds else round(1.0 - _CLAIM, 2)
