@@ -18,7 +18,7 @@ from owa_bench.envs.casework.folder import CaseFolder
 from owa_bench.envs.casework.judge import needed_texts
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.envs.casework.people import CaseChat
-from owa_bench.envs.casework.tools import TOOLS
+from owa_bench.envs.casework.tools import MOST_SHOWN, TOOLS
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Call, Resource
@@ -26,7 +26,8 @@ from owa_bench.records.instance import Timeline
 from owa_bench.sandbox.python_desk import PythonDesk
 
 MINUTE_MS = 60_000
-_SHOWN = 10_000  # characters of a reply that are shown
+_SHOWN = MOST_SHOWN  # characters of a reply that are shown at most
+_USUAL = 4_000  # of an HTTP reply, if the agent does not say
 _MINUTES = {"http": 1, "python": 2, "mail": 1, "chat": 1, "submit": 1}
 _TURNS = 200  # pages that one request turns at most
 CaseArguments = Mapping[str, Any]
@@ -179,9 +180,9 @@ class CaseSession(Session):
         text = dumped(reply.body)
         self._folder.write(name, text.encode())
         ok = reply.status < 400
-        shown = text
-        if len(text) > _SHOWN:
-            shown = f"{text[:_SHOWN]}\n[cut: {len(text)} characters, whole in {name}]"
+        shown, most = text, arguments.get("show", _USUAL)
+        if len(text) > most:
+            shown = f"{text[:most]}\n[cut: {len(text)} characters, whole in {name}]"
         events = (
             Call(
                 step=step,
@@ -239,6 +240,8 @@ class CaseSession(Session):
             body = self._drafts.pop(receipt)
             self.state = replace(self.state, receipts=tuple(self._drafts))
         result = self._kind.post(world, self.state, call.call, body)
+        for table, row in result.rows:
+            self._server.put(table, row)
         settled = {**self.state.settled, **result.settled}
         used = dict(self.state.used)
         for name, count in result.used.items():

@@ -16,7 +16,7 @@ _MAIL = re.compile(
     re.DOTALL,
 )
 _CUT = "[cut: "
-_CHUNK, _SLICE, _IDS = 120, 5_400, 60
+_CHUNK, _SLICE, _IDS, _SHOW = 120, 5_400, 60, 10_000
 CaseRow = dict[str, Any]
 RowFilter = str | int | Sequence[str]
 _WIKI = "wiki.corp"
@@ -90,7 +90,9 @@ class CaseClient:
         """
         self._saved += 1
         name = name or f"f{self._saved}.json"
-        text = yield from self.call("http", url=url, query=query, follow=True, save=name)
+        text = yield from self.call(
+            "http", url=url, query=query, follow=True, save=name, show=_SHOW
+        )
         body = text.partition("\n")[2]
         return None if f"\n{_CUT}" in body else json.loads(body)
 
@@ -130,7 +132,7 @@ class CaseClient:
         """
         yield from self._learn()
         method, url, confirm = self._calls[name]
-        text = yield from self.call("http", method=method, url=url, body=body)
+        text = yield from self.call("http", method=method, url=url, body=body, show=_SHOW)
         if confirm:
             receipt = json.loads(text.partition("\n")[2])["receipt"]
             body = {"receipt": receipt}

@@ -89,8 +89,9 @@ class CreditsParser:
                 self._read_letters(queue, mails)
                 yield from self._find_orders()
                 yield from self._fetch()
-            yield from self._settle(self._amended(policy, amendments, mails), queue, mails)
-            if not client.unread:
+            in_force = self._amended(policy, amendments, mails)
+            taken = yield from self._settle(in_force, queue, mails)
+            if taken and not client.unread:
                 break
         yield from client.submit("table", self._by_customer())
         yield from client.submit("exceptions", self._exceptions())
@@ -191,8 +192,8 @@ class CreditsParser:
 
     def _settle(
         self, policy: Policy, queue: list[CaseRow], mails: Mapping[str, CaseMail]
-    ) -> ToolPlan[None]:
-        """Decide all requests and post what is new."""
+    ) -> ToolPlan[bool]:
+        """Decide all requests and post the new decisions; return whether all were taken."""
         taken = {row["id"] for row in queue if str(row["status"]).startswith("decided by")}
         for request in self._requests:
             request.follow_ups = [
@@ -206,8 +207,11 @@ class CreditsParser:
         answers = self._decide(taken)
         new = [row for key, row in answers.items() if self._answers.get(key) != row]
         self._answers = answers
-        if new:
-            yield from self._client.post("decide", new)
+        if not new:
+            return True
+        reply = yield from self._client.post("decide", new)
+        states = {row["state"] for row in reply["decisions"]} if reply else set()
+        return states <= {"taken"}
 
     def _decide(self, taken: set[str]) -> dict[str, CaseRow]:
         miss, answers = self._miss, {}
