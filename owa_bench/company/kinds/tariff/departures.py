@@ -1,0 +1,142 @@
+"""Draws how the engine departs from the tariff, so that bills and quotes can show it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.company.kinds.contract import NoWorldError
+from owa_bench.company.kinds.tariff.engine import PricedShipments
+from owa_bench.company.language.tariff_departures import (
+    Condition,
+    Effect,
+    conditions,
+    departure,
+    effects,
+    is_form,
+)
+from owa_bench.company.language.tariff_rules import Departure, Tariff
+from owa_bench.seeding import pick
+
+_SHARE = (0.06, 0.34)  # of shipments that a departure may touch [D]
+_LATE_SHARE = 0.13  # of those that no bill shows: a few quotes must meet it [D]
+_ALWAYS_ODDS = 0.15
+_TRIES = 60
+
+
+class DepartureCounts(NamedTuple):
+    """How many departures an engine has.
+
+    Attributes:
+        clauses: Clauses that it changes.
+        new: Rules that no clause is about.
+        late: Those of both that no bill has.
+    """
+
+    clauses: int
+    new: int
+    late: int
+
+
+class DepartureSet(NamedTuple):
+    """Departures of an engine over time.
+
+    Attributes:
+        now: For the planned pickups.
+        earlier: Of the older bills.
+        late: Those of `now` that no bill has.
+    """
+
+    now: tuple[Departure, ...]
+    earlier: tuple[Departure, ...]
+    late: tuple[Departure, ...]
+
+
+class _Grammar:
+    """Changes by clause (or by new rule), and conditions by field.
+
+    Args:
+        tariff: The published one.
+    """
+
+    def __init__(self, tariff: Tariff) -> None:
+        self.clauses: dict[str, list[Effect]] = {}
+        self.new: dict[str, list[Effect]] = {}
+        for effect in effects(tariff):
+            menu, name = (self.new, 1) if effect[0] == "new" else (self.clauses, 0)
+            menu.setdefault(str(effect[name]), []).append(effect)
+        self.fields: dict[str, list[Condition]] = {}
+        for condition in conditions(tariff):
+            self.fields.setdefault(condition[0], []).append(condition)
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        pool: PricedShipments,
+        menu: list[Effect],
+        others: Sequence[Departure],
+        least: float,
+    ) -> Departure | None:
+        """Return a departure of a menu that touches a share of the pool; None: there was none."""
+        knobs = sorted({effect[1] for effect in menu})
+        fields = [field for field in self.fields if field]
+        for _ in range(_TRIES):
+            knob = pick(knobs, rng)
+            effect = pick([one for one in menu if one[1] == knob], rng)
+            field = "" if rng.random() < _ALWAYS_ODDS else pick(fields, rng)
+            condition = pick(self.fields[field], rng)
+            if not is_form(pool.tariff, effect, condition):
+                continue
+            rule = departure(effect, condition)
+            share = float(pool.moved(rule, (*others, rule)).mean())
+            if least <= share <= _SHARE[1]:
+                return rule
+        return None
+
+
+def draw_departures(
+    rng: np.random.Generator, pool: PricedShipments, counts: DepartureCounts, *, history: bool
+) -> DepartureSet:
+    """Return departures, each of which touches enough shipments of a pool and not too many.
+
+    Args:
+        rng: Draws them.
+        pool: Shipments like the planned ones.
+        counts: How many there are.
+        history: Whether one departure began and another ended between the older bills and today.
+    Raises: NoWorldError: The tariff has too few clauses with a departure that can be seen.
+    """
+    grammar = _Grammar(pool.tariff)
+    clauses = _shuffled(sorted(grammar.clauses), rng)
+    new = _shuffled(sorted(grammar.new), rng)
+    order = [*clauses[: counts.clauses], *new[: counts.new]]
+    order = [*_shuffled(order, rng), *clauses[counts.clauses :]]
+    menus = {**grammar.clauses, **grammar.new}
+    count = counts.clauses + counts.new
+    chosen: list[Departure] = []
+    for name in order:
+        if len(chosen) == count + history:
+            break
+        least = _LATE_SHARE if len(chosen) < counts.late else _SHARE[0]
+        rule = grammar.draw(rng, pool, menus[name], chosen[:count], least)
+        if rule is not None:
+            chosen.append(rule)
+        elif name in grammar.new:
+            raise NoWorldError(f"no {name} can be seen")
+    if len(chosen) < count + history:
+        raise NoWorldError(f"{len(chosen)} departures can be seen, not {count + history}")
+    now, gone = chosen[:count], chosen[count:]
+    late = tuple(now[: counts.late])
+    began = (pick(now[counts.late :], rng),) if history else ()
+    stays = tuple(rule for rule in now if rule not in late and rule not in began)
+    if any(pool.moved(rule, now).mean() < _SHARE[0] / 2 for rule in now):
+        raise NoWorldError("a departure hides another one")
+    return DepartureSet(
+        now=tuple(now[n] for n in rng.permutation(count).tolist()),
+        earlier=(*stays, *gone),
+        late=late,
+    )
+
+
+def _shuffled(names: Sequence[str], rng: np.random.Generator) -> list[str]:
+    return [names[n] for n in rng.permutation(len(names)).tolist()]
