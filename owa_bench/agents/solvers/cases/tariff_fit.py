@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from owa_bench.company.language.tariff_departures import (
-    conditions,
-    departure,
-    effects,
-    is_form,
-)
+from owa_bench.company.language.tariff_departures import conditions, departure, effects, is_form
 from owa_bench.company.language.tariff_rules import (
     Departure,
     Facts,
@@ -91,29 +86,38 @@ class PricedRows:
         """
         return engine_prices(self.table.tariff, self.facts, self.fuel, rules)
 
-    def by_effect(self, others: Sequence[Departure]) -> Ints:
+    def by_effect(
+        self, others: Sequence[Departure], wanted: NDArray[np.bool_] | None = None
+    ) -> Ints:
         """Return totals if one more effect holds for all shipments.
 
         Args:
             others: Departures beside it.
+            wanted: (effects,) those to calculate; the others change nothing. None: all.
         Returns: (effects, shipments) cents.
         """
-        always = self.table.conditions[0]
-        return np.array(
-            [self.prices([*others, departure(one, always)]) for one in self.table.effects]
-        )
+        always, known = self.table.conditions[0], self.table.effects
+        found = np.tile(self.prices(others), (len(known), 1))
+        for place in range(len(known)) if wanted is None else np.flatnonzero(wanted).tolist():
+            found[place] = self.prices([*others, departure(known[place], always)])
+        return found
 
-    def gains(self, others: Sequence[Departure]) -> tuple[int, Ints]:
+    def gains(
+        self, others: Sequence[Departure], menu: NDArray[np.bool_]
+    ) -> tuple[int, NDArray[np.float32]]:
         """Return how many totals are exact, and how many more with each further form.
 
         Args:
             others: Departures beside it.
-        Returns: Exact totals, and (conditions, effects) further ones.
+            menu: (conditions, effects) forms that may be taken.
+        Returns: Exact totals, and (conditions, effects) further ones; far below 0 outside the menu.
         """
         exact = self.prices(others) == self.totals
-        change = (self.by_effect(others) == self.totals).astype(np.float32) - exact
-        found = self.masks.astype(np.float32) @ change.T
-        return int(exact.sum()), np.rint(found).astype(np.int64)
+        wanted = menu.any(axis=0)
+        found = np.full(menu.shape, -np.float32(len(self.rows) + 1), dtype=np.float32)
+        change = (self.by_effect(others, wanted)[wanted] == self.totals).astype(np.float32)
+        found[:, wanted] = self.masks.astype(np.float32) @ (change - exact).T
+        return int(exact.sum()), np.where(menu, found, found.min(initial=-len(self.rows) - 1))
 
 
 class EngineFit(NamedTuple):
@@ -141,12 +145,11 @@ def best_form(
         menu: (conditions, effects) forms that may be taken; None: all.
     Returns: Exact totals with one of the forms, and their places in order.
     """
-    exact, gains = rows.gains(others)
     free = rows.table.free(others)
-    gains = np.where(free if menu is None else menu & free, gains, -len(rows.rows) - 1)
-    top = int(gains.max())
+    exact, gains = rows.gains(others, free if menu is None else menu & free)
+    top = gains.max()
     places = [(int(c), int(e)) for c, e in np.argwhere(gains == top)]
-    return exact + top, places
+    return exact + int(top), places
 
 
 def fit_engine(rows: PricedRows, least: int = _LEAST_GAIN) -> EngineFit:
@@ -158,34 +161,22 @@ def fit_engine(rows: PricedRows, least: int = _LEAST_GAIN) -> EngineFit:
     """
     rules: list[Departure] = []
     exact = int((rows.prices(rules) == rows.totals).sum())
-    while True:
-        count, places = best_form(rows, rules)
-        if count < exact + least:
-            break
-        rules.append(rows.table.form(places[0]))
-        exact = polish(rows, rules, count)
-    equals = [best_form(rows, without(rules, n))[1] for n in range(len(rules))]
-    return EngineFit(rules, equals, exact)
-
-
-def polish(rows: PricedRows, rules: list[Departure], exact: int) -> int:
-    """Choose each departure again beside the others until no choice explains more.
-
-    Args:
-        rows: With totals.
-        rules: Changed in place.
-        exact: Totals that they explain.
-    Returns: Totals that are explained in the end.
-    """
-    for _ in range(_SWEEPS if len(rules) > 1 else 0):
-        before = exact
-        for place in range(len(rules) - 1):
+    for _ in range(_SWEEPS):
+        while True:
+            count, places = best_form(rows, rules)
+            if count < exact + least:
+                break
+            exact = count
+            rules.append(rows.table.form(places[0]))
+        before, equals = exact, []
+        for place in range(len(rules)):
             count, places = best_form(rows, without(rules, place))
+            equals.append(places)
             if count > exact:
                 exact, rules[place] = count, rows.table.form(places[0])
         if exact == before:
             break
-    return exact
+    return EngineFit(rules, equals, exact)
 
 
 def without(rules: Sequence[Departure], place: int) -> list[Departure]:
