@@ -113,7 +113,7 @@ class PricedRows:
         Returns: Exact totals, and (conditions, effects) further ones; far below 0 outside the menu.
         """
         exact = self.prices(others) == self.totals
-        wanted = menu.any(axis=0)
+        wanted = np.asarray(menu.any(axis=0))
         found = np.full(menu.shape, -np.float32(len(self.rows) + 1), dtype=np.float32)
         change = (self.by_effect(others, wanted)[wanted] == self.totals).astype(np.float32)
         found[:, wanted] = self.masks.astype(np.float32) @ (change - exact).T

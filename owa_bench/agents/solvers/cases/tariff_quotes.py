@@ -258,7 +258,7 @@ class QuoteChoice:
         )
 
     def _effects(self, places: list[Place]) -> NDArray[np.bool_]:
-        return places_table(self._pool.table, places).any(axis=0)
+        return np.asarray(places_table(self._pool.table, places).any(axis=0))
 
     def _coverage(self, fit: QuoteFit, asked: PricedRows) -> "FormCover":
         """Return the cover of forms that would change a planned total and no quote so far."""
@@ -294,7 +294,7 @@ class FormCover:
 
         Returns: (shipments,) sums of weights.
         """
-        return ((self._weights.T @ self._masks) * self._changes).sum(axis=0)
+        return np.asarray(((self._weights.T @ self._masks) * self._changes).sum(axis=0))
 
     def fade(self, shipment: int) -> None:
         """Lower the weights of the forms that a shipment meets."""

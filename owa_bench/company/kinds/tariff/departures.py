@@ -20,6 +20,7 @@ from owa_bench.seeding import pick
 
 _SHARE = (0.06, 0.34)  # of shipments that a departure may touch [D]
 _LATE_SHARE = 0.13  # of those that no bill shows: a few quotes must meet it [D]
+_ALONE, _LATE_ALONE = 0.02, 0.05  # of shipments that it touches and no other one does [D]
 _ALWAYS_ODDS = 0.15
 _TRIES = 60
 
@@ -129,8 +130,10 @@ def draw_departures(
     late = tuple(now[: counts.late])
     began = (pick(now[counts.late :], rng),) if history else ()
     stays = tuple(rule for rule in now if rule not in late and rule not in began)
-    if any(pool.moved(rule, now).mean() < _SHARE[0] / 2 for rule in now):
-        raise NoWorldError("a departure hides another one")
+    alone = pool.moved_alone(now)
+    for rule, places in zip(now, alone, strict=True):
+        if places.mean() < (_LATE_ALONE if rule in late else _ALONE):
+            raise NoWorldError("a departure is hardly ever seen without another one")
     return DepartureSet(
         now=tuple(now[n] for n in rng.permutation(count).tolist()),
         earlier=(*stays, *gone),

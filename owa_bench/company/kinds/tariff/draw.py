@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from owa_bench.company.books import Books
 from owa_bench.company.draw import Company, CompanySpec, draw_company
@@ -16,10 +17,10 @@ from owa_bench.company.kinds.tariff.engine import PricedShipments
 from owa_bench.company.kinds.tariff.matter import FreightBill, PlannedShipment, TariffMatter
 from owa_bench.company.kinds.tariff.published import draw_published
 from owa_bench.company.kinds.tariff.shipments import draw_shipments
-from owa_bench.company.kinds.tariff.texts import TariffTexts, case_calls
+from owa_bench.company.kinds.tariff.texts import TariffTexts
 from owa_bench.company.language.policy import Policy
 from owa_bench.company.language.tariff_form import tariff_of
-from owa_bench.company.language.tariff_rules import Departure, Tariff
+from owa_bench.company.language.tariff_rules import Tariff
 from owa_bench.seeding import pick, stream
 
 _SUNDAY = 6
@@ -53,6 +54,7 @@ SIZES = {
     2: LevelSizes(1200, 24, 50, DepartureCounts(3, 1, 0), 0.6, 0.03),
     3: LevelSizes(2400, 36, 40, DepartureCounts(5, 2, 2), 0.6, 0.06),
 }
+_SHOWN = 8  # bills of the current engine that each of its departures alone touches, at least
 _NOTED = 3  # bills of this level or above do not say who made them
 
 
@@ -78,8 +80,8 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     company = draw_company(CompanySpec(spec.seed, customers=120, orders=20, practice=spec.practice))
     sizes = SIZES[spec.level]
     history = rng.random() < sizes.drift
-    corrected = rng.random() < sizes.drift
-    dates = _dates(rng, company.today, history=history)
+    released = history or rng.random() < sizes.drift  # a release may change no rule
+    dates = _dates(rng, company.today, released=released)
     policy = draw_published(rng, dates.first_bill - dt.timedelta(int(rng.integers(20, 200))))
     tariff = tariff_of(policy)
     fuel = _fuel(rng, dates)
@@ -101,19 +103,22 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
         late_from=dates.monday,
         release_event=bool(engine.late) and rng.random() < 0.5,
         fuel=fuel,
-        correction=_correction(rng, dates, fuel) if corrected else ("", 0),
+        correction=_correction(rng, dates, fuel, sizes.drift),
+        shown_by={},
         quota=sizes.quota,
+        released=released,
     )
-    bills = _bills(rng, spec.level, matter, tariff, customers, dates)
+    bills, shown_by = _bills(rng, spec.level, matter, tariff, customers, dates)
+    matter = replace(matter, shown_by=shown_by)
     return _world(spec, company, policy, matter, dates, {"planned": planned, "bills": bills})
 
 
-def _dates(rng: np.random.Generator, today: dt.date, *, history: bool) -> _Dates:
+def _dates(rng: np.random.Generator, today: dt.date, *, released: bool) -> _Dates:
     monday = today + dt.timedelta(7 - today.weekday())
     last = today - dt.timedelta(int(rng.integers(3, 9)))
     first = last - dt.timedelta(_BILL_DAYS)
-    ends = first + dt.timedelta(int(rng.integers(102, 116))) if history else first
-    begins = dt.datetime(today.year, today.month, today.day, 8, 5 * int(rng.integers(12)))
+    ends = first + dt.timedelta(int(rng.integers(102, 116))) if released else first
+    begins = dt.datetime.combine(today, dt.time(8, 5 * int(rng.integers(12))))
     return _Dates(monday, first, last, ends, begins, begins + dt.timedelta(hours=8))
 
 
@@ -128,10 +133,17 @@ def _fuel(rng: np.random.Generator, dates: _Dates) -> dict[str, int]:
     return found
 
 
-def _correction(rng: np.random.Generator, dates: _Dates, fuel: dict[str, int]) -> tuple[str, int]:
+def _correction(
+    rng: np.random.Generator, dates: _Dates, fuel: dict[str, int], odds: float
+) -> tuple[str, int]:
+    """Return a correction: for the planned week, for the week after it, or none."""
     first = dates.monday + dt.timedelta(int(rng.integers(2, 5)))
-    step = pick((-125, -75, 75, 125, 150), rng)
-    return first.isoformat(), fuel[dates.monday.isoformat()] + step
+    percent = fuel[dates.monday.isoformat()] + pick((-125, -75, 75, 125, 150), rng)
+    if rng.random() < odds:
+        return first.isoformat(), percent
+    if rng.random() < odds:
+        return (first + dt.timedelta(7)).isoformat(), percent
+    return "", 0
 
 
 def _chosen(
@@ -172,7 +184,8 @@ def _bills(
     tariff: Tariff,
     customers: Sequence[Any],
     dates: _Dates,
-) -> tuple[FreightBill, ...]:
+) -> tuple[tuple[FreightBill, ...], dict[str, tuple[str, ...]]]:
+    """Return the bills, and the keys of those that show a departure by its class."""
     sizes = SIZES[level]
     span = (dates.last_bill - dates.first_bill).days
     days = []
@@ -187,24 +200,18 @@ def _bills(
     by_hand = rng.random(sizes.bills) < sizes.clerk
     percent = np.array((90, 95, 85, 105))[rng.integers(0, 4, sizes.bills)]
     changed = np.where(rng.random(sizes.bills) < 0.7, cents * percent // 100, cents // 100 * 100)
-    cents = np.where(by_hand, changed, cents).tolist()
-    _check_shown(priced, current, recent & ~by_hand)
+    totals = np.where(by_hand, changed, cents).tolist()
     maker = [("clerk" if hand else "engine") if level < _NOTED else "" for hand in by_hand]
-    for row, total, by in zip(rows, cents, maker, strict=True):
+    for row, total, by in zip(rows, totals, maker, strict=True):
         row.update(billed_cents=int(total), made_by=by)
-    return _numbered(rng, "FB", 52_000, rows, lambda row: FreightBill(**row))
-
-
-_SHOWN = 12  # bills of the current engine that each of its departures touches, at least
-
-
-def _check_shown(
-    priced: PricedShipments, current: Sequence[Departure], rows: np.ndarray[Any, Any]
-) -> None:
-    for rule in current:
-        count = int((priced.moved(rule, current) & rows).sum())
-        if count < _SHOWN:
-            raise NoWorldError(f"{count} bills show a departure, not {_SHOWN}")
+    bills = _numbered(rng, "FB", 52_000, rows, lambda row: FreightBill(**row))
+    shown_by = {}
+    for rule, alone in zip(current, priced.moved_alone(current), strict=True):
+        if (count := int((alone & recent & ~by_hand).sum())) < _SHOWN:
+            raise NoWorldError(f"{count} bills show a departure alone, not {_SHOWN}")
+        places = np.flatnonzero(priced.moved(rule, current) & recent & ~by_hand).tolist()
+        shown_by[rule.trap] = tuple(bills[place].id for place in places)
+    return bills, shown_by
 
 
 def _world(
@@ -218,7 +225,9 @@ def _world(
     texts = TariffTexts(spec, company, policy, matter, dates.begins)
     books: Books = company.books
     hosts = draw_hosts(
-        ("planned", "bills", "people"), case_calls(), stream(spec.seed, "tariff", "hosts")
+        ("planned", "bills", "people"),
+        ("quote", "book_freight"),
+        stream(spec.seed, "tariff", "hosts"),
     )
     return CaseWorld(
         kind="tariff",
@@ -237,7 +246,7 @@ def _world(
         text_seed=texts.text_seed,
         practice=spec.practice,
         pages=texts.pages(),
-        mails=(),
+        mails=texts.mails(),
         events=texts.events(),
         facts=texts.facts(),
         hosts=hosts,

@@ -13,7 +13,6 @@ from owa_bench.company.language.tariff_rules import (
     Facts,
     Ints,
     Tariff,
-    condition_mask,
     engine_prices,
     fuel_percent,
     shipment_facts,
@@ -63,14 +62,15 @@ class PricedShipments:
         rest = [one for one in departures if one != rule]
         return np.asarray(self.prices(departures) != self.prices(rest))
 
-    def holds(self, rule: Departure) -> np.ndarray[Any, Any]:
-        """Return for which shipments a departure's condition holds.
+    def moved_alone(self, departures: Sequence[Departure]) -> np.ndarray[Any, Any]:
+        """Return which totals each departure changes while no other one does.
 
         Args:
-            rule: Any departure.
-        Returns: (shipments,) bool.
+            departures: Of the engine.
+        Returns: (departures, shipments) bool.
         """
-        return condition_mask(rule[4:], self.facts)
+        moved = np.array([self.moved(rule, departures) for rule in departures])
+        return moved & (moved.sum(axis=0) == 1)
 
 
 def correction_of(matter: TariffMatter) -> tuple[str, int] | None:

@@ -45,8 +45,11 @@ class TariffMatter(msgspec.Struct, frozen=True, kw_only=True):
         late_from: First day of pickup with the late departures.
         release_event: Whether the last release goes live while the case runs.
         fuel: Percentage by the ISO day of each week's Monday, in hundredths.
-        correction: ISO day and percentage of the correction; ("", 0): there is none.
+        correction: ISO day and percentage of a correction, in force to the end of its week;
+            ("", 0): there is none.
+        shown_by: Keys of the bills that show a departure, by its class.
         quota: Test quotes in all.
+        released: Whether there was a release within the days of the bills.
     """
 
     departures: tuple[Departure, ...]
@@ -57,7 +60,9 @@ class TariffMatter(msgspec.Struct, frozen=True, kw_only=True):
     release_event: bool
     fuel: dict[str, int]
     correction: tuple[str, int]
+    shown_by: dict[str, tuple[str, ...]]
     quota: int
+    released: bool
 
     @property
     def has_history(self) -> bool:

@@ -1,6 +1,7 @@
 """Draws a published tariff: which clauses it has, in which order, with which numbers."""
 
 import datetime as dt
+import itertools
 from typing import Any
 
 import numpy as np
@@ -56,31 +57,9 @@ def draw_published(rng: np.random.Generator, since: dt.date) -> Policy:
         "economy": pick((82, 85, 88, 90), rng),
         "express": pick((135, 140, 145, 155), rng),
     }
-    if "pieces" in present:
-        terms["pieces"] = {"first": pick((3, 4), rng), "off": pick((4, 5, 7), rng)}
-    if "plan" in present:
-        terms["plan"] = {"plus": pick((2, 3, 4, 5), rng), "prime": pick((6, 7, 8, 9), rng)}
-    if "minimum" in present:
-        unit = UNITS[int(rng.random() < 0.3)]
-        cents = (590, 690, 750) if unit == UNITS[1] else (990, 1150, 1290)
-        terms["minimum"] = {"amount": pick(cents, rng), "unit": unit}
     fees = tuple(fee for fee in FEES if fee in present)
-    for fee in fees:
-        unit = UNITS[int(rng.random() < _PIECE_ODDS.get(fee, 0.0))]
-        terms[fee] = {"amount": pick(_AMOUNTS[fee], rng), "unit": unit}
-    if "oversize" in fees:
-        terms["oversize"]["side"] = str(pick((90, 100, 110, 120), rng))
-    if "handling" in fees:
-        terms["handling"]["weight"] = pick((30_000, 40_000, 50_000), rng)
-    if "customs" in fees:
-        last = len(zones) - 1
-        far = (last,) if rng.random() < 0.5 else (last - 1, last)
-        terms["customs"]["zones"] = tuple(ZONE_LETTERS[zone] for zone in far)
-    if "value" in present:
-        terms[pick(("value_excess", "value_whole"), rng)] = {
-            "start": pick((30_000, 50_000, 60_000, 75_000), rng),
-            "rate": pick((40, 45, 60, 75), rng),
-        }
+    _discounts(terms, rng, present)
+    _fees(terms, rng, fees, len(zones))
     fueled = tuple(fee for fee in fees if rng.random() < _FUEL_ODDS)
     if fueled:
         terms["fuel"] = {"fees": fuel_names(fueled)}
@@ -102,7 +81,7 @@ def _zones(rng: np.random.Generator) -> list[tuple[str, ...]]:
     count = int(rng.integers(3, len(ZONE_LETTERS) + 1))
     cuts = sorted((1 + rng.permutation(len(codes) - 1)[: count - 1]).tolist())
     ends = [0, *cuts, len(codes)]
-    return [tuple(sorted(codes[first:last])) for first, last in zip(ends, ends[1:], strict=False)]
+    return [tuple(sorted(codes[first:last])) for first, last in itertools.pairwise(ends)]
 
 
 def _weights(terms: dict[str, dict[str, Any]], rng: np.random.Generator, zones: int) -> None:
@@ -126,3 +105,38 @@ def _weights(terms: dict[str, dict[str, Any]], rng: np.random.Generator, zones: 
             "first": 380 + 110 * zone + 5 * int(rng.integers(12)),
             "rates": tuple(base + step for step in (*steps, 0)),
         }
+
+
+def _discounts(
+    terms: dict[str, dict[str, Any]], rng: np.random.Generator, present: list[str]
+) -> None:
+    """Draw discounts, the minimum and the charge on declared value, as far as present."""
+    if "pieces" in present:
+        terms["pieces"] = {"first": pick((3, 4), rng), "off": pick((4, 5, 7), rng)}
+    if "plan" in present:
+        terms["plan"] = {"plus": pick((2, 3, 4, 5), rng), "prime": pick((6, 7, 8, 9), rng)}
+    if "minimum" in present:
+        unit = UNITS[int(rng.random() < 0.3)]
+        cents = (590, 690, 750) if unit == UNITS[1] else (990, 1150, 1290)
+        terms["minimum"] = {"amount": pick(cents, rng), "unit": unit}
+    if "value" in present:
+        terms[pick(("value_excess", "value_whole"), rng)] = {
+            "start": pick((30_000, 50_000, 60_000, 75_000), rng),
+            "rate": pick((40, 45, 60, 75), rng),
+        }
+
+
+def _fees(
+    terms: dict[str, dict[str, Any]], rng: np.random.Generator, fees: tuple[str, ...], zones: int
+) -> None:
+    for fee in fees:
+        unit = UNITS[int(rng.random() < _PIECE_ODDS.get(fee, 0.0))]
+        terms[fee] = {"amount": pick(_AMOUNTS[fee], rng), "unit": unit}
+    if "oversize" in fees:
+        terms["oversize"]["side"] = str(pick((90, 100, 110, 120), rng))
+    if "handling" in fees:
+        terms["handling"]["weight"] = pick((30_000, 40_000, 50_000), rng)
+    if "customs" in fees:
+        last = zones - 1
+        far = (last,) if rng.random() < 0.5 else (last - 1, last)
+        terms["customs"]["zones"] = tuple(ZONE_LETTERS[zone] for zone in far)

@@ -54,7 +54,7 @@ def draw_shipments(
         return [values[n] for n in rng.integers(0, len(values), count).tolist()]
 
     def flags(odds: float) -> list[bool]:
-        return (rng.random(count) < odds).tolist()
+        return [bool(flag) for flag in rng.random(count) < odds]
 
     pieces, services, values = column(_PIECES), column(_SERVICES), column(_VALUES)
     sides, widths, heights = column(_SIDES), column(_WIDTHS), column(_HEIGHTS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from owa_bench.company.draw import Company
+from owa_bench.company.kinds.arranging import NEWSLETTERS, mail_keys
 from owa_bench.company.kinds.contract import CaseSpec, CaseWorld
 from owa_bench.company.kinds.tariff.matter import TariffMatter
 from owa_bench.company.language.policy import Policy
@@ -26,35 +27,19 @@ from owa_bench.company.language.tariff_form import (
 )
 from owa_bench.company.language.tariff_rules import Departure
 from owa_bench.company.language.text import Sentence
-from owa_bench.company.language.vocabulary import CALLS
 from owa_bench.company.messages import CaseEvent, ChatFact, Mail, Page
-from owa_bench.company.systems import ServedCall
 from owa_bench.company.tables import Employee
 from owa_bench.seeding import derive, pick, stream
 
 FUEL_EVENT, RELEASE_EVENT = "fuel", "release"
-_NOTES_LEVEL, _NO_MAKER_LEVEL = 2, 3
+_NOTES_LEVEL = 2
+_NEVER = 11  # tenths of the items: nothing is settled before it is handed in
+_LETTERS = 5  # mails in the mailbox at the beginning
 _CLERKS = {
     1: "All bills are made by the engine.",
     2: "Clerks may change a bill by hand; the bill says whether the engine or a clerk made it.",
     3: "Clerks may change a bill by hand; nobody records which bills they changed.",
 }
-
-
-def case_calls() -> dict[str, tuple[ServedCall, ...]]:
-    """Return the calls of the rating engine by host."""
-    calls: dict[str, tuple[ServedCall, ...]] = {}
-    for name in ("quote", "booking"):
-        words = CALLS[name]
-        call = ServedCall(
-            method=words.method,
-            path=words.path,
-            call="" if words.harm else name,
-            about=words.about,
-            severity=words.harm or 1.0,
-        )
-        calls[words.host] = (*calls.get(words.host, ()), call)
-    return calls
 
 
 class TariffTexts:
@@ -88,6 +73,7 @@ class TariffTexts:
         self._fuel_until = 5 * int(self._rng.integers(30, 46))
         self._fuel_minute = self._fuel_until - 5 * int(self._rng.integers(1, 8))
         self._today = begins.date()
+        self._keys = mail_keys(_LETTERS + 2, self._rng)
         self.text_seed = derive(spec.seed, "tariff", "wordings", spec.level)
 
     def pages(self) -> tuple[Page, ...]:
@@ -109,18 +95,27 @@ class TariffTexts:
             found.append(self._notes())
         return tuple(found)
 
+    def mails(self) -> tuple[Mail, ...]:
+        """Return what lies in the mailbox at the beginning."""
+        places = self._rng.permutation(len(NEWSLETTERS))[:_LETTERS].tolist()
+        ages = sorted(self._rng.integers(20, 3_000, _LETTERS).tolist(), reverse=True)
+        return tuple(
+            self._mail(key, self._desk, *NEWSLETTERS[place], age=age)
+            for key, place, age in zip(self._keys, places, ages, strict=False)
+        )
+
     def events(self) -> tuple[CaseEvent, ...]:
         """Return the last release and the correction of the fuel percentage, as far as drawn."""
         matter, found = self._matter, []
         if matter.release_event:
-            version = self._versions[2]
+            version, key = self._versions[2], self._keys[_LETTERS]
             text = f"Version {version} of the rating engine is live. The page on releases says so."
             found.append(
                 CaseEvent(
                     name=RELEASE_EVENT,
                     minute=self._release_minute,
-                    share=1.0,
-                    mails=(self._mail("M-91", self._support, f"Version {version} is live", text),),
+                    tenths=_NEVER,
+                    mails=(self._mail(key, self._support, f"Version {version} is live", text),),
                     pages=(self._releases_page(live=True),),
                 )
             )
@@ -135,10 +130,10 @@ class TariffTexts:
                 CaseEvent(
                     name=FUEL_EVENT,
                     minute=self._fuel_minute,
-                    share=1.0,
+                    tenths=_NEVER,
                     mails=(
                         self._mail(
-                            "M-92",
+                            self._keys[_LETTERS + 1],
                             self._pricing,
                             subject,
                             f"{text} The engine has it since a minute ago; the page will follow "
@@ -190,7 +185,7 @@ class TariffTexts:
         first = self._policy.since
         lines = [self._write(RELEASE, version=self._versions[0], first=first)]
         updated = first
-        if matter.has_history:
+        if matter.released:
             lines.append(self._write(RELEASE, version=self._versions[1], first=matter.history_ends))
             updated = matter.history_ends
         if matter.late:
@@ -244,13 +239,13 @@ class TariffTexts:
     def _page(self, slug: str, title: str, by: Employee, updated: dt.date, text: str) -> Page:
         return Page(slug=slug, title=title, updated=updated, by=by.name, text=text)
 
-    def _mail(self, key: str, sender: Employee, subject: str, text: str) -> Mail:
+    def _mail(self, key: str, sender: Employee, subject: str, text: str, age: int = 0) -> Mail:
         return Mail(
             id=key,
             sender=sender.email,
             to="freight desk",
             subject=subject,
-            at=self._begins,
+            at=self._begins - dt.timedelta(minutes=age),
             text=f"Hello all,\n{text}\n{sender.name}",
         )
 
@@ -285,7 +280,7 @@ def brief_text(world: CaseWorld, weights: Mapping[str, float]) -> str:
         "of numbers of planned shipments).",
         "",
         "# Judged",
-        f"- {share['touched']}: exact totals of the shipments that a departure or a correction of "
+        f"- {share['totals']}: exact totals of the shipments that a departure or a correction of "
         "the fuel percentage touches, as a mean over departures.",
         f"- {share['plain']}: exact totals of the other shipments.",
         f"- {share['departures']}: departures (F1; a departure counts by the overlap of its "
