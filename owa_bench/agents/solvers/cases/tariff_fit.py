@@ -31,15 +31,19 @@ class FormTable:
 
     Args:
         tariff: The published one.
+        without: Clauses and numbers of the calculation that no departure may change.
     """
 
-    def __init__(self, tariff: Tariff) -> None:
-        self.tariff = tariff
+    def __init__(self, tariff: Tariff, without: Iterable[str] = ()) -> None:
+        self.tariff, left_out = tariff, frozenset(without)
         self.conditions = conditions(tariff)
         self.effects = effects(tariff)
         self.legal: NDArray[np.bool_] = np.array(
             [[is_form(tariff, effect, one) for effect in self.effects] for one in self.conditions]
         )
+        for place, effect in enumerate(self.effects):
+            if left_out.intersection(effect[:2]):
+                self.legal[:, place] = False
         self._sections = np.array([effect[0] for effect in self.effects])
 
     def form(self, place: Place) -> Departure:

@@ -76,9 +76,10 @@ class _Grammar:
         pool: PricedShipments,
         menu: list[Effect],
         others: Sequence[Departure],
-        least: float,
+        late: int,
     ) -> Departure | None:
-        """Return a departure of a menu that touches a share of the pool; None: there was none."""
+        """Return a departure beside others, the first of which are late; None: none can be seen."""
+        least = _LATE_SHARE if len(others) < late else _SHARE[0]
         knobs = sorted({effect[1] for effect in menu})
         fields = [field for field in self.fields if field]
         for _ in range(_TRIES):
@@ -90,7 +91,7 @@ class _Grammar:
                 continue
             rule = departure(effect, condition)
             share = float(pool.moved(rule, (*others, rule)).mean())
-            if least <= share <= _SHARE[1]:
+            if least <= share <= _SHARE[1] and _seen_alone(pool, (*others, rule), late):
                 return rule
         return None
 
@@ -112,32 +113,37 @@ def draw_departures(
     new = _shuffled(sorted(grammar.new), rng)
     order = [*clauses[: counts.clauses], *new[: counts.new]]
     order = [*_shuffled(order, rng), *clauses[counts.clauses :]]
+    spare = new[counts.new :]
     menus = {**grammar.clauses, **grammar.new}
     count = counts.clauses + counts.new
     chosen: list[Departure] = []
-    for name in order:
-        if len(chosen) == count + history:
-            break
-        least = _LATE_SHARE if len(chosen) < counts.late else _SHARE[0]
-        rule = grammar.draw(rng, pool, menus[name], chosen[:count], least)
+    while order and len(chosen) < count + history:
+        name = order.pop(0)
+        rule = grammar.draw(rng, pool, menus[name], chosen[:count], counts.late)
         if rule is not None:
             chosen.append(rule)
         elif name in grammar.new:
-            raise NoWorldError(f"no {name} can be seen")
+            order[:0] = [spare.pop()] if spare else []
+    if sum(rule.section == "new" for rule in chosen[:count]) != counts.new:
+        raise NoWorldError("too few new rules can be seen")
     if len(chosen) < count + history:
         raise NoWorldError(f"{len(chosen)} departures can be seen, not {count + history}")
     now, gone = chosen[:count], chosen[count:]
     late = tuple(now[: counts.late])
     began = (pick(now[counts.late :], rng),) if history else ()
     stays = tuple(rule for rule in now if rule not in late and rule not in began)
-    alone = pool.moved_alone(now)
-    for rule, places in zip(now, alone, strict=True):
-        if places.mean() < (_LATE_ALONE if rule in late else _ALONE):
-            raise NoWorldError("a departure is hardly ever seen without another one")
     return DepartureSet(
         now=tuple(now[n] for n in rng.permutation(count).tolist()),
         earlier=(*stays, *gone),
         late=late,
+    )
+
+
+def _seen_alone(pool: PricedShipments, rules: Sequence[Departure], late: int) -> bool:
+    """Return whether each departure is often enough the only one; the first ones are late."""
+    shares = pool.moved_alone(rules).mean(axis=1)
+    return all(
+        share >= (_LATE_ALONE if place < late else _ALONE) for place, share in enumerate(shares)
     )
 
 

@@ -25,7 +25,7 @@ from owa_bench.seeding import pick, stream
 
 _SUNDAY = 6
 _BILL_DAYS = 175  # of pickup, before the last bill
-_POOL = 700  # shipments out of which the planned ones are chosen
+_POOL = 600  # shipments out of which the planned ones are chosen
 _TOUCHED = 3  # planned shipments of each departure, at least
 
 
@@ -157,9 +157,9 @@ def _chosen(
     if len(plain) < count:
         raise NoWorldError(f"{len(plain)} shipments are touched by no departure, not {count}")
     chosen: dict[int, None] = {}
-    for places in touched:
-        missing = _TOUCHED - sum(place in chosen for place in places.tolist())
-        more = [p for p in rng.permutation(places).tolist() if p not in chosen]
+    for some in touched:
+        missing = _TOUCHED - sum(place in chosen for place in some.tolist())
+        more = [p for p in rng.permutation(some).tolist() if p not in chosen]
         chosen.update(dict.fromkeys(more[: max(0, missing)]))
     chosen.update(dict.fromkeys(rng.permutation(plain).tolist()[: max(4, count // 5)]))
     chosen.update(dict.fromkeys(rng.permutation(_POOL).tolist()[: 2 * count]))

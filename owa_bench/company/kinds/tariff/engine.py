@@ -70,7 +70,7 @@ class PricedShipments:
         Returns: (departures, shipments) bool.
         """
         moved = np.array([self.moved(rule, departures) for rule in departures])
-        return moved & (moved.sum(axis=0) == 1)
+        return np.asarray(moved & (moved.sum(axis=0) == 1))
 
 
 def correction_of(matter: TariffMatter) -> tuple[str, int] | None:
