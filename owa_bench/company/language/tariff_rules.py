@@ -157,6 +157,7 @@ def shipment_facts(rows: Iterable[Mapping[str, Any]], tariff: Tariff) -> dict[st
     return {
         "country": np.array([row["country"] for row in rows], dtype="U2"),
         "zone": _whole(tariff.zones[row["country"]] for row in rows),
+        "customs": _whole(tariff.zones[row["country"]] in tariff.customs for row in rows),
         "service": _whole(SERVICES.index(row["service"]) for row in rows),
         "plan": _whole(PLANS.index(row["plan"]) for row in rows),
         "weekday": _whole(
@@ -279,7 +280,7 @@ def _total(tariff: Tariff, s: Facts, fuel: Ints, k: Mapping[str, Any]) -> Ints:
         "danger": s["dangerous"],
         "saturday": (weekday == _SATURDAY) | (weekday == k["also_on"]),
         "handling": grams > k["handling_g"],
-        "customs": np.isin(s["zone"], list(tariff.customs)),
+        "customs": s["customs"],
     }
     fees: Any = k["fee_fueled"] + k["fee_piece"] * pieces
     total = k["fee_plain"]

@@ -82,15 +82,16 @@ class _Grammar:
         least = _LATE_SHARE if len(others) < late else _SHARE[0]
         knobs = sorted({effect[1] for effect in menu})
         fields = [field for field in self.fields if field]
+        bare = pool.prices(others)
         for _ in range(_TRIES):
             knob = pick(knobs, rng)
             effect = pick([one for one in menu if one[1] == knob], rng)
             field = "" if rng.random() < _ALWAYS_ODDS else pick(fields, rng)
             condition = pick(self.fields[field], rng)
-            if not is_form(pool.tariff, effect, condition):
-                continue
             rule = departure(effect, condition)
-            share = float(pool.moved(rule, (*others, rule)).mean())
+            if not is_form(pool.tariff, effect, condition) or pool.holds(rule).mean() < least:
+                continue
+            share = float((pool.prices((*others, rule)) != bare).mean())
             if least <= share <= _SHARE[1] and _seen_alone(pool, (*others, rule), late):
                 return rule
         return None

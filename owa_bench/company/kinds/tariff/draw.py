@@ -26,6 +26,7 @@ from owa_bench.seeding import pick, stream
 _SUNDAY = 6
 _BILL_DAYS = 175  # of pickup, before the last bill
 _POOL = 600  # shipments out of which the planned ones are chosen
+_PLAIN_SHARE = 6  # one planned shipment in so many is plain, at least
 _TOUCHED = 3  # planned shipments of each departure, at least
 
 
@@ -52,7 +53,7 @@ class LevelSizes(NamedTuple):
 SIZES = {
     1: LevelSizes(500, 16, 60, DepartureCounts(2, 0, 0), 0.0, 0.0),
     2: LevelSizes(1200, 24, 50, DepartureCounts(3, 1, 0), 0.6, 0.03),
-    3: LevelSizes(2400, 36, 40, DepartureCounts(5, 2, 2), 0.6, 0.06),
+    3: LevelSizes(2400, 36, 40, DepartureCounts(5, 2, 2), 0.55, 0.06),
 }
 _SHOWN = 8  # bills of the current engine that each of its departures alone touches, at least
 _NOTED = 3  # bills of this level or above do not say who made them
@@ -91,7 +92,8 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     rows = draw_shipments(rng, tariff, customers, days, edge=0.3)
     pool = PricedShipments(tariff, rows, fuel)
     engine = draw_departures(rng, pool, sizes.counts, history=history)
-    chosen = _chosen(rng, pool, engine, sizes.planned)
+    correction = _correction(rng, dates, fuel, sizes.drift)
+    chosen = _chosen(rng, pool, engine, sizes.planned, correction[0])
     planned = _numbered(
         rng, "PS", 300, [rows[n] for n in chosen], lambda row: PlannedShipment(**row)
     )
@@ -103,7 +105,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
         late_from=dates.monday,
         release_event=bool(engine.late) and rng.random() < 0.5,
         fuel=fuel,
-        correction=_correction(rng, dates, fuel, sizes.drift),
+        correction=correction,
         shown_by={},
         quota=sizes.quota,
         released=released,
@@ -147,21 +149,28 @@ def _correction(
 
 
 def _chosen(
-    rng: np.random.Generator, pool: PricedShipments, engine: DepartureSet, count: int
+    rng: np.random.Generator,
+    pool: PricedShipments,
+    engine: DepartureSet,
+    count: int,
+    corrected_from: str,
 ) -> list[int]:
     """Return places of the planned shipments: some of each departure, and some plain ones."""
     touched = [np.flatnonzero(pool.moved(rule, engine.now)) for rule in engine.now]
     gone = [rule for rule in engine.earlier if rule not in engine.now]
     touched += [np.flatnonzero(pool.moved(rule, (*engine.now, rule))) for rule in gone]
-    plain = sorted(set(range(_POOL)).difference(*(places.tolist() for places in touched)))
-    if len(plain) < count:
-        raise NoWorldError(f"{len(plain)} shipments are touched by no departure, not {count}")
+    untouched = set(range(_POOL)).difference(*(places.tolist() for places in touched))
+    last = corrected_from or "9999"
+    plain = sorted(n for n in untouched if pool.days[n].isoformat() < last)
+    least = max(_TOUCHED, count // _PLAIN_SHARE)
+    if len(plain) < least:
+        raise NoWorldError(f"{len(plain)} shipments are plain, not {least}")
     chosen: dict[int, None] = {}
     for some in touched:
         missing = _TOUCHED - sum(place in chosen for place in some.tolist())
         more = [p for p in rng.permutation(some).tolist() if p not in chosen]
         chosen.update(dict.fromkeys(more[: max(0, missing)]))
-    chosen.update(dict.fromkeys(rng.permutation(plain).tolist()[: max(4, count // 5)]))
+    chosen.update(dict.fromkeys(rng.permutation(plain).tolist()[:least]))
     chosen.update(dict.fromkeys(rng.permutation(_POOL).tolist()[: 2 * count]))
     places = list(chosen)[:count]
     return [places[n] for n in rng.permutation(count).tolist()]

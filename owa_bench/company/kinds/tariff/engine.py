@@ -13,6 +13,7 @@ from owa_bench.company.language.tariff_rules import (
     Facts,
     Ints,
     Tariff,
+    condition_mask,
     engine_prices,
     fuel_percent,
     shipment_facts,
@@ -62,6 +63,15 @@ class PricedShipments:
         rest = [one for one in departures if one != rule]
         return np.asarray(self.prices(departures) != self.prices(rest))
 
+    def holds(self, rule: Departure) -> np.ndarray[Any, Any]:
+        """Return for which shipments a departure's condition holds.
+
+        Args:
+            rule: Any departure.
+        Returns: (shipments,) bool.
+        """
+        return condition_mask(rule[4:], self.facts)
+
     def moved_alone(self, departures: Sequence[Departure]) -> np.ndarray[Any, Any]:
         """Return which totals each departure changes while no other one does.
 
@@ -69,7 +79,9 @@ class PricedShipments:
             departures: Of the engine.
         Returns: (departures, shipments) bool.
         """
-        moved = np.array([self.moved(rule, departures) for rule in departures])
+        full = self.prices(departures)
+        rests = [[one for one in departures if one != rule] for rule in departures]
+        moved = np.array([self.prices(rest) != full for rest in rests])
         return np.asarray(moved & (moved.sum(axis=0) == 1))
 
 

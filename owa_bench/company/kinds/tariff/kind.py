@@ -30,7 +30,7 @@ from owa_bench.company.language.tariff_rules import NEW_TRAPS, Departure
 
 FUEL, HISTORY, RELEASE, NEW = "fuel_correction", "history", "release", "new"
 _NONE: frozenset[str] = frozenset()
-WEIGHTS = {"totals": 0.45, "plain": 0.2, "departures": 0.35}
+WEIGHTS = {"totals": 0.4, "plain": 0.3, "departures": 0.3}
 
 
 class TariffKind(CaseKind):
@@ -201,7 +201,7 @@ def _seen(matter: TariffMatter, blind: Set[str]) -> tuple[Departure, ...]:
     found = matter.departures
     if HISTORY in blind and matter.has_history:
         found = (*matter.earlier, *matter.late)
-    if RELEASE in blind:
+    if RELEASE in blind and matter.release_event:
         found = tuple(rule for rule in found if rule not in matter.late)
     return tuple(
         rule
