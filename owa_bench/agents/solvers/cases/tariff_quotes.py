@@ -72,13 +72,18 @@ def test_shipments(
         "plan": PLANS,
         "pickup": days,
         "pieces": (1, 2, 2, 3, 3, 4, 4, 5, 6),
-        "weight_g": _weights(tariff),
-        "length_cm": (35, 45, 55, 70, 75, 85, 95, 105, 115, 125, 135, 145, 160),
-        "width_cm": (15, 20, 25, 30, 40, 50, 60),
-        "height_cm": (10, 15, 20, 30, 40, 50),
         "dangerous": (True, True, False),
-        "declared_cents": (0, 19_900, 35_000, 45_000, 62_000, 90_000, 130_000, 210_000),
     }
+    # Forms that differ for a planned shipment differ at its numbers: these are in the pool.
+    for name, others in (
+        ("weight_g", _weights(tariff)),
+        ("length_cm", (35, 55, 70, 85, 105, 115, 125, 140, 160)),
+        ("width_cm", (15, 30, 60)),
+        ("height_cm", (10, 25, 50)),
+        ("declared_cents", (0, 19_900, 45_000, 62_000, 90_000, 130_000, 210_000)),
+    ):
+        known = sorted({row[name] for row in planned})
+        columns[name] = [*known, *others, *(others if len(known) > len(others) else ())]
     found: list[dict[str, Any]] = []
     while len(found) < _POOL:
         row = {name: values[int(rng.integers(len(values)))] for name, values in columns.items()}
