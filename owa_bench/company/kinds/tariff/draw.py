@@ -40,6 +40,7 @@ class LevelSizes(NamedTuple):
         counts: Of departures.
         drift: Odds of an earlier engine, and of a correction of the fuel percentage.
         clerk: Share of bills that a clerk has changed by hand.
+        most: Departures that touch one planned shipment, as a rule.
     """
 
     bills: int
@@ -48,10 +49,11 @@ class LevelSizes(NamedTuple):
     counts: DepartureCounts
     drift: float
     clerk: float
+    most: int = 9
 
 
 SIZES = {
-    1: LevelSizes(500, 16, 60, DepartureCounts(2, 0, 0), 0.0, 0.0),
+    1: LevelSizes(500, 16, 60, DepartureCounts(2, 0, 0), 0.0, 0.0, 1),
     2: LevelSizes(1200, 24, 50, DepartureCounts(3, 1, 0), 0.6, 0.03),
     3: LevelSizes(2400, 36, 40, DepartureCounts(5, 2, 2), 0.55, 0.06),
 }
@@ -93,7 +95,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     pool = PricedShipments(tariff, rows, fuel)
     engine = draw_departures(rng, pool, sizes.counts, history=history)
     correction = _correction(rng, dates, fuel, sizes.drift)
-    chosen = _chosen(rng, pool, engine, sizes.planned, correction[0])
+    chosen = _chosen(rng, pool, engine, sizes, correction[0])
     planned = _numbered(
         rng, "PS", 300, [rows[n] for n in chosen], lambda row: PlannedShipment(**row)
     )
@@ -152,10 +154,11 @@ def _chosen(
     rng: np.random.Generator,
     pool: PricedShipments,
     engine: DepartureSet,
-    count: int,
+    sizes: LevelSizes,
     corrected_from: str,
 ) -> list[int]:
     """Return places of the planned shipments: some of each departure, and some plain ones."""
+    count = sizes.planned
     touched = [np.flatnonzero(pool.moved(rule, engine.now)) for rule in engine.now]
     gone = [rule for rule in engine.earlier if rule not in engine.now]
     touched += [np.flatnonzero(pool.moved(rule, (*engine.now, rule))) for rule in gone]
@@ -165,13 +168,16 @@ def _chosen(
     least = max(_TOUCHED, count // _PLAIN_SHARE)
     if len(plain) < least:
         raise NoWorldError(f"{len(plain)} shipments are plain, not {least}")
+    hits = np.bincount(np.concatenate(touched), minlength=_POOL)
     chosen: dict[int, None] = {}
     for some in touched:
         missing = _TOUCHED - sum(place in chosen for place in some.tolist())
         more = [p for p in rng.permutation(some).tolist() if p not in chosen]
+        more.sort(key=lambda place: hits[place] > sizes.most)
         chosen.update(dict.fromkeys(more[: max(0, missing)]))
     chosen.update(dict.fromkeys(rng.permutation(plain).tolist()[:least]))
-    chosen.update(dict.fromkeys(rng.permutation(_POOL).tolist()[: 2 * count]))
+    rest = np.flatnonzero(hits <= sizes.most)
+    chosen.update(dict.fromkeys(rng.permutation(rest).tolist()[: 2 * count]))
     places = list(chosen)[:count]
     return [places[n] for n in rng.permutation(count).tolist()]
 

@@ -60,7 +60,8 @@ def draw_published(rng: np.random.Generator, since: dt.date) -> Policy:
     fees = tuple(fee for fee in FEES if fee in present)
     _discounts(terms, rng, present)
     _fees(terms, rng, fees, len(zones))
-    fueled = tuple(fee for fee in fees if rng.random() < _FUEL_ODDS)
+    odds = _FUEL_ODDS if rng.random() < 0.9 else 0.0
+    fueled = tuple(fee for fee in fees if rng.random() < odds)
     if fueled:
         terms["fuel"] = {"fees": fuel_names(fueled)}
     else:
