@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from owa_bench.company.language.tariff_rules import FEES, PLANS, SERVICES, Departure, Tariff
 
-Condition = tuple[str, str, int | str]
-Effect = tuple[str, str, str, int]  # section, knob, change, amount
+RuleCondition = tuple[str, str, int | str]
+RuleEffect = tuple[str, str, str, int]  # section, knob, change, amount
 
-_ALWAYS: Condition = ("", "", 0)
+_ALWAYS: RuleCondition = ("", "", 0)
 _WEIGHTS_G = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000)
 _SIDES_CM = (40, 50, 60, 80, 100, 120)
 _VALUES = (0, 20_000, 40_000, 50_000, 80_000, 100_000, 150_000)
@@ -43,14 +43,14 @@ _OWN_FIELDS = {
 }
 
 
-def conditions(tariff: Tariff) -> list[Condition]:
+def conditions(tariff: Tariff) -> list[RuleCondition]:
     """Return every condition on a shipment; the first one holds for all.
 
     Args:
         tariff: Gives zones and countries.
     """
     zones = range(len(tariff.first))
-    found: list[Condition] = [_ALWAYS]
+    found: list[RuleCondition] = [_ALWAYS]
     for field, values in (("service", SERVICES), ("plan", PLANS), ("zone", zones)):
         found += [(field, compare, n) for n in range(len(values)) for compare in ("is", "not")]
     found += [("zone", "above", n) for n in zones[1:-2]]
@@ -65,14 +65,14 @@ def conditions(tariff: Tariff) -> list[Condition]:
     return found
 
 
-def effects(tariff: Tariff) -> list[Effect]:
+def effects(tariff: Tariff) -> list[RuleEffect]:
     """Return every change of a clause that the tariff has, and every new rule.
 
     Args:
         tariff: Gives the clauses and their numbers.
     """
     t = tariff
-    found: list[Effect] = []
+    found: list[RuleEffect] = []
 
     def put(section: str, knob: str, change: str, amounts: Sequence[int], known: int = -1) -> None:
         if section == "new" or section in t.sections:
@@ -125,7 +125,7 @@ def effects(tariff: Tariff) -> list[Effect]:
     return found
 
 
-def is_form(tariff: Tariff, effect: Effect, condition: Condition) -> bool:
+def is_form(tariff: Tariff, effect: RuleEffect, condition: RuleCondition) -> bool:
     """Return whether a change and a condition make a departure of the grammar.
 
     Args:
@@ -142,7 +142,7 @@ def is_form(tariff: Tariff, effect: Effect, condition: Condition) -> bool:
     return owners.get(field, "") not in tariff.sections
 
 
-def departure(effect: Effect, condition: Condition) -> Departure:
+def departure(effect: RuleEffect, condition: RuleCondition) -> Departure:
     """Return a change under a condition.
 
     Args:

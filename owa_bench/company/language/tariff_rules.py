@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-Facts = Mapping[str, NDArray[Any]]
+ShipmentFacts = Mapping[str, NDArray[Any]]
 
 SERVICES = ("economy", "standard", "express")
 PLANS = ("Basic", "Plus", "Prime")
@@ -153,33 +153,33 @@ def shipment_facts(rows: Iterable[Mapping[str, Any]], tariff: Tariff) -> dict[st
         [sorted((r["length_cm"], r["width_cm"], r["height_cm"]), reverse=True) for r in rows],
         dtype=np.int64,
     ).reshape(-1, 3)
-    pieces = _whole(row["pieces"] for row in rows)
+    pieces = _integers(row["pieces"] for row in rows)
     return {
         "country": np.array([row["country"] for row in rows], dtype="U2"),
-        "zone": _whole(tariff.zones[row["country"]] for row in rows),
-        "customs": _whole(tariff.zones[row["country"]] in tariff.customs for row in rows),
-        "service": _whole(SERVICES.index(row["service"]) for row in rows),
-        "plan": _whole(PLANS.index(row["plan"]) for row in rows),
-        "weekday": _whole(
+        "zone": _integers(tariff.zones[row["country"]] for row in rows),
+        "customs": _integers(tariff.zones[row["country"]] in tariff.customs for row in rows),
+        "service": _integers(SERVICES.index(row["service"]) for row in rows),
+        "plan": _integers(PLANS.index(row["plan"]) for row in rows),
+        "weekday": _integers(
             (dt.date.fromisoformat(day) if isinstance(day, str) else day).weekday() for day in days
         ),
         "pieces": pieces,
-        "weight_g": _whole(row["weight_g"] for row in rows),
+        "weight_g": _integers(row["weight_g"] for row in rows),
         "volume": sides.prod(axis=1) * pieces,
         "long_cm": sides[:, 0],
         "girth_cm": sides[:, 0] + 2 * (sides[:, 1] + sides[:, 2]),
-        "declared": _whole(row["declared_cents"] for row in rows),
-        "remote": _whole(row["remote"] for row in rows),
-        "residential": _whole(row["residential"] for row in rows),
-        "dangerous": _whole(row["dangerous"] for row in rows),
+        "declared": _integers(row["declared_cents"] for row in rows),
+        "remote": _integers(row["remote"] for row in rows),
+        "residential": _integers(row["residential"] for row in rows),
+        "dangerous": _integers(row["dangerous"] for row in rows),
     }
 
 
-def _whole(values: Iterable[Any]) -> Ints:
+def _integers(values: Iterable[Any]) -> Ints:
     return np.fromiter((int(value) for value in values), dtype=np.int64)
 
 
-def condition_mask(condition: Sequence[Any], facts: Facts) -> NDArray[np.bool_]:
+def condition_mask(condition: Sequence[Any], facts: ShipmentFacts) -> NDArray[np.bool_]:
     """Return for which shipments a condition holds.
 
     Args:
@@ -221,7 +221,7 @@ def knobs(tariff: Tariff) -> dict[str, Any]:
 
 
 def engine_prices(
-    tariff: Tariff, facts: Facts, fuel: Ints, departures: Iterable[Departure] = ()
+    tariff: Tariff, facts: ShipmentFacts, fuel: Ints, departures: Iterable[Departure] = ()
 ) -> Ints:
     """Return what the engine bills.
 
@@ -246,7 +246,7 @@ def _changed(old: Any, rule: Departure) -> Any:
     return old + rule.amount if rule.change == "add" else (old * rule.amount + 50) // 100
 
 
-def _total(tariff: Tariff, s: Facts, fuel: Ints, k: Mapping[str, Any]) -> Ints:
+def _total(tariff: Tariff, s: ShipmentFacts, fuel: Ints, k: Mapping[str, Any]) -> Ints:
     rounding = tariff.rounding
 
     def part(amount: Any, whole: int) -> Any:
@@ -300,14 +300,14 @@ def _total(tariff: Tariff, s: Facts, fuel: Ints, k: Mapping[str, Any]) -> Ints:
     return np.asarray(base + total + fuel_fee + value, dtype=np.int64)
 
 
-def _chargeable_g(s: Facts, k: Mapping[str, Any]) -> Any:
+def _chargeable_g(s: ShipmentFacts, k: Mapping[str, Any]) -> Any:
     divisor = np.asarray(k["divisor"])
     volume = -(-s["volume"] * _WHOLE_KG // np.maximum(divisor, 1))
     grams = np.maximum(s["weight_g"], np.where(divisor > 0, volume, 0))
     return -(-grams // k["step_g"]) * k["step_g"]
 
 
-def _freight(tariff: Tariff, s: Facts, k: Mapping[str, Any], grams: Any) -> Any:
+def _freight(tariff: Tariff, s: ShipmentFacts, k: Mapping[str, Any], grams: Any) -> Any:
     """Return the freight by zone and weight, in thousandths of a cent."""
     zone = np.clip(s["zone"] + k["zone_shift"], 0, len(tariff.first) - 1)
     rates = np.array(tariff.kilo, dtype=np.int64)
@@ -353,4 +353,4 @@ def fuel_percent(
             if first <= day < first + dt.timedelta(7 - first.weekday()):
                 percent = correction[1]
         found.append(percent)
-    return _whole(found)
+    return _integers(found)

@@ -211,4 +211,4 @@ def _modules() -> str:
 
 
 def _step(code: str) -> str:
-    return f"{_IMPORT}desk = tariff_desk.FreightDesk.kept()\n{code}\n"
+    return f"{_IMPORT}desk = tariff_desk.FreightDesk.load()\n{code}\n"

@@ -13,7 +13,7 @@ from owa_bench.agents.solvers.cases.tariff_quotes import (
     QuoteChoice,
     QuoteFit,
     fit_quotes,
-    test_shipments,
+    quote_candidates,
 )
 from owa_bench.company.language.tariff_rules import Departure, Tariff, fuel_percent
 
@@ -35,7 +35,7 @@ class FreightDesk:
         self._planned = self._rows(state["planned"])
 
     @classmethod
-    def kept(cls) -> "FreightDesk":
+    def load(cls) -> "FreightDesk":
         """Return the desk as the last step left it."""
         return cls(json.loads(_STATE.read_text("utf-8")))
 
@@ -61,9 +61,9 @@ class FreightDesk:
             count: At most so many.
         """
         days = sorted({row["pickup"] for row in self._state["planned"]})
-        pool = test_shipments(self._tariff, self._state["planned"], days, _POOL_SEED)
+        pool = quote_candidates(self._tariff, self._state["planned"], days, _POOL_SEED)
         choice = QuoteChoice(self._rows(pool), self._planned)
-        chosen = choice.choose(self._quoted(), self._asked(), count, late=self._state["late"])
+        chosen = choice.choose(self._quoted(), self._past_quotes(), count, late=self._state["late"])
         self._state["asking"] = chosen
         return chosen
 
@@ -76,7 +76,7 @@ class FreightDesk:
         self._state["asked"] += self._state["asking"]
         self._state["totals"] += totals
         bills = EngineFit(_rules(self._state["bills"][0]), *self._state["bills"][1:])
-        fit = fit_quotes(self._asked(), bills, self._quoted(), late=self._state["late"])
+        fit = fit_quotes(self._past_quotes(), bills, self._quoted(), late=self._state["late"])
         self._state["quoted"] = [fit.rules, fit.equals, fit.explained]
 
     def answers(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class FreightDesk:
         rules, equals, explained = self._state["quoted"]
         return QuoteFit(_rules(rules), equals, explained)
 
-    def _asked(self) -> PricedRows:
+    def _past_quotes(self) -> PricedRows:
         return self._rows(self._state["asked"], self._state["totals"])
 
     def _rows(self, rows: Sequence[Mapping[str, Any]], totals: Sequence[int] = ()) -> PricedRows:

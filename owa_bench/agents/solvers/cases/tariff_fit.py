@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from owa_bench.company.language.tariff_departures import conditions, departure, effects, is_form
 from owa_bench.company.language.tariff_rules import (
     Departure,
-    Facts,
     Ints,
+    ShipmentFacts,
     Tariff,
     condition_mask,
     engine_prices,
     shipment_facts,
 )
 
-Place = tuple[int, int]  # of a form: condition, effect
+FormPlace = tuple[int, int]  # of a form: condition, effect
 _LEAST_GAIN = 5  # bills that a further departure must explain
 _SWEEPS = 4
 _NEW = "new"
@@ -46,7 +46,7 @@ class FormTable:
                 self.legal[:, place] = False
         self._sections = np.array([effect[0] for effect in self.effects])
 
-    def form(self, place: Place) -> Departure:
+    def form(self, place: FormPlace) -> Departure:
         """Return the departure at a place of the table."""
         return departure(self.effects[place[1]], self.conditions[place[0]])
 
@@ -75,7 +75,7 @@ class PricedRows:
         self, table: FormTable, rows: Sequence[Mapping[str, Any]], fuel: Ints, totals: Any = ()
     ) -> None:
         self.table, self.rows, self.fuel = table, rows, fuel
-        self.facts: Facts = shipment_facts(rows, table.tariff)
+        self.facts: ShipmentFacts = shipment_facts(rows, table.tariff)
         self.totals = np.array(totals, dtype=np.int64)
         self.masks: NDArray[np.bool_] = np.array(
             [condition_mask(one, self.facts) for one in table.conditions]
@@ -134,13 +134,13 @@ class EngineFit(NamedTuple):
     """
 
     rules: list[Departure]
-    equals: list[list[Place]]
+    equals: list[list[FormPlace]]
     exact: int
 
 
 def best_form(
     rows: PricedRows, others: Sequence[Departure], menu: NDArray[np.bool_] | None = None
-) -> tuple[int, list[Place]]:
+) -> tuple[int, list[FormPlace]]:
     """Return how many totals the best further form explains, and the forms that do.
 
     Args:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from owa_bench.agents.solvers.cases.tariff_fit import (
     EngineFit,
+    FormPlace,
     FormTable,
-    Place,
     PricedRows,
     best_form,
     without,
@@ -37,7 +37,7 @@ class QuoteFit(NamedTuple):
     """
 
     rules: list[Departure]
-    equals: list[list[Place]]
+    equals: list[list[FormPlace]]
     explained: int
 
 
@@ -51,7 +51,7 @@ def shipment_cell(row: Mapping[str, Any], tariff: Tariff) -> tuple[Any, ...]:
     return tariff.zones[row["country"]], row["service"], row["plan"], row["pieces"]
 
 
-def test_shipments(
+def quote_candidates(
     tariff: Tariff, planned: Sequence[Mapping[str, Any]], days: Sequence[str], seed: int
 ) -> list[dict[str, Any]]:
     """Return shipments that the engine may be asked for; most are due many fees.
@@ -98,7 +98,7 @@ def _weights(tariff: Tariff) -> list[int]:
     return [grams for grams in found if grams > 0]
 
 
-def places_table(table: FormTable, places: Sequence[Place]) -> NDArray[np.bool_]:
+def places_table(table: FormTable, places: Sequence[FormPlace]) -> NDArray[np.bool_]:
     """Return a table that holds at some places.
 
     Args:
@@ -195,7 +195,7 @@ class QuoteChoice:
         knobs = [effect[1] for effect in pool.table.effects]
         self._prior = np.array([1.0 / knobs.count(knob) for knob in knobs], dtype=np.float32)
 
-    def unsettled(self, fit: QuoteFit) -> list[list[Place]]:
+    def unsettled(self, fit: QuoteFit) -> list[list[FormPlace]]:
         """Return, by departure, the equals that would change an answer.
 
         Args:
@@ -252,7 +252,9 @@ class QuoteChoice:
                 cover.fade(best)
         return [dict(self._pool.rows[place]) for place in chosen]
 
-    def _separation(self, fit: QuoteFit, place: int, places: list[Place]) -> NDArray[np.float32]:
+    def _separation(
+        self, fit: QuoteFit, place: int, places: list[FormPlace]
+    ) -> NDArray[np.float32]:
         """Return which pool shipments tell each form from the departure in its place."""
         rest = without(fit.rules, place)
         bare, now = self._pool.prices(rest), self._pool.prices(fit.rules)
@@ -262,7 +264,7 @@ class QuoteChoice:
             dtype=np.float32,
         )
 
-    def _effects(self, places: list[Place]) -> NDArray[np.bool_]:
+    def _effects(self, places: list[FormPlace]) -> NDArray[np.bool_]:
         return np.asarray(places_table(self._pool.table, places).any(axis=0))
 
     def _coverage(self, fit: QuoteFit, asked: PricedRows) -> "FormCover":

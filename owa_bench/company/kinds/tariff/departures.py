@@ -8,8 +8,8 @@ import numpy as np
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.kinds.tariff.engine import PricedShipments
 from owa_bench.company.language.tariff_departures import (
-    Condition,
-    Effect,
+    RuleCondition,
+    RuleEffect,
     conditions,
     departure,
     effects,
@@ -61,12 +61,12 @@ class _Grammar:
     """
 
     def __init__(self, tariff: Tariff) -> None:
-        self.clauses: dict[str, list[Effect]] = {}
-        self.new: dict[str, list[Effect]] = {}
+        self.clauses: dict[str, list[RuleEffect]] = {}
+        self.new: dict[str, list[RuleEffect]] = {}
         for effect in effects(tariff):
             menu, name = (self.new, 1) if effect[0] == "new" else (self.clauses, 0)
             menu.setdefault(str(effect[name]), []).append(effect)
-        self.fields: dict[str, list[Condition]] = {}
+        self.fields: dict[str, list[RuleCondition]] = {}
         for condition in conditions(tariff):
             self.fields.setdefault(condition[0], []).append(condition)
 
@@ -74,7 +74,7 @@ class _Grammar:
         self,
         rng: np.random.Generator,
         pool: PricedShipments,
-        menu: list[Effect],
+        menu: list[RuleEffect],
         others: Sequence[Departure],
         late: int,
     ) -> Departure | None:

@@ -95,7 +95,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     pool = PricedShipments(tariff, rows, fuel)
     engine = draw_departures(rng, pool, sizes.counts, history=history)
     correction = _correction(rng, dates, fuel, sizes.drift)
-    chosen = _chosen(rng, pool, engine, sizes, correction[0])
+    chosen = _choice(rng, pool, engine, sizes, correction[0])
     planned = _numbered(
         rng, "PS", 300, [rows[n] for n in chosen], lambda row: PlannedShipment(**row)
     )
@@ -150,7 +150,7 @@ def _correction(
     return "", 0
 
 
-def _chosen(
+def _choice(
     rng: np.random.Generator,
     pool: PricedShipments,
     engine: DepartureSet,

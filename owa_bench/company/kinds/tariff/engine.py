@@ -1,4 +1,4 @@
-"""What the rating engine of a world makes of shipments: arrays by the pure rules."""
+"""Prices of shipments by the rating engine of a world, in arrays by the pure rules."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 from owa_bench.company.kinds.tariff.matter import TariffMatter
 from owa_bench.company.language.tariff_rules import (
     Departure,
-    Facts,
     Ints,
+    ShipmentFacts,
     Tariff,
     condition_mask,
     engine_prices,
@@ -40,7 +40,7 @@ class PricedShipments:
         self.tariff = tariff
         records = [row if isinstance(row, Mapping) else asdict(row) for row in rows]
         self.days: list[dt.date] = [row["pickup"] for row in records]
-        self.facts: Facts = shipment_facts(records, tariff)
+        self.facts: ShipmentFacts = shipment_facts(records, tariff)
         self.fuel: Ints = fuel_percent(self.days, weeks, correction)
 
     def prices(self, departures: Iterable[Departure]) -> Ints:

@@ -69,7 +69,7 @@ class TariffKind(CaseKind):
         matter: TariffMatter = world.matter
         tariff = tariff_of(world.policy)
         rows = world.tables["planned"]
-        departures = _seen(matter, blind)
+        departures = _visible(matter, blind)
         correction = None if FUEL in blind else correction_of(matter)
         priced = PricedShipments(tariff, rows, matter.fuel, correction)
         totals = priced.prices(departures)
@@ -196,7 +196,7 @@ def _names(value: Any) -> set[str]:
     return {str(one) for one in value} if isinstance(value, list | tuple) else set()
 
 
-def _seen(matter: TariffMatter, blind: Set[str]) -> tuple[Departure, ...]:
+def _visible(matter: TariffMatter, blind: Set[str]) -> tuple[Departure, ...]:
     """Return the departures that somebody finds who does not look at some sources."""
     found = matter.departures
     if HISTORY in blind and matter.has_history:
