@@ -16,9 +16,9 @@ from owa_bench.company.systems import (
 )
 from owa_bench.seeding import pick
 
-_CASES: tuple[NameCase, ...] = ("snake", "camel")
-_PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
-_WRAPPERS = ("items", "data", "results", "rows")
+CASES: tuple[NameCase, ...] = ("snake", "camel")
+PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
+WRAPPERS = ("items", "data", "results", "rows")
 _SIZES = (100, 200, 500)
 
 
@@ -87,9 +87,9 @@ def draw_hosts(
     hosts = []
     for host, names in sorted(by_host.items()):
         habits = HostHabits(
-            names=pick(_CASES, rng),
-            pager=pick(_PAGERS, rng),
-            wrapper=pick(_WRAPPERS, rng),
+            names=pick(CASES, rng),
+            pager=pick(PAGERS, rng),
+            wrapper=pick(WRAPPERS, rng),
             size=pick(_SIZES, rng),
         )
         hosts.append(

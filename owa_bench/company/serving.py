@@ -2,12 +2,12 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from owa_bench.company.messages import Page
-from owa_bench.company.systems import HostHabits, ServedCall, ServedTable, SystemHost
+from owa_bench.company.systems import CellForm, HostHabits, ServedCall, ServedTable, SystemHost
 
 WIKI = "wiki.corp"
 _BOUNDS = ("_from", "_to")
@@ -22,6 +22,7 @@ class SystemReply(NamedTuple):
         body: As JSON.
         served: "table/key" of rows and "page/slug" of pages in it.
         call: The call that writes, which the reply leaves to the case; None: the reply is whole.
+        confirms: Whether the request confirms that call.
         more: Query of the next page; None: there is none.
         wrapper: Name of the list in the body, "" without one.
     """
@@ -30,6 +31,7 @@ class SystemReply(NamedTuple):
     body: Any
     served: tuple[str, ...] = ()
     call: ServedCall | None = None
+    confirms: bool = False
     more: Mapping[str, str] | None = None
     wrapper: str = ""
 
@@ -53,20 +55,21 @@ def cell(value: Any) -> Any:
 class _LiveTable:
     """A table as a host serves it: rows as JSON, indexed by what is asked for."""
 
-    def __init__(self, served: ServedTable, rows: Sequence[Any]) -> None:
+    def __init__(
+        self, served: ServedTable, rows: Sequence[Any], joined: Callable[[str, str, str], Any]
+    ) -> None:
         self.served = served
-        self._rows = {row.id: self._shown(row) for row in rows}
+        self._joined = joined
+        self._rows = {row.id: self._shown(row) for row in rows if self._holds(row)}
         self._by: dict[str, dict[str, list[str]]] = {}
         self.names = {column.name for column in served.columns}
 
     def put(self, row: Any) -> None:
-        """Replace a row, or add it."""
-        self._rows[row.id] = self._shown(row)
-        self._by.clear()
-
-    def drop(self, key: str) -> None:
-        """Remove a row if it is there."""
-        self._rows.pop(key, None)
+        """Replace a row, or add it; a row that the list does not hold any more is removed."""
+        if self._holds(row):
+            self._rows[row.id] = self._shown(row)
+        else:
+            self._rows.pop(row.id, None)
         self._by.clear()
 
     def select(self, filters: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -105,8 +108,33 @@ class _LiveTable:
             keys.sort(key=places.__getitem__)
         return dict.fromkeys(keys)
 
+    def _holds(self, row: Any) -> bool:
+        only = self.served.only
+        return only is None or str(cell(getattr(row, only[0]))) == only[1]
+
     def _shown(self, row: Any) -> dict[str, Any]:
-        return {column.name: cell(getattr(row, column.column)) for column in self.served.columns}
+        shown = {}
+        for column in self.served.columns:
+            own = row
+            if column.table:
+                own = self._joined(column.table, self.served.table, row.id)
+            value = None if own is None else getattr(own, column.column)
+            shown[column.name] = formed(value, column.form)
+        return shown
+
+
+def formed(value: Any, form: CellForm) -> Any:
+    """Return a value as it is served in a form.
+
+    Args:
+        value: Of a row.
+        form: "" for the plain one.
+    """
+    if value is None or not form:
+        return cell(value)
+    if form == "euros":
+        return f"{value // 100}.{value % 100:02d}"
+    return value.strftime("%d.%m.%Y")
 
 
 def _text(value: Any) -> str:
@@ -146,9 +174,9 @@ class SystemServer:
         pages: Mapping[str, Page],
     ) -> None:
         self._hosts = {host.host: host for host in hosts}
-        self._tables = tables
+        self._tables = {name: {row.id: row for row in rows} for name, rows in tables.items()}
+        self._joins: dict[tuple[str, str], dict[str, Any]] = {}
         self._live: dict[tuple[str, str], _LiveTable] = {}
-        self._changed: list[tuple[str, Any]] = []
         self.pages = dict(pages)
 
     @property
@@ -163,18 +191,20 @@ class SystemServer:
             table: Of the world.
             row: With the key of the row that it replaces, or a new one.
         """
-        self._changed.append((table, row))
+        self._tables[table][row.id] = row
+        self._joins.clear()
         for live in self._live.values():
             if live.served.table == table:
                 live.put(row)
 
-    def request(self, method: str, host: str, target: str) -> SystemReply:
+    def request(self, method: str, host: str, target: str, now: dt.datetime) -> SystemReply:
         """Return what a host answers.
 
         Args:
             method: Of HTTP.
             host: Its name.
             target: Path and query.
+            now: By the company's clock.
         """
         path, _, text = target.partition("?")
         path = path.rstrip("/") or "/"
@@ -189,8 +219,11 @@ class SystemServer:
         for call in system.calls:
             if (call.method, call.path) == (method, path):
                 return SystemReply(200, None, call=call)
+            if call.confirm and (method, path) == ("POST", call.confirm):
+                return SystemReply(200, None, call=call, confirms=True)
         for served in system.tables:
-            if served.path == path:
+            old = served.retired
+            if served.path == path or (old and old.path == path and now < old.until):
                 if method != "GET":
                     return _refused(405, "method not allowed")
                 return self._list(system.habits, served, query)
@@ -223,19 +256,33 @@ class SystemServer:
         return SystemReply(
             200,
             {"total": len(keys), habits.wrapper: rows, f"next_{pager}": value},
-            tuple(f"{served.table}/{key}" for key in shown),
+            self._served(served, shown),
             more=more,
             wrapper=habits.wrapper,
         )
 
+    def _served(self, served: ServedTable, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the rows behind a page, those of joined tables among them."""
+        names = [f"{served.table}/{key}" for key in keys]
+        for table in dict.fromkeys(column.table for column in served.columns if column.table):
+            rows = (self._joined(table, served.table, key) for key in keys)
+            names += [f"{table}/{row.id}" for row in rows if row is not None]
+        return tuple(names)
+
     def _table(self, served: ServedTable) -> _LiveTable:
         key = served.table, served.path
         if key not in self._live:
-            self._live[key] = _LiveTable(served, self._tables[served.table])
-            for table, row in self._changed:
-                if table == served.table:
-                    self._live[key].put(row)
+            rows = tuple(self._tables[served.table].values())
+            self._live[key] = _LiveTable(served, rows, self._joined)
         return self._live[key]
+
+    def _joined(self, table: str, owner: str, key: str) -> Any:
+        """Return the row of a table that belongs to a row of another one, None without one."""
+        if (table, owner) not in self._joins:
+            column = owner.removesuffix("s")
+            rows = self._tables[table].values()
+            self._joins[table, owner] = {getattr(row, column): row for row in rows}
+        return self._joins[table, owner].get(key)
 
     def _wiki(self, method: str, path: str, query: Mapping[str, str]) -> SystemReply:
         if method != "GET":
@@ -247,11 +294,11 @@ class SystemServer:
                     "service": WIKI,
                     "about": "Pages of the company.",
                     "calls": ["GET /pages", "GET /pages/SLUG", "GET /search?q=WORDS"],
-                    "pages": self._listed(self.pages),
+                    "pages": self._titles(self.pages),
                 },
             )
         if path == "/pages":
-            return SystemReply(200, {"pages": self._listed(self.pages)})
+            return SystemReply(200, {"pages": self._titles(self.pages)})
         if path == "/search":
             words = query.get("q", "").lower().split()
             hits = {
@@ -259,7 +306,7 @@ class SystemServer:
                 for slug, page in self.pages.items()
                 if any(word in f"{page.title} {page.text}".lower() for word in words)
             }
-            return SystemReply(200, {"pages": self._listed(hits)})
+            return SystemReply(200, {"pages": self._titles(hits)})
         page = self.pages.get(path.removeprefix("/pages/"))
         if page is None:
             return _refused(404, "no such page")
@@ -272,7 +319,7 @@ class SystemServer:
         }
         return SystemReply(200, body, (f"page/{page.slug}",))
 
-    def _listed(self, pages: Mapping[str, Page]) -> list[dict[str, str]]:
+    def _titles(self, pages: Mapping[str, Page]) -> list[dict[str, str]]:
         return [
             {
                 "slug": page.slug,
@@ -324,21 +371,37 @@ def description(host: SystemHost) -> dict[str, Any]:
     return {
         "service": host.host,
         "about": host.about,
-        "lists": [
-            {
-                "get": served.path,
-                "holds": served.about,
-                "fields": {column.name: column.about for column in served.columns},
-            }
-            for served in host.tables
-        ],
+        "lists": [_listed(served) for served in host.tables],
         "filters": "FIELD=VALUE or FIELD=VALUE,VALUE; FIELD_from=VALUE; FIELD_to=VALUE; "
         "fields=FIELD,FIELD for some fields only",
         "replies": f"rows are in `{habits.wrapper}`; {paged}",
-        "calls": [
-            {"call": f"{call.method} {call.path}", "does": call.about} for call in host.calls
-        ],
+        "calls": [_called(call) for call in host.calls],
     }
+
+
+def _listed(served: ServedTable) -> dict[str, Any]:
+    """Return what a host says of a list."""
+    names = {column.column: column.name for column in served.columns}
+    said: dict[str, Any] = {
+        "get": served.path,
+        "holds": served.about,
+        "fields": {column.name: column.about for column in served.columns},
+    }
+    if served.only is not None:
+        said["only"] = {names[served.only[0]]: served.only[1]}
+    if served.retired is not None:
+        until = served.retired.until.isoformat(timespec="minutes")
+        said["note"] = f"{served.retired.path} is retired and answers until {until}"
+    return said
+
+
+def _called(call: ServedCall) -> dict[str, str]:
+    """Return what a host says of a call."""
+    said = {"call": f"{call.method} {call.path}", "does": call.about}
+    if call.confirm:
+        said["then"] = f"POST {call.confirm}"
+        said["note"] = "The reply holds a receipt. The call counts once {receipt} was posted there."
+    return said
 
 
 def dumped(body: Any) -> str:

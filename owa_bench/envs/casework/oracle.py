@@ -11,6 +11,7 @@ from owa_bench.company.systems import ServedTable, SystemHost
 from owa_bench.envs.casework.judge import case_quality, case_truth, needed_texts, right_items
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.envs.casework.tools import MOST_IDS, WAIT_MINUTES
+from owa_bench.envs.casework.world_edits import shown_in
 from owa_bench.interfaces import Oracle, PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 
@@ -123,12 +124,11 @@ class CaseOracle(Oracle):
         right = right_items(world, state)
         if any(item.id not in right for item in truth.items) and calls:
             name, body = calls[0]
-            host, call = next(
-                (host.host, call)
-                for host in world.hosts
-                for call in host.calls
-                if call.call == name
-            )
+            pairs = [(host.host, call) for host in world.hosts for call in host.calls]
+            host, call = next(pair for pair in pairs if pair[1].call == name)
+            if state.receipts:
+                url, receipt = f"https://{host}{call.confirm}", state.receipts[0]
+                return _call("http", method="POST", url=url, body={"receipt": receipt})
             return _call("http", method=call.method, url=f"https://{host}{call.path}", body=body)
         for name, rows in deliverables.items():
             columns = kind.deliverables[name]
@@ -183,18 +183,34 @@ def _tables(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fetch(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
-    """Return the request of some rows of a table."""
-    host, served = _place(world, table)
-    name = next(c.name for c in served.columns if c.column == "id")
+    """Return the request of some rows of a table, from the first list that holds any of them."""
+    lists = [(h, s) for h in world.hosts for s in h.tables if s.table == table]
+    if not lists:
+        return _fetch_joined(world, table, keys)
+    rows = {row.id: row for row in world.tables[table]}
+    for host, served in lists:
+        only = served.only
+        held = [k for k in keys if only is None or str(getattr(rows[k], only[0])) == only[1]]
+        if held:
+            return _rows(host, served, held)
+    return _rows(*lists[0], keys)
+
+
+def _fetch_joined(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
+    """Return the request of the rows of another table that show those of this one."""
+    host, served = shown_in(world, table)
+    owner = served.table.removesuffix("s")
+    wanted = set(keys)
+    return _rows(
+        host, served, [getattr(row, owner) for row in world.tables[table] if row.id in wanted]
+    )
+
+
+def _rows(host: SystemHost, served: ServedTable, keys: list[str]) -> ToolAction:
+    name = next(c.name for c in served.columns if c.column == "id" and not c.table)
     return _call(
         "http",
         url=f"https://{host.host}{served.path}",
         query={name: keys[:_KEYS_A_REQUEST]},
         follow=True,
-    )
-
-
-def _place(world: CaseWorld, table: str) -> tuple[SystemHost, ServedTable]:
-    return next(
-        (host, served) for host in world.hosts for served in host.tables if served.table == table
     )

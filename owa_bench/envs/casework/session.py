@@ -19,7 +19,7 @@ from owa_bench.envs.casework.judge import needed_texts
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.envs.casework.people import CaseChat
 from owa_bench.envs.casework.tools import TOOLS
-from owa_bench.errors import UsageError
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.records.instance import Timeline
@@ -27,7 +27,6 @@ from owa_bench.sandbox.python_desk import PythonDesk
 
 MINUTE_MS = 60_000
 _SHOWN = 10_000  # characters of a reply that are shown
-_PRINTED = 6_000  # characters of a program's output
 _MINUTES = {"http": 1, "python": 2, "mail": 1, "chat": 1, "submit": 1}
 _TURNS = 200  # pages that one request turns at most
 Arguments = Mapping[str, Any]
@@ -57,6 +56,7 @@ class CaseSession(Session):
         self._pending = list(world.events)
         self._chat = CaseChat(world)
         self._needed = needed_texts(world)
+        self._drafts: dict[Any, Any] = {}  # bodies that wait for their confirmation
         self._replies = 0
         self.state = CaseState()
         propositions = {p.name: p.text for p in self._kind.propositions(world)}
@@ -90,7 +90,10 @@ class CaseSession(Session):
     def call(self, tool: str, arguments: Arguments, *, now_ms: int, step: int) -> ToolResult:
         self._pass(now_ms // MINUTE_MS)
         minutes = _MINUTES.get(tool) or arguments["minutes"]
-        result = self._tools[tool](arguments, step)
+        try:
+            result = self._tools[tool](arguments, step)
+        except FieldError as error:
+            result = _fault(str(error))
         self._pass(self.state.minute + minutes)
         elapsed = self.state.minute * MINUTE_MS - now_ms
         return result._replace(text=f"{self._header()}\n{result.text}", elapsed_ms=elapsed)
@@ -125,10 +128,14 @@ class CaseSession(Session):
                 self._happen(event)
         self._chat.pass_time(minute)
 
+    @property
+    def _now(self) -> dt.datetime:
+        """The company's clock."""
+        return self._world.begins + dt.timedelta(minutes=self.state.minute)
+
     def _happen(self, event: CaseEvent) -> None:
-        now = self._world.begins + dt.timedelta(minutes=self.state.minute)
         for mail in event.mails:
-            self._mails[mail.id] = replace(mail, at=now)
+            self._mails[mail.id] = replace(mail, at=self._now)
             self._unread[mail.id] = None
         for page in event.pages:
             self._server.pages[page.slug] = page
@@ -137,8 +144,7 @@ class CaseSession(Session):
         self.state = replace(self.state, happened=self.state.happened | {event.name})
 
     def _header(self) -> str:
-        now = self._world.begins + dt.timedelta(minutes=self.state.minute)
-        parts = [now.strftime("%a %Y-%m-%d %H:%M"), f"unread mail {len(self._unread)}"]
+        parts = [self._now.strftime("%a %Y-%m-%d %H:%M"), f"unread mail {len(self._unread)}"]
         if self._chat.unread:
             parts.append(f"new answers in chat {self._chat.unread}")
         return f"[{' | '.join(parts)}]"
@@ -162,7 +168,7 @@ class CaseSession(Session):
             body = self._loaded(name)
             if body is None:
                 return _fault(f"`body_from` must name a JSON file of the folder, got {name}.")
-        reply = self._server.request(method, host, path)
+        reply = self._server.request(method, host, path, self._now)
         if reply.call is not None:
             reply = self._post(reply, body)
         elif arguments.get("follow") and reply.wrapper:
@@ -203,7 +209,8 @@ class CaseSession(Session):
         for _ in range(_TURNS):
             if page.more is None:
                 break
-            page = self._server.request(method, host, f"{path}?{urlencode(page.more)}")
+            target = f"{path}?{urlencode(page.more)}"
+            page = self._server.request(method, host, target, self._now)
             rows += page.body[page.wrapper]
             served += page.served
         return SystemReply(200, rows, tuple(served))
@@ -213,13 +220,24 @@ class CaseSession(Session):
         call, world = reply.call, self._world
         assert call is not None  # noqa: S101  the caller has looked
         if not call.call:
-            harm = Harm(f"{call.method} {call.path}: nobody asked for it", call.severity)
+            harm = Harm(f"{call.method} {call.path}: nobody asked for it", call.severity / 10)
             self.state = replace(self.state, harms=(*self.state.harms, harm))
             return SystemReply(201, {"state": "done"})
-        if world.begins + dt.timedelta(minutes=self.state.minute) >= world.ends:
+        if self._now >= world.ends:
             return SystemReply(409, {"error": "the desk is closed"})
         if body is None:
             return SystemReply(400, {"error": "no body"})
+        if call.confirm:
+            if not reply.confirms:
+                receipt = sha256(f"{self._replies}|{dumped(body)}".encode())[:12]
+                self._drafts[receipt] = body
+                self.state = replace(self.state, receipts=tuple(self._drafts))
+                return SystemReply(202, {"receipt": receipt})
+            receipt = str(body.get("receipt")) if isinstance(body, dict) else ""
+            if receipt not in self._drafts:
+                return SystemReply(404, {"error": "no such receipt"})
+            body = self._drafts.pop(receipt)
+            self.state = replace(self.state, receipts=tuple(self._drafts))
         result = self._kind.post(world, self.state, call.call, body)
         settled = {**self.state.settled, **result.settled}
         used = dict(self.state.used)
@@ -255,10 +273,7 @@ class CaseSession(Session):
 
     def _run(self, code: str) -> ToolResult:
         output = self._python_desk().run(code)
-        text = output.text
-        if len(text) > _PRINTED:
-            text = f"{text[:_PRINTED]}\n[cut: {len(text)} characters]"
-        return ToolResult(text or "(no output)", ok=output.ok, timed=output.timed)
+        return ToolResult(output.text or "(no output)", ok=output.ok, timed=output.timed)
 
     def _mail(self, arguments: Arguments) -> ToolResult:
         op = arguments["op"]
@@ -289,7 +304,8 @@ class CaseSession(Session):
         if not keys:
             return _fault("`ids` must name mails.")
         found = [self._mails[key] for key in keys]
-        shown, room = [], _SHOWN
+        shown: list[str] = []
+        room = _SHOWN
         for mail in found:
             text = (
                 f"{mail.id}\nFrom: {mail.sender}\nDate: {mail.at.isoformat(timespec='minutes')}\n"

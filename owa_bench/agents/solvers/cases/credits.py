@@ -30,7 +30,7 @@ from owa_bench.company.language.credits_rules import (
     period_of,
     present_person,
 )
-from owa_bench.company.language.policy import Policy, with_amendments
+from owa_bench.company.language.policy import Amendment, Policy, with_amendments
 from owa_bench.company.language.text import MONEY, read_all
 from owa_bench.interfaces import Brief
 
@@ -76,7 +76,7 @@ class CreditsParser:
         policy = FORM.read((yield from client.page(_POLICY)))
         if policy is None:
             return PlanCall("declare_infeasible", {"p": 0.1})
-        amendments = ()
+        amendments: tuple[Amendment, ...] = ()
         if f"{_POLICY}-changes" in slugs and "amendments" not in self._miss:
             text = yield from client.page(f"{_POLICY}-changes")
             amendments = FORM.read_amendments(text, policy.title)
@@ -174,7 +174,7 @@ class CreditsParser:
     # --- decisions --------------------------------------------------------------------------
 
     def _amended(
-        self, policy: Policy, amendments: Iterable[Any], mails: Mapping[str, CaseMail]
+        self, policy: Policy, amendments: Iterable[Amendment], mails: Mapping[str, CaseMail]
     ) -> Policy:
         """Return the policy with the amendments of the page and of mails."""
         told = list(amendments)
@@ -495,4 +495,4 @@ class CreditsParser:
             holds = (cents > MONEY.read(amount[2])) == (amount[1] == "more than")
         else:
             holds = (cents > 0) == ("gets no money" not in text)
-        return _CLAIM if holds else 1.0 - _CLAIM
+        return _CLAIM if holds else round(1.0 - _CLAIM, 2)
