@@ -64,9 +64,9 @@ class TariffParser:
             return PlanCall("declare_infeasible", {"p": 0.1})
         fuel = self._bulletin((yield from client.page(_FUEL)))
         since, late = self._releases((yield from client.page(_RELEASES)))
-        files = {"planned": (yield from client.save("planned", "planned.json"))}
+        lists = {"planned": (yield from client.save("planned", "planned"))}
         bounds = {"pickup_from": since} if since else {}
-        files["bills"] = yield from client.save("bills", "bills.json", **bounds)
+        lists["bills"] = yield from client.save("bills", "bills", **bounds)
         yield from self._wait()
         record = {
             "tariff": tariff_of(policy)._asdict(),
@@ -76,9 +76,15 @@ class TariffParser:
             "without": sorted(self._miss),
         }
         yield from client.python(_modules())
-        tables = {table: dict(names) for table, names in files.items()}
+        files = {
+            table: [
+                [f"{table}.{number}.json", dict(place.names), dict(place.forms)]
+                for number, place in enumerate(places)
+            ]
+            for table, places in lists.items()
+        }
         yield from client.python(
-            f"{_IMPORT}tariff_desk.begin(json.loads({json.dumps(record)!r}), {tables!r})\n"
+            f"{_IMPORT}tariff_desk.begin(json.loads({json.dumps(record)!r}), {files!r})\n"
         )
         if "quotes" not in self._miss:
             yield from self._quotes()

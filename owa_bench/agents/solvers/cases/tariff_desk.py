@@ -113,18 +113,30 @@ def _rules(records: Sequence[Sequence[Any]]) -> list[Departure]:
     return [Departure(*record) for record in records]
 
 
-def begin(record: Mapping[str, Any], files: Mapping[str, Mapping[str, str]]) -> None:
+def begin(record: Mapping[str, Any], files: Mapping[str, Sequence[Sequence[Any]]]) -> None:
     """Begin a desk by what the pages say, and fit the bills.
 
     Args:
         record: Tariff, fuel, correction, "late" and "without".
-        files: Served name by canonical column, by the table whose rows TABLE.json holds.
+        files: By table: file, served names and forms by column, one for each list.
     """
-    tables = {}
-    for table, names in files.items():
-        rows = json.loads(Path(f"{table}.json").read_text("utf-8"))
-        tables[table] = [{column: row[name] for column, name in names.items()} for row in rows]
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for table, lists in files.items():
+        tables[table] = []
+        for file, names, forms in lists:
+            rows = json.loads(Path(file).read_text("utf-8"))
+            tables[table] += [
+                {c: _plain(row[name], forms.get(c, "")) for c, name in names.items()}
+                for row in rows
+            ]
     state = {**record, "planned": tables["planned"], "asked": [], "totals": [], "asking": []}
     desk = FreightDesk(state)
     desk.fit_bills([row for row in tables["bills"] if row["made_by"] != "clerk"])
     desk.keep()
+
+
+def _plain(value: Any, form: str) -> Any:
+    """Return an amount in cents and a day in ISO, whatever their form."""
+    if form == "euros":
+        return int(str(value).replace(".", ""))
+    return "-".join(reversed(str(value).split("."))) if form == "dotted" else value

@@ -30,7 +30,7 @@ from owa_bench.company.language.tariff_rules import NEW_TRAPS, Departure
 
 FUEL, HISTORY, RELEASE, NEW = "fuel_correction", "history", "release", "new"
 _NONE: frozenset[str] = frozenset()
-WEIGHTS = {"totals": 0.4, "plain": 0.3, "departures": 0.3}
+WEIGHTS = {"totals": 0.37, "plain": 0.35, "departures": 0.28}
 
 
 class TariffKind(CaseKind):
@@ -67,27 +67,24 @@ class TariffKind(CaseKind):
     ) -> CaseTruth:
         """Return next week's totals, whatever has happened so far: they follow every event."""
         matter: TariffMatter = world.matter
-        tariff = tariff_of(world.policy)
-        rows = world.tables["planned"]
-        departures = _visible(matter, blind)
-        correction = None if FUEL in blind else correction_of(matter)
-        priced = PricedShipments(tariff, rows, matter.fuel, correction)
-        totals = priced.prices(departures)
+        departures, priced = _priced(world, blind)
+        rows, totals = world.tables["planned"], priced.prices(departures)
         moved = {rule: priced.moved(rule, departures) for rule in departures}
-        uncorrected = PricedShipments(tariff, rows, matter.fuel).prices(departures)
+        causes = [(rule.trap, moved[rule]) for rule in departures]
+        for name in (FUEL, HISTORY, RELEASE):
+            rules, other = _priced(world, blind | {name})
+            causes.append((name, other.prices(rules) != totals))
         shown: dict[str, frozenset[str]] = defaultdict(frozenset)
         for name, bills in matter.shown_by.items():
             shown[name] = frozenset(f"bills/{key}" for key in bills)
         items = []
         for place, row in enumerate(rows):
-            reasons = [rule.trap for rule in departures if moved[rule][place]]
-            if uncorrected[place] != totals[place]:
-                reasons.append(FUEL)
+            reasons = tuple(sorted({name for name, hits in causes if hits[place]}))
             items.append(
                 ItemTruth(
                     id=row.id,
                     answer={"shipment": row.id, "total_cents": int(totals[place])},
-                    reasons=tuple(sorted(reasons)),
+                    reasons=reasons,
                     rows=frozenset({f"planned/{row.id}"}.union(*(shown[r] for r in reasons))),
                 )
             )
@@ -194,6 +191,15 @@ def _names(value: Any) -> set[str]:
     if isinstance(value, str):
         return set(value.replace(",", " ").replace(";", " ").split())
     return {str(one) for one in value} if isinstance(value, list | tuple) else set()
+
+
+def _priced(world: CaseWorld, blind: Set[str]) -> tuple[tuple[Departure, ...], PricedShipments]:
+    """Return the departures that somebody finds, and the planned shipments with their fuel."""
+    matter: TariffMatter = world.matter
+    correction = None if FUEL in blind else correction_of(matter)
+    tariff = tariff_of(world.policy)
+    priced = PricedShipments(tariff, world.tables["planned"], matter.fuel, correction)
+    return _visible(matter, blind), priced
 
 
 def _visible(matter: TariffMatter, blind: Set[str]) -> tuple[Departure, ...]:
