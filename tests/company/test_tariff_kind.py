@@ -119,7 +119,7 @@ def test_each_class_costs_where_it_is_present(worlds):
                 cost = 1.0 - quality(world, handed(KIND.truth(world, blind={name})))[0]
                 assert least <= cost <= most, (level, name, cost)
             missed = KIND.truth(world, blind=set(KIND.sources) | {"new"})
-                assert quality(world, handed(missed))[0] < 0.45  # published prices
+            assert quality(world, handed(missed))[0] < 0.45  # published prices
 
 
 def test_classes_differ_from_world_to_world_and_are_often_absent(worlds):
