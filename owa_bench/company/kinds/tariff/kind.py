@@ -91,7 +91,7 @@ class TariffKind(CaseKind):
         told = tuple(
             {
                 "clause": clause_name(world, rule),
-                "shipments": tuple(r.id for r, hit in zip(rows, moved[rule], strict=True) if hit),
+                "shipments": [r.id for r, hit in zip(rows, moved[rule], strict=True) if hit],
             }
             for rule in departures
         )
