@@ -220,6 +220,52 @@ TABLES: Mapping[str, TableWords] = {
             "status": "open, decided, or decided by somebody else",
         },
     ),
+    "planned": TableWords(
+        "freight.corp",
+        "/planned",
+        ("Shipments that are planned with the carrier.", "Planned shipments, not billed yet."),
+        {
+            "id": "number of the planned shipment",
+            "customer": "customer who gets the shipment",
+            "country": "country of the address",
+            "remote": "whether the address is in a remote area",
+            "residential": "whether the address is residential",
+            "service": "economy, standard or express",
+            "plan": "plan of the customer: Basic, Plus or Prime",
+            "pickup": "day of pickup",
+            "pieces": "number of pieces",
+            "weight_g": "actual weight of the whole shipment, in grams",
+            "length_cm": "length of a piece, in cm",
+            "width_cm": "width of a piece, in cm",
+            "height_cm": "height of a piece, in cm",
+            "dangerous": "whether it holds dangerous goods",
+            "declared_cents": "declared value, in cents",
+        },
+    ),
+    "bills": TableWords(
+        "freight.corp",
+        "/bills",
+        ("Bills of the carrier, one a shipment.", "What the carrier billed, shipment by shipment."),
+        {
+            "id": "number of the freight bill",
+            "customer": "customer who gets the shipment",
+            "country": "country of the address",
+            "remote": "whether the address is in a remote area",
+            "residential": "whether the address is residential",
+            "service": "economy, standard or express",
+            "plan": "plan of the customer: Basic, Plus or Prime",
+            "pickup": "day of pickup",
+            "pieces": "number of pieces",
+            "weight_g": "actual weight of the whole shipment, in grams",
+            "length_cm": "length of a piece, in cm",
+            "width_cm": "width of a piece, in cm",
+            "height_cm": "height of a piece, in cm",
+            "dangerous": "whether it holds dangerous goods",
+            "declared_cents": "declared value, in cents",
+            "billed_cents": "total of the bill, in cents",
+            "made_by": "engine or clerk; empty if nobody recorded it",
+        },
+    ),
 }
 
 
@@ -253,4 +299,21 @@ CALLS: Mapping[str, CallWords] = {
     "add_contact": CallWords("crm.corp", "POST", "/contacts", "Add a contact.", 10),
     "change_customer": CallWords("crm.corp", "PATCH", "/customers", "Change a customer.", 10),
     "issue_credit": CallWords("billing.corp", "POST", "/credit-notes", "Issue a credit note.", 20),
+    "quote": CallWords(
+        "rater.corp",
+        "POST",
+        "/quotes",
+        "Make test quotes; nothing is booked. The body is a list of 1 to 10 shipments, each with "
+        "country, remote, residential, service, plan, pickup, pieces, weight_g, length_cm, "
+        "width_cm, height_cm, dangerous and declared_cents. Each shipment counts as one test "
+        "quote. A shipment with zone, service, plan and number of pieces of a planned one is "
+        "refused. The reply has the total in cents of each shipment, in order.",
+    ),
+    "book_freight": CallWords(
+        "rater.corp",
+        "POST",
+        "/bookings",
+        "Book shipments with the carrier; a booking cannot be undone.",
+        20,
+    ),
 }
