@@ -39,6 +39,16 @@ class BookTable(Mapping[str, R]):
             index.setdefault(getattr(row, field), {})[row.id] = None
         return row
 
+    def remove(self, key: str) -> None:
+        """Remove a row.
+
+        Args:
+            key: Of the row.
+        """
+        row = self._rows.pop(key)
+        for field, index in self._by.items():
+            index[getattr(row, field)].pop(key, None)
+
     def extend(self, rows: Iterable[R]) -> None:
         """Add rows.
 

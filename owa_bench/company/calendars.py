@@ -63,9 +63,11 @@ def holidays(code: str, year: int) -> frozenset[dt.date]:
     """Return the public holidays of a country in a year.
 
     Args:
-        code: Of the country.
+        code: Of the country; "" has none.
         year: The calendar year.
     """
+    if not code:
+        return frozenset()
     sunday = easter(year)
     return frozenset(
         sunday + dt.timedelta(rule)
@@ -79,7 +81,7 @@ class BusinessCalendar:
     """Business days of a country, from two years before a year to two years after it.
 
     Args:
-        code: Of the country.
+        code: Of the country; "": only weekends are off.
         year: The middle of the span.
         closed: Further days on which nobody works.
     """

@@ -201,7 +201,8 @@ def _products(books: Books, spec: CompanySpec, today: dt.date) -> None:
         )
         books.products.put(product)
         prices[product.id] = 100 * euros + (0, 50, 90, 95)[int(rng.integers(4))]
-    days = [today - dt.timedelta(n) for n in (_DAYS + 90, 120, 45)]
+    last = 10 + int(rng.integers(50))
+    days = [today - dt.timedelta(n) for n in (_DAYS + 90, 120, last)]
     for number, day in enumerate(days):
         name = f"PL-{day.year % 100}{'ABC'[number]}"
         if number:

@@ -53,7 +53,7 @@ class CaseEvent(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: Of what has happened from then on.
         minute: Minutes after the case began.
-        share: Of the items that are settled.
+        tenths: Of the items that are settled.
         mails: Delivered then; their `at` is set to the time.
         pages: Put into the wiki then, in place of those of the same slug.
         rows: (table, row): put into a table then, in place of the row of the same key.
@@ -63,7 +63,7 @@ class CaseEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     minute: int
-    share: float
+    tenths: int
     mails: tuple[Mail, ...] = ()
     pages: tuple[Page, ...] = ()
     rows: tuple[tuple[str, Any], ...] = ()

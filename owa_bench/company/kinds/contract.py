@@ -199,15 +199,17 @@ class CaseKind(ABC):
     Attributes:
         name: Of the kind.
         form: Of its policies.
-        classes: Names of its classes of trap.
-        sources: Names of sources that `truth` can be blind to.
-
+        policy_slug: Of the page that holds the policy; its amendments are on "SLUG-changes".
+        policy_owner: Role of the person who keeps that page.
+        sources: Names of the sources that `truth` can be blind to; each is a class of trap.
+        proposition_kinds: Of its statements.
         deliverables: Columns of each deliverable that is handed in.
     """
 
     name: str
     form: PolicyForm
-    classes: tuple[str, ...]
+    policy_slug: str
+    policy_owner: str
     sources: tuple[str, ...]
     proposition_kinds: tuple[str, ...]
     deliverables: Mapping[str, tuple[str, ...]]
@@ -269,3 +271,27 @@ class CaseKind(ABC):
         Args:
             world: The one that is played; its events are taken as happened.
         """
+
+    @abstractmethod
+    def solution(
+        self, world: CaseWorld, truth: CaseTruth
+    ) -> tuple[tuple[tuple[str, Any], ...], Mapping[str, tuple[JsonRow, ...]]]:
+        """Return the calls that write what is right, and the deliverables.
+
+        Args:
+            world: The one that is played.
+            truth: What is right now.
+        Returns: (call, body) in order, and rows by deliverable.
+        """
+
+    def standing_harms(
+        self, world: CaseWorld, truth: CaseTruth, state: CaseState
+    ) -> tuple[Harm, ...]:
+        """Return harms of what stands at the end, beside those of single acts.
+
+        Args:
+            world: The one that is played.
+            truth: What is right now.
+            state: At the end.
+        """
+        return ()

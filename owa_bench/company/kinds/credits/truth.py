@@ -1,0 +1,267 @@
+"""What is right of a credit case: decisions, credits by customer, exceptions."""
+
+from collections.abc import Mapping, Set
+from functools import lru_cache
+from typing import Any
+
+from msgspec.structs import replace
+
+from owa_bench.company.kinds.contract import CaseTruth, CaseWorld, ItemTruth
+from owa_bench.company.kinds.credits.records import FACT_SOURCES, CreditRecords, served_rows
+from owa_bench.company.kinds.credits.requests import CreditRequest
+from owa_bench.company.language.credits_policy import CHECKS, GROUND_WORDS
+from owa_bench.company.language.credits_rules import (
+    approver_role,
+    cap_room,
+    judge_ground,
+    period_of,
+    present_person,
+)
+from owa_bench.company.language.policy import Policy
+
+SOURCES = (
+    *FACT_SOURCES,
+    "amendments",
+    "news",
+    "check_order",
+    "cap",
+    "cap_notes",
+    "cap_period",
+    "absences",
+    "other_desk",
+)
+EXCEPTIONS = ("false_statement", "record_conflict", "instruction")
+_NO_EVENTS: frozenset[str] = frozenset()
+
+
+class _ByIdentity(tuple[CaseWorld]):
+    """A world compared by identity: comparing its rows takes longer than judging it."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return id(self[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self[0] is other[0]
+
+
+@lru_cache(maxsize=4)
+def _indexed(holder: _ByIdentity) -> CreditRecords:
+    return CreditRecords(holder[0])
+
+
+def records_of(world: CaseWorld) -> CreditRecords:
+    """Return the indexed tables of a world, made once for the last worlds.
+
+    Args:
+        world: Of the kind.
+    """
+    return _indexed(_ByIdentity((world,)))
+
+
+def policy_in_force(policy: Policy, happened: Set[str], blind: Set[str]) -> Policy:
+    """Return the policy with the amendments that a reader knows.
+
+    Args:
+        policy: Of the world.
+        happened: Names of the events so far.
+        blind: "amendments": those of the page of changes are not known; "news": those that an
+            event tells.
+    """
+    told = policy.told(_NO_EVENTS if "news" in blind else happened).amendments
+    known = tuple(a for a in told if a.event or "amendments" not in blind)
+    return replace(policy, amendments=known)
+
+
+def decide(
+    world: CaseWorld, happened: Set[str] = _NO_EVENTS, blind: Set[str] = _NO_EVENTS
+) -> dict[str, dict[str, Any]]:
+    """Return the right answer of every request, by its key.
+
+    Args:
+        world: Of the kind.
+        happened: Names of the events so far.
+        blind: Sources that are not looked at.
+    Returns: decision, code, amount_cents and approver of each.
+    """
+    records, policy = records_of(world), policy_in_force(world.policy, happened, blind)
+    today = world.begins.date()
+    used: dict[tuple[str, tuple[int, int]], int] = {}
+    answers: dict[str, dict[str, Any]] = {}
+    seen: list[CreditRequest] = []
+    for request in world.matter.requests:
+        terms = policy.at(request.received.date())
+        if "check_order" in blind:
+            checks = [text for text in CHECKS.values() if text in terms["order"]["checks"]]
+            terms = {**terms, "order": {"checks": checks}}
+        if "cap" in blind:
+            terms = {name: values for name, values in terms.items() if name != "cap"}
+        seen_events = happened - _other_desk(world) if "other_desk" in blind else happened
+        facts = records.facts(request, terms, seen, seen_events, blind)
+        seen.append(request)
+        ground = judge_ground(terms, facts)
+        decision, code, cents = ground
+        customer = records.customers[records.orders[request.order].customer]
+        name = request.letter.ground
+        if decision == "approve" and "cap" in terms:
+            period = "calendar year" if "cap_period" in blind else terms["cap"]["period"]
+            key = customer.id, period_of(request.received.date(), period)
+            if key not in used:
+                used[key] = _noted(records, customer.id, key[1], period, terms, blind)
+            room = cap_room(terms, name, customer.plan, used[key])
+            if room is not None:
+                cents = min(cents, room)
+                used[key] += cents
+                if not cents:
+                    decision, code = "refuse", "cap"
+        approver = ""
+        role = approver_role(terms, name, customer.region, cents) if decision == "approve" else ""
+        if role:
+            decision = "escalate"
+            absences = "absences" not in blind
+            approver = present_person(records.people, role, today, absences=absences)
+        answers[request.id] = {
+            "request": request.id,
+            "decision": decision,
+            "code": code,
+            "amount_cents": cents,
+            "approver": approver,
+        }
+    return answers
+
+
+def _other_desk(world: CaseWorld) -> frozenset[str]:
+    return frozenset(r.other_desk for r in world.matter.requests if r.other_desk)
+
+
+def _noted(
+    records: CreditRecords,
+    customer: str,
+    period: tuple[int, int],
+    kind: str,
+    terms: Mapping[str, Any],
+    blind: Set[str],
+) -> int:
+    """Return what credit notes of capped grounds take of a period's limit."""
+    if "cap_notes" in blind:
+        return 0
+    grounds = {name for name, words in GROUND_WORDS.items() if words in terms["cap"]["grounds"]}
+    return sum(
+        note.cents
+        for note in records.notes.get(customer, ())
+        if note.kind in grounds and period_of(note.issued, kind) == period
+    )
+
+
+def by_customer(
+    world: CaseWorld, answers: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, Any], ...]:
+    """Return the credits of each customer, approved and proposed.
+
+    Args:
+        world: Of the kind.
+        answers: Of every request.
+    """
+    records = records_of(world)
+    rows: dict[str, dict[str, Any]] = {}
+    for request in world.matter.requests:
+        answer = answers[request.id]
+        if not answer["amount_cents"]:
+            continue
+        key = records.orders[request.order].customer
+        row = rows.setdefault(key, {"customer": key, "approved_cents": 0, "proposed_cents": 0})
+        column = "proposed_cents" if answer["decision"] == "escalate" else "approved_cents"
+        row[column] += answer["amount_cents"]
+    return tuple(rows.values())
+
+
+def exceptions(world: CaseWorld, happened: Set[str] = _NO_EVENTS) -> tuple[dict[str, Any], ...]:
+    """Return the exceptions of every request.
+
+    Args:
+        world: Of the kind.
+        happened: Names of the events so far.
+    """
+    records = records_of(world)
+    policy = policy_in_force(world.policy, happened, _NO_EVENTS)
+    rows = []
+    for request in world.matter.requests:
+        terms = policy.at(request.received.date())
+        kinds = [
+            (EXCEPTIONS[0], _states_wrongly(records, request, terms)),
+            (EXCEPTIONS[1], _conflict(records, request)),
+            (EXCEPTIONS[2], request.letter.instruction),
+        ]
+        rows += [{"request": request.id, "what": what} for what, holds in kinds if holds]
+    return tuple(rows)
+
+
+def _states_wrongly(
+    records: CreditRecords, request: CreditRequest, terms: Mapping[str, Any]
+) -> bool:
+    """Return whether the letter states what the records contradict."""
+    letter, order = request.letter, records.orders[request.order]
+    delivered = records.delivered(order.id, terms, _NO_EVENTS)
+    stated = (
+        (letter.delivered, delivered),
+        (letter.promised, records.shipments[order.shipment].promised),
+        (letter.ordered, order.day),
+    )
+    if any(said is not None and said != true for said, true in stated):
+        return True
+    line = records.line_of.get(request.line)
+    return bool(letter.unit and line) and letter.unit != money_text(line.unit_cents)
+
+
+def money_text(cents: int) -> str:
+    """Return an amount as letters write it: "12.50".
+
+    Args:
+        cents: At least 0.
+    """
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def _conflict(records: CreditRecords, request: CreditRequest) -> bool:
+    """Return whether two records of the order differ on a fact that both hold."""
+    order = records.orders[request.order]
+    total = sum(row.quantity * row.unit_cents for row in records.lines[order.id])
+    days = [
+        records.delivered(order.id, {"delivery": {"stamp": stamp}}, _NO_EVENTS)
+        for stamp in ("signature on the proof of delivery", "carrier's scan")
+    ]
+    return total != order.net_cents or days[0] != days[1]
+
+
+@lru_cache(maxsize=8)
+def _truth(holder: _ByIdentity, happened: frozenset[str], blind: frozenset[str]) -> CaseTruth:
+    world = holder[0]
+    answers = decide(world, happened, blind)
+    reasons: dict[str, list[str]] = {key: [] for key in answers}
+    if not blind:
+        for source in SOURCES:
+            without = decide(world, happened, frozenset({source}))
+            for key, answer in answers.items():
+                if without[key] != answer:
+                    reasons[key].append(source)
+    records = records_of(world)
+    items = tuple(
+        ItemTruth(r.id, answers[r.id], tuple(reasons[r.id]), served_rows(records, r))
+        for r in world.matter.requests
+    )
+    deliverables = {"table": by_customer(world, answers), "exceptions": exceptions(world, happened)}
+    return CaseTruth(items, deliverables)
+
+
+def credit_truth(
+    world: CaseWorld, happened: Set[str] = _NO_EVENTS, blind: Set[str] = _NO_EVENTS
+) -> CaseTruth:
+    """Return what is right of a case, made once for the last worlds.
+
+    Args:
+        world: Of the kind.
+        happened: Names of the events so far.
+        blind: Sources that are not looked at; then no reasons are given.
+    """
+    return _truth(_ByIdentity((world,)), frozenset(happened), frozenset(blind))
