@@ -3,6 +3,7 @@
 from owa_bench.company.language.policy import ListSlot, PolicyForm, PolicySection
 from owa_bench.company.language.text import COUNT, MONEY, PERCENT, NameSlot, Sentence
 
+POLICY = "cash-application"  # slug of the page
 BOOKING, VALUE = "booking day", "value day"
 GROSS, NET = "gross amount", "net amount"
 DISCOUNT, CREDIT, CHARGE = "cash discount", "credit notes", "bank charges"

@@ -1,6 +1,8 @@
 """Bank texts, payment advices and announcements of payers: written and read from one place."""
 
+import datetime as dt
 import re
+from collections.abc import Set
 from typing import NamedTuple
 
 from owa_bench.company.language.text import DAY, MONEY, NameSlot, Sentence
@@ -10,6 +12,8 @@ _NUMBERS = NameSlot(r"\d{3}-?\d{3}(?:(?:/|, | \+ | u\. | )\d{3}-?\d{3})+")
 _INVOICE = NameSlot(r"RE-\d{6}")
 _ADVICE = NameSlot(r"AV-\d{5}")
 _PAYER = NameSlot(r"[A-Z][a-z]+ [A-Z][a-z]+ [A-Z]{2}")
+BANK_DAYS = "bank-days"  # slug of the page
+_CLOSED = re.compile(r"\d{4}-\d\d-\d\d")
 PAYS = Sentence(
     "pays",
     (
@@ -137,6 +141,21 @@ class AdviceMail(NamedTuple):
 
     advice: str
     parts: tuple[tuple[str, int], ...]
+
+
+def write_bank_days(closed: Set[dt.date]) -> str:
+    """Return the page of bank days.
+
+    Args:
+        closed: Days from Monday to Friday that are no bank days.
+    """
+    days = ", ".join(day.isoformat() for day in sorted(closed)) or "none"
+    return f"The bank is closed on Saturdays, on Sundays and on these days: {days}."
+
+
+def read_bank_days(text: str) -> list[str]:
+    """Return the days of the page of bank days."""
+    return _CLOSED.findall(text)
 
 
 def read_advice(text: str) -> AdviceMail | None:

@@ -17,10 +17,11 @@ from owa_bench.company.kinds.contract import (
     CaseTruth,
     CaseWorld,
     ItemTruth,
+    JsonRow,
     PostResult,
 )
 from owa_bench.company.kinds.judging import f1_rows, items_by_reason, plain_value
-from owa_bench.company.language.close_policy import CODES, FORM
+from owa_bench.company.language.close_policy import CODES, FORM, POLICY
 from owa_bench.company.language.close_rules import PAID_ROWS
 
 _WEIGHTS = {"lines": 0.6, "exceptions": 0.25, "open_items": 0.15}  # [D]
@@ -36,7 +37,8 @@ class CloseKind(CaseKind):
 
     name = "close"
     form = FORM
-    classes = CLASSES
+    policy_slug = POLICY
+    policy_owner = "Head of Finance"
     sources = CLASSES
     proposition_kinds = PROPOSITION_KINDS
     deliverables: Mapping[str, tuple[str, ...]] = {
@@ -128,6 +130,21 @@ class CloseKind(CaseKind):
             ),
         }
         return tuple(CasePart(name, weight, values[name]) for name, weight in _WEIGHTS.items())
+
+    @override
+    def solution(
+        self, world: CaseWorld, truth: CaseTruth
+    ) -> tuple[tuple[tuple[str, Any], ...], Mapping[str, tuple[JsonRow, ...]]]:
+        rows = [row for item in truth.items for row in item.answer["rows"]]
+        return (("allocate", {"mode": "replace", "rows": rows}),), truth.deliverables
+
+    @override
+    def right(self, world: CaseWorld, truth: CaseTruth, state: CaseState) -> frozenset[str]:
+        return frozenset(
+            item.id
+            for item in truth.items
+            if tuple(state.settled.get(item.id) or ()) == item.answer["rows"]
+        )
 
     @override
     def propositions(self, world: CaseWorld) -> tuple[CaseProposition, ...]:
