@@ -1,20 +1,18 @@
 """What follows from a cash application policy for the lines of a month.
 
-This module uses the standard library alone and takes plain rows (days as "YYYY-MM-DD"), so that an
-agent may run its text in a sandbox. `Receivables` indexes the records, `apply_month` applies them.
+`Receivables` indexes the records, `apply_month` applies the policy to them. Both modules use the
+standard library alone, so that an agent may run their text in a sandbox.
 
 `blind` names what a reader overlooks. Each name is a class of trap; the answer that changes is the
 item that the class decides.
 """
 
-import datetime as dt
 import itertools
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Row = dict[str, Any]
+from owa_bench.company.language.close_records import Receivables, Row, percent_of, sums
+
 BLINDNESS = {
     "month": "takes the other day of a line for its month",
     "repeats": "does not compare bank references",
@@ -56,8 +54,6 @@ BLINDNESS = {
     "instalments": "reports instalments",
 }
 PAID_ROWS = ("line", "invoice", "paid_cents", "discount_cents", "charge_cents", "credit_cents")
-_NUMBER = re.compile(r"(?<!\d)(\d{3})-?(\d{3})(?!\d)")
-_ADVICE = re.compile(r"AV-?(\d{5})(?!\d)")
 _TERMS = re.compile(r"(\d+)% (\d+) days")
 _OTHER = {"booking day": "value", "value day": "booked"}
 _DAY = {"booking day": "booked", "value day": "value"}
@@ -80,106 +76,20 @@ class MonthResult(NamedTuple):
     notes: frozenset[str]
 
 
-def percent_of(cents: int, percent: int) -> int:
-    """Return a share of an amount, rounded half up to the cent.
+class _Left(NamedTuple):
+    """A line that names no usable invoice.
 
-    Args:
-        cents: At least 0.
-        percent: Whole.
-    """
-    return (cents * percent + 50) // 100
-
-
-def named_numbers(text: str) -> tuple[str, ...]:
-    """Return the invoices that a bank text may name, each once, in order."""
-    return tuple(dict.fromkeys(f"RE-{a}{b}" for a, b in _NUMBER.findall(text)))
-
-
-def named_advice(text: str) -> str:
-    """Return the payment advice that a bank text names, "" for none."""
-    match = _ADVICE.search(text)
-    return f"AV-{match[1]}" if match else ""
-
-
-class Receivables:
-    """Records of a month with their indexes.
-
-    Args:
-        records: Rows by name: `bank_lines`, `invoices`, `customers`, `credit_notes`, `payers` (with
-            the columns of the tables), `terms` (customer, percent, days, valid_from, valid_to,
-            signed), `notices` (payer, customer, first, active), `advices` (advice, at, parts:
-            invoice and cents), `closed` (days that are no bank days, weekends apart).
+    Attributes:
+        line: Of the bank.
+        who: Customers for whom its payer pays.
+        named: Invoices of theirs that its text names; all are paid.
+        text: What is the matter with its text, as in `BLINDNESS`.
     """
 
-    def __init__(self, records: dict[str, list[Any]]) -> None:
-        self.lines = sorted(records["bank_lines"], key=lambda row: row["id"])
-        self.invoices: dict[str, Row] = {row["id"]: row for row in records["invoices"]}
-        self.gross = {k: i["net_cents"] + i["vat_cents"] for k, i in self.invoices.items()}
-        self.open_cents = {
-            k: g for k, g in self.gross.items() if self.invoices[k]["status"] == "open"
-        }
-        self.customers: dict[str, Row] = {row["id"]: row for row in records["customers"]}
-        self.open_of: dict[str, list[str]] = {}
-        for key in sorted(self.invoices):
-            if self.invoices[key]["status"] == "open":
-                self.open_of.setdefault(self.invoices[key]["customer"], []).append(key)
-        self.children: dict[str, list[str]] = {}
-        for key, row in self.customers.items():
-            if row["parent"]:
-                self.children.setdefault(row["parent"], []).append(key)
-        self.payers = _grouped(records["payers"], "payer")
-        self.notices = _grouped(records["notices"], "payer")
-        self.terms = _grouped(records["terms"], "customer")
-        self.notes = _grouped(records["credit_notes"], "customer")
-        self.advices = _grouped(records["advices"], "advice")
-        self.closed = frozenset(records["closed"])
-        self.numbers = {row["id"]: named_numbers(row["text"]) for row in self.lines}
-        self.advice_of = {row["id"]: named_advice(row["text"]) for row in self.lines}
-        self._accounts = {row["account"]: key for key, row in self.customers.items()}
-        self._names = sorted((row["name"].upper(), key) for key, row in self.customers.items())
-        self._last_days: dict[tuple[str, int, bool], str] = {}
-
-    def payer(self, line: Row, *, whole: bool) -> str:
-        """Return the customer who is the payer of a line, "" for none.
-
-        Args:
-            line: Of the bank.
-            whole: Whether names must be complete.
-        """
-        if line["account"] in self._accounts and line["account"]:
-            return self._accounts[line["account"]]
-        name = line["payer"]
-        place = bisect_left(self._names, (name, ""))
-        fits = [
-            key
-            for full, key in self._names[place : place + 2]
-            if full.startswith(name) and (full == name or not whole)
-        ]
-        return fits[0] if len(fits) == 1 else ""
-
-    def last_day(self, issued: str, days: int, *, shift: bool) -> str:
-        """Return the last day of a term.
-
-        Args:
-            issued: Day of issue.
-            days: Of the term.
-            shift: Whether it ends on a bank day.
-        """
-        name = (issued, days, shift)
-        if name not in self._last_days:
-            day = dt.date.fromisoformat(issued) + dt.timedelta(days)
-            while shift and (day.weekday() > 4 or day.isoformat() in self.closed):
-                day += dt.timedelta(1)
-            self._last_days[name] = day.isoformat()
-        return self._last_days[name]
-
-
-def _grouped(rows: list[Row], column: str) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        key = row[column].upper() if column == "payer" else row[column]
-        groups.setdefault(key, []).append(row)
-    return groups
+    line: Row
+    who: list[str]
+    named: list[str]
+    text: str
 
 
 class _Month:
@@ -228,9 +138,9 @@ class _Month:
         column = (_OTHER if "month" in self.blind else _DAY)[self.base["month"]["basis"]]
         lines = [x for x in self.records.lines if x[column][:7] == month]
         later = [left for line in self._positive(lines) for left in self._first_round(line)]
-        later = [left for left in later if not self._second_round(*left)]
-        for line, who, named, _ in later:
-            self._third_round(line, who, named)
+        later = [left for left in later if not self._second_round(left)]
+        for left in later:
+            self._third_round(left)
         for key, reports in self.shorts.items():
             if "instalments" in self.base and "instalments" not in self.blind:
                 reports = [] if self.open[key] == 0 else reports[-1:]
@@ -291,8 +201,8 @@ class _Month:
             or entry["valid_from"] <= line["booked"] <= entry["valid_to"]
         ]
 
-    def _named(self, line: Row) -> tuple[list[str], bool]:
-        """Return the invoices that a text names, and whether it has any number at all."""
+    def _named(self, line: Row) -> list[str]:
+        """Return the invoices that a text names."""
         numbers = self.records.numbers[line["id"]]
         found = []
         for number in numbers[:1] if "several" in self.blind else numbers:
@@ -302,16 +212,15 @@ class _Month:
                 invoice = self.records.invoices.get(invoice["replaced_by"]) if follow else None
             if invoice:
                 found.append(invoice["id"])
-        return list(dict.fromkeys(found)), bool(numbers)
+        return list(dict.fromkeys(found))
 
     def _left(self, key: str) -> int:
         """Return what is open on a named invoice (cents)."""
         left = self.open.get(key, 0)
-        if left == 0 and "double" in self.blind and key in self.open:
-            return self.records.gross[key]
-        return left
+        again = left == 0 and "double" in self.blind and key in self.open
+        return self.records.gross[key] if again else left
 
-    def _first_round(self, line: Row) -> list[tuple[Row, list[str], list[str], bool]]:
+    def _first_round(self, line: Row) -> list[_Left]:
         """Allocate a line that names usable invoices; return it where it names none."""
         who = self._pays_for(line)
         if not who:
@@ -327,7 +236,7 @@ class _Month:
                 else:
                     self.report(line, "unmatched", cents)
             return []
-        named, numbered = self._named(line)
+        existing = named = self._named(line)
         if "foreign_number" not in self.blind:
             named = [key for key in named if self.records.invoices[key]["customer"] in who]
         usable = [key for key in named if self._left(key)]
@@ -336,7 +245,10 @@ class _Month:
         elif usable:
             self._several(line, usable)
         else:
-            return [(line, who, named, numbered)]
+            text = "no_number" if not self.records.numbers[line["id"]] else "wrong_number"
+            if existing:
+                text = "paid_number" if named else "foreign_number"
+            return [_Left(line, who, named, text)]
         return []
 
     def _advice(self, line: Row) -> list[tuple[str, int]]:
@@ -378,11 +290,16 @@ class _Month:
             return
         gap = left - cents
         customer = self.records.invoices[key]["customer"]
-        factor = any(e["kind"] == "factor" and e["customer"] == customer for e in self._entries(line))
+        factor = any(
+            e["kind"] == "factor" and e["customer"] == customer for e in self._entries(line)
+        )
         if factor and "factor" in terms and "factor" not in self.blind:
-            if gap == percent_of(self.records.gross[key], terms["factor"]["percent"]):
-                self.allocate(line, key, cents, charge_cents=gap)
-                return
+            factor = gap == percent_of(self.records.gross[key], terms["factor"]["percent"])
+        else:
+            factor = False
+        if factor:
+            self.allocate(line, key, cents, charge_cents=gap)
+            return
         cut, due = self._cut(line, key, terms)
         checks = terms["order"]["checks"]
         if "check_order" in self.blind:
@@ -402,9 +319,7 @@ class _Month:
         code = "discount_not_due" if late else "short_payment"
         self.shorts.setdefault(key, []).append((line["id"], code, gap))
 
-    def _surplus(
-        self, line: Row, key: str, surplus: int, left: int, terms: dict[str, Row]
-    ) -> None:
+    def _surplus(self, line: Row, key: str, surplus: int, left: int, terms: dict[str, Row]) -> None:
         """Allocate what is open, and report what comes in addition."""
         reported = surplus > (0 if "surplus_limit" in self.blind else terms["surplus"]["limit"])
         if reported and "surplus" in self.blind:
@@ -451,11 +366,7 @@ class _Month:
             for key in keys:
                 self.allocate(line, key, whole[key] - cuts[key], discount_cents=cuts[key])
             return
-        order = "in the order of the text" if "fill_order" in self.blind else terms["several"]["order"]
-        if order == "in the order of their due days":
-            keys = sorted(keys, key=lambda key: (self.records.invoices[key]["due"], key))
-        elif order == "from the smallest open amount up":
-            keys = sorted(keys, key=lambda key: (whole[key], key))
+        keys = self._filled(keys, terms["several"]["order"], whole)
         for number, key in enumerate(keys, 1):
             cents = min(left, whole[key])
             left -= cents
@@ -466,10 +377,18 @@ class _Month:
         if line["cents"] < total:
             self.report(line, "short_payment", total - line["cents"])
 
-    def _second_round(self, line: Row, who: list[str], named: list[str], numbered: bool) -> bool:
+    def _filled(self, keys: list[str], order: str, whole: dict[str, int]) -> list[str]:
+        """Return invoices in the order in which money goes to them."""
+        if order == "in the order of their due days" and "fill_order" not in self.blind:
+            return sorted(keys, key=lambda key: (self.records.invoices[key]["due"], key))
+        if order == "from the smallest open amount up" and "fill_order" not in self.blind:
+            return sorted(keys, key=lambda key: (whole[key], key))
+        return keys
+
+    def _second_round(self, left: _Left) -> bool:
         """Allocate a line to the open invoice of its amount; return whether there is one."""
-        class_ = "paid_number" if named else "wrong_number" if numbered else "no_number"
-        if class_ in self.blind:
+        line, who = left.line, left.who
+        if left.text in self.blind:
             return False
         fits = [key for key in self._pool(line, who) if self.open[key] == line["cents"]]
         if not fits:
@@ -498,9 +417,10 @@ class _Month:
             if self.open[key] and self.records.invoices[key]["issued"] <= line["booked"]
         ]
 
-    def _third_round(self, line: Row, who: list[str], named: list[str]) -> None:
+    def _third_round(self, left: _Left) -> None:
         """Find what is paid twice, and sums; report the rest."""
-        if named:
+        line, who = left.line, left.who
+        if left.named:
             self.report(line, "double_payment", line["cents"])
             return
         terms = self.terms_at(line["booked"])
@@ -513,25 +433,6 @@ class _Month:
                     self.allocate(line, key, self.open[key])
                 return
         self.report(line, "unmatched", line["cents"])
-
-
-def sums(values: list[tuple[str, int]], total: int, count: int) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of two to `count` keys whose values add up to a total.
-
-    Args:
-        values: Keys with their positive values.
-        total: The sum.
-        count: Keys of a set at most.
-    """
-    places: dict[int, list[int]] = {}
-    for place, (_, value) in enumerate(values):
-        places.setdefault(value, []).append(place)
-    for size in range(1, count):  # the last key of a set is looked up by its value
-        for chosen in itertools.combinations(range(len(values)), size):
-            rest = total - sum(values[place][1] for place in chosen)
-            for place in places.get(rest, ()):
-                if place > chosen[-1]:
-                    yield (*(values[p][0] for p in chosen), values[place][0])
 
 
 def line_answer(result: MonthResult, line: str) -> tuple[list[Row], dict[str, int]]:

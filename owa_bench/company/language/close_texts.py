@@ -57,6 +57,22 @@ NAMES_ADVICE = Sentence(
     ),
     {"advice": _ADVICE},
 )
+PAID_TAILS = (
+    *(
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        " v. {day:%d.%m.}",
+        " KD {customer}",
+        " vom {day:%d.%m.%Y}",
+        " Kd.-Nr. {customer}",
+    ),
+    *(" paid in full", " Zahlung", " of {day:%d.%m.}"),
+)
 DISCOUNT_TAILS = ("", "", " abz. Skonto", " less {percent}%", " ./. Skonto", " net of discount")
 DEBIT = ("LASTSCHRIFT", "SEPA-LASTSCHRIFT", "DIRECT DEBIT")
 RETURNED = ("RUECKLASTSCHRIFT", "RETURNED DEBIT", "R-TRANSACTION")

@@ -12,7 +12,7 @@ from typing import Any
 
 from owa_bench.agents.solvers.cases.client import CaseClient, CaseMail, Row
 from owa_bench.agents.solvers.planning import PlanCall, ToolPlan
-from owa_bench.company.language import close_rules
+from owa_bench.company.language import close_records, close_rules
 from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE, FORM, POLICY
 from owa_bench.company.language.close_texts import (
     BANK_DAYS,
@@ -33,12 +33,13 @@ CORRECTION = "correction"
 _TABLES = ("bank_lines", "invoices", "customers", "credit_notes", "payers")
 _MONTH = re.compile(r"bank lines of (\d{4}-\d\d)")
 _CUSTOMER = re.compile(r"C-\d{5}")
-_RULES, _RESULT = "close_rules.py", "result.json"
+_PACKAGE, _RESULT = "owa_bench.company.language.", "result.json"
 _ROUNDS = 3  # times that it works again after something has arrived
 _SURE, _CLAIM = 0.9, 0.97
 _PROGRAM = """
 import json
-from close_rules import Receivables, apply_month, open_items
+from close_records import Receivables
+from close_rules import apply_month, open_items
 facts = {facts!r}
 names = {names!r}
 for table, columns in names.items():
@@ -110,8 +111,9 @@ class CloseParser:
         if policy is None:
             return PlanCall("declare_infeasible", {"p": 0.1})
         closed = read_bank_days((yield from client.page(BANK_DAYS)))
-        code = inspect.getsource(close_rules)
-        yield from client.python(f"open({_RULES!r}, 'w').write({code!r})")
+        for name, module in (("close_records", close_records), ("close_rules", close_rules)):
+            code = inspect.getsource(module).replace(_PACKAGE, "")
+            yield from client.python(f"open('{name}.py', 'w').write({code!r})")
         names: dict[str, Mapping[str, str]] = {}
         for table in _TABLES[1:]:
             names[table] = yield from client.save(table, f"{table}.json")
@@ -168,7 +170,9 @@ class CloseParser:
 
     def _notices(self, mails: Mapping[str, CaseMail]) -> ToolPlan[list[Row]]:
         """Return the announcements of payers by contacts."""
-        found = [(mail.sender, one.values) for mail in mails.values() for one in NOTICE.read(mail.text)]
+        found = [
+            (mail.sender, one.values) for mail in mails.values() for one in NOTICE.read(mail.text)
+        ]
         if not found:
             return []
         rows = yield from self._client.rows("contacts", email=[sender for sender, _ in found])
@@ -195,7 +199,8 @@ class CloseParser:
             f"import json\nr = json.load(open({_RESULT!r}))\n"
             f"for name, (kind, v) in {asked!r}.items():\n"
             f"    if kind == {LINE_PAYS.name!r}:\n"
-            "        truth = (v['invoice'] in r['pays'].get(v['line'], ())) == (v['verb'] == 'pays')\n"
+            "        paid = v['invoice'] in r['pays'].get(v['line'], ())\n"
+            "        truth = paid == (v['verb'] == 'pays')\n"
             "    else:\n"
             f"        cents = {{{LINE_EXCEPTIONS.name!r}: lambda: r['sums'].get(v['line'], 0),"
             f" {OWES.name!r}: lambda: r['owed'].get(v['customer'], 0),"

@@ -11,7 +11,7 @@ from owa_bench.company.kinds.close.draft import CloseDraft, DraftNote
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.language.close_policy import VALUE
 from owa_bench.company.language.close_texts import DISCOUNT_TAILS
-from owa_bench.company.tables import Customer, CustomerContract, Invoice
+from owa_bench.company.tables import Customer, Invoice
 from owa_bench.seeding import pick
 
 _CENT_TAILS = (0, 0, 50, 45, 20)
@@ -277,7 +277,9 @@ def _note_case(draft: CloseDraft) -> tuple[str, int]:
 def _note(draft: CloseDraft, key: str, cents: int, issued: dt.date, *, applied: bool) -> None:
     customer = draft.invoices[key].customer
     others = [k for k in draft.of_customer[customer] if draft.invoices[k].issued < issued]
-    draft.notes.append(DraftNote(customer, pick(others or [key], draft.rng), cents, issued, applied))
+    draft.notes.append(
+        DraftNote(customer, pick(others or [key], draft.rng), cents, issued, applied)
+    )
 
 
 def credit_notes(draft: CloseDraft, bite: bool) -> None:
@@ -327,9 +329,11 @@ def instalments(draft: CloseDraft, bite: bool) -> None:
         return
     limit = draft.higher_limit()
     key = draft.take(
-        lambda i, c: draft.gross(i.id) > 20 * limit
-        and i.issued < draft.last - dt.timedelta(16)
-        and c.id not in draft.touched
+        lambda i, c: (
+            draft.gross(i.id) > 20 * limit
+            and i.issued < draft.last - dt.timedelta(16)
+            and c.id not in draft.touched
+        )
     )
     whole = draft.gross(key)
     part = whole * pick((30, 40, 50, 60), draft.rng) // 100 // 100 * 100

@@ -91,9 +91,7 @@ class CloseKind(CaseKind):
             else:
                 standing.setdefault(paid["line"], {})[paid["invoice"]] = paid
         settled: dict[str, Any] = dict.fromkeys(state.settled)
-        settled |= {
-            line: tuple(by[key] for key in sorted(by)) for line, by in standing.items()
-        }
+        settled |= {line: tuple(by[key] for key in sorted(by)) for line, by in standing.items()}
         reply = {
             "taken": len(rows) - len(refused),
             "standing": sum(map(len, standing.values())),

@@ -12,7 +12,7 @@ from owa_bench.company.calendars import SATURDAY
 from owa_bench.company.draw import Company
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.language.close_policy import BOOKING, DISCOUNT_CLAUSE
-from owa_bench.company.language.close_rules import percent_of
+from owa_bench.company.language.close_records import percent_of
 from owa_bench.company.language.close_texts import (
     PAYER_FIRST,
     PAYER_SECOND,
@@ -110,7 +110,7 @@ class CloseDraft:
         for key, invoice in self.invoices.items():
             self.of_customer.setdefault(invoice.customer, []).append(key)
         low = month - dt.timedelta(55)
-        order = rng.permutation(list(self.invoices)).tolist()
+        order: list[str] = rng.permutation(list(self.invoices)).tolist()
         self.free = [
             key
             for key in order
@@ -217,7 +217,9 @@ class CloseDraft:
             cents: The amount.
         """
         root = self.customers[customer].parent or customer
-        rows = [key for one in {*self.family(customer), *self.family(root)} for key in self.open_of(one)]
+        rows = [
+            key for one in {*self.family(customer), *self.family(root)} for key in self.open_of(one)
+        ]
         return sum(self.gross(key) == cents for key in rows) <= 1
 
     def open_of(self, customer: str) -> list[str]:
@@ -263,14 +265,7 @@ class CloseDraft:
         return f"RE-{number}"
 
     def contract(
-        self,
-        customer: str,
-        percent: int,
-        days: int,
-        first: dt.date,
-        last: dt.date,
-        *,
-        signed: bool,
+        self, customer: str, percent: int, days: int, first: dt.date, last: dt.date, *, signed: bool
     ) -> None:
         """Add a contract on cash discount.
 
@@ -282,9 +277,7 @@ class CloseDraft:
             last: Last day in force.
             signed: Whether both sides have signed.
         """
-        clause = DISCOUNT_CLAUSE.write(
-            self.rng, practice=self.practice, percent=percent, days=days
-        )
+        clause = DISCOUNT_CLAUSE.write(self.rng, practice=self.practice, percent=percent, days=days)
         self.contracts.append(
             CustomerContract(
                 id="",
@@ -306,8 +299,8 @@ class CloseDraft:
             day: On which it comes.
             text: Of the mail.
         """
-        at = dt.datetime(day.year, day.month, day.day, 7 + int(self.rng.integers(10)))
-        at += dt.timedelta(minutes=int(self.rng.integers(60)))
+        minute = 7 * 60 + int(self.rng.integers(10 * 60))
+        at = dt.datetime.combine(day, dt.time(minute // 60, minute % 60))
         name = pick(("Hello,", "Good morning,", "Dear colleagues,"), self.rng)
         end = pick(("Kind regards", "Best regards", "Yours"), self.rng)
         self.mails.append(
@@ -380,11 +373,16 @@ class CloseDraft:
     def other_payer(self) -> str:
         """Return the name of a firm that is no customer."""
         first, second = (
-            words[: 2 * len(words) // 3] if self.practice else words
-            for words in (PAYER_FIRST, PAYER_SECOND)
+            names[: 2 * len(names) // 3] if self.practice else names
+            for names in (PAYER_FIRST, PAYER_SECOND)
         )
         while True:
-            name = f"{pick(first, self.rng)} {pick(second, self.rng)} {pick(('AG', 'KG', 'SE'), self.rng)}"
+            words = (
+                pick(first, self.rng),
+                pick(second, self.rng),
+                pick(("AG", "KG", "SE"), self.rng),
+            )
+            name = " ".join(words)
             if name not in self._names:
                 self._names.add(name)
                 return name

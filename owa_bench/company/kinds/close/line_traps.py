@@ -7,23 +7,24 @@ looks alike and the careless answer is right.
 import datetime as dt
 from collections.abc import Sequence, Set
 
+from msgspec.structs import replace
+
 from owa_bench.company.kinds.close.draft import CloseDraft, DraftLine
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.language.close_policy import TEXT_ORDER
-from owa_bench.company.language.close_rules import percent_of, sums
+from owa_bench.company.language.close_records import percent_of, sums
 from owa_bench.company.language.close_texts import (
     ADVICE,
     ADVICE_PART,
     DEBIT,
     NAMES_ADVICE,
     NOTICE,
+    PAID_TAILS,
     RETURNED,
     capitals,
 )
-from owa_bench.company.messages import Mail
 from owa_bench.company.tables import Contact, RegisteredPayer
 from owa_bench.seeding import pick
-from msgspec.structs import replace
 
 Parts = Sequence[tuple[str, int]]
 _POOL = 14  # open invoices of a family among which sums are drawn
@@ -39,8 +40,10 @@ def paid(draft: CloseDraft, key: str, booked: dt.date, *, plain: bool = False) -
         booked: Booking day.
         plain: Whether nothing else refers to it.
     """
-    customer = draft.invoices[key].customer
-    return draft.line(customer, draft.gross(key), draft.names(key), booked, plain=plain)
+    invoice = draft.invoices[key]
+    tail = pick(PAID_TAILS, draft.rng).format(day=invoice.issued, customer=invoice.customer)
+    text = draft.names(key) + tail
+    return draft.line(invoice.customer, draft.gross(key), text, booked, plain=plain)
 
 
 def month(draft: CloseDraft, bite: bool) -> None:
@@ -191,9 +194,11 @@ def factor(draft: CloseDraft, bite: bool) -> None:
         return
     percent = draft.terms["factor"]["percent"]
     key = draft.take(
-        lambda i, c: c.id not in draft.touched
-        and percent_of(draft.gross(i.id), percent) > draft.higher_limit()
-        and draft.cash_terms(c)[0] != percent
+        lambda i, c: (
+            c.id not in draft.touched
+            and percent_of(draft.gross(i.id), percent) > draft.higher_limit()
+            and draft.cash_terms(c)[0] != percent
+        )
     )
     day = draft.day([key])
     name = _register(draft, key, day, "factor", in_force=True)
@@ -208,7 +213,9 @@ def _announce(draft: CloseDraft, contact: Contact, name: str, first: dt.date) ->
     """Add a mail that announces a payer."""
     at = first - dt.timedelta(3 + int(draft.rng.integers(20)))
     text = NOTICE.write(draft.rng, practice=draft.practice, first=first, payer=name)
-    draft.mail(contact.email, pick(("Payments", "Our invoices", "Information"), draft.rng), at, text)
+    draft.mail(
+        contact.email, pick(("Payments", "Our invoices", "Information"), draft.rng), at, text
+    )
 
 
 def _notice(draft: CloseDraft, *, active: bool, pays: bool) -> None:
@@ -339,9 +346,11 @@ def replaced(draft: CloseDraft, bite: bool, *, over: bool) -> None:
         return
     limit = draft.terms["surplus"]["limit"]
     key = draft.take(
-        lambda i, c: c.id not in draft.touched
-        and draft.gross(i.id) > 40 * limit
-        and i.issued < draft.last - dt.timedelta(12)
+        lambda i, c: (
+            c.id not in draft.touched
+            and draft.gross(i.id) > 40 * limit
+            and i.issued < draft.last - dt.timedelta(12)
+        )
     )
     old = draft.invoices[key]
     share = pick((80, 88, 93), draft.rng)

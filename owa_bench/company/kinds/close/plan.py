@@ -163,11 +163,7 @@ def draw_terms(level: int, plan: MonthPlan, rng: np.random.Generator) -> dict[st
             "base": NET if "discount_base" in present else GROSS,
         },
         "order": {"checks": checks},
-        "charges": {
-            "home": pick(_HOME, rng),
-            "abroad": pick(_ABROAD, rng),
-            "area": tuple(near),
-        },
+        "charges": {"home": pick(_HOME, rng), "abroad": pick(_ABROAD, rng), "area": tuple(near)},
         "surplus": {"limit": pick((100, 200, 300, 500), rng)},
         "open_items": {"credits": pick((LEFT_OUT, DEDUCTED), rng)},
     }

@@ -7,7 +7,8 @@ import numpy as np
 
 from owa_bench.company.kinds.close.truth import careless_results, month_records, month_result
 from owa_bench.company.kinds.contract import CaseProposition, CaseWorld
-from owa_bench.company.language.close_rules import MonthResult, Receivables, open_items
+from owa_bench.company.language.close_records import Receivables
+from owa_bench.company.language.close_rules import MonthResult, open_items
 from owa_bench.company.language.close_texts import (
     LINE_EXCEPTIONS,
     LINE_PAYS,
@@ -16,7 +17,7 @@ from owa_bench.company.language.close_texts import (
     STILL_OPEN,
 )
 from owa_bench.company.language.text import Sentence
-from owa_bench.seeding import pick, stream
+from owa_bench.seeding import stream
 
 PROPOSITION_KINDS = tuple(sentence.name for sentence in STATEMENTS)
 _COUNT = 8
@@ -90,16 +91,16 @@ def _subjects(
     """Yield everything on which two readers differ."""
     for line in (row["id"] for row in records.lines):
         true, careless = right.rows.get(line, []), other.rows.get(line, [])
-        keys, told = ({row["invoice"] for row in rows} for rows in (true, careless))
-        for key in sorted(keys ^ told):
-            pays = (int(key in keys), int(key in told))
-            others = records.open_of.get(records.invoices[key]["customer"], [])
-            others = [one for one in others if one not in keys | told]
-            if others:
-                yield _Subject(LINE_PAYS, "line", line, *pays, key, others[0])
-        sums = [sum(result.exceptions.get(line, {}).values()) for result in (right, other)]
-        if sums[0] != sums[1]:
-            yield _Subject(LINE_EXCEPTIONS, "line", line, *sums)
+        keys, other_keys = ({row["invoice"] for row in rows} for rows in (true, careless))
+        for key in sorted(keys ^ other_keys):
+            pays, careless_pays = int(key in keys), int(key in other_keys)
+            unpaid = records.open_of.get(records.invoices[key]["customer"], [])
+            unpaid = [one for one in unpaid if one not in keys | other_keys]
+            if unpaid:
+                yield _Subject(LINE_PAYS, "line", line, pays, careless_pays, key, unpaid[0])
+        told, careless_told = (sum(one.exceptions.get(line, {}).values()) for one in (right, other))
+        if told != careless_told:
+            yield _Subject(LINE_EXCEPTIONS, "line", line, told, careless_told)
     touched = set()
     for key in sorted(right.open_cents):
         left, careless_left = (max(0, one.open_cents[key]) for one in (right, other))
@@ -108,9 +109,11 @@ def _subjects(
             yield _Subject(STILL_OPEN, "invoice", key, left, careless_left)
     month, terms = world.matter.month, world.policy.terms
     for customer in sorted(touched):
-        owed = [open_items(records, month, terms, one, customer) for one in (right, other)]
-        if min(owed) > 0 and owed[0] != owed[1]:
-            yield _Subject(OWES, "customer", customer, *owed)
+        owed, careless_owed = (
+            open_items(records, month, terms, one, customer) for one in (right, other)
+        )
+        if min(owed, careless_owed) > 0 and owed != careless_owed:
+            yield _Subject(OWES, "customer", customer, owed, careless_owed)
 
 
 def _proposition(

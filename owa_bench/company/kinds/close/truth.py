@@ -8,11 +8,10 @@ import msgspec
 from owa_bench.company.kinds.close.world import CORRECTED
 from owa_bench.company.kinds.contract import CaseTruth, CaseWorld, ItemTruth
 from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE
+from owa_bench.company.language.close_records import Receivables, Row
 from owa_bench.company.language.close_rules import (
     BLINDNESS,
     MonthResult,
-    Receivables,
-    Row,
     apply_month,
     line_answer,
     open_items,
@@ -136,10 +135,7 @@ def month_truth(world: CaseWorld, happened: Set[str], blind: Set[str]) -> CaseTr
     )
     month, terms = world.matter.month, world.policy.terms
     owed = tuple(
-        {
-            "customer": customer,
-            "open_cents": open_items(records, month, terms, result, customer),
-        }
+        {"customer": customer, "open_cents": open_items(records, month, terms, result, customer)}
         for customer in world.matter.customers
     )
     return CaseTruth(tuple(items), {"exceptions": exceptions, "open_items": owed})

@@ -93,7 +93,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
         closed=tuple(sorted(closed)),
         customers=tuple(sorted(set(asked))),
     )
-    start = dt.datetime(begins.year, begins.month, begins.day, 9)
+    start = dt.datetime.combine(begins, dt.time(9))
     return CaseWorld(
         kind="close",
         level=level,
@@ -191,12 +191,7 @@ def _planters(draft: CloseDraft, plan: MonthPlan) -> Mapping[str, Callable[[bool
 
 
 # Payments that look alike for one class and are a trap of another one.
-_ALIKE_NEEDS = {
-    "late": (),
-    "fill_order": ("several",),
-    "advice": (),
-    "credit_used": (),
-}
+_ALIKE_NEEDS = {"late": (), "fill_order": ("several",), "advice": (), "credit_used": ()}
 
 
 def _try(draft: CloseDraft, planter: Callable[[], None]) -> bool:
@@ -314,7 +309,7 @@ def _correction(
         sender=clerk.email,
         to=f"receivables@{draft.company.domain}",
         subject="Bank statement: new version",
-        at=dt.datetime(draft.begins.year, draft.begins.month, draft.begins.day, 9),
+        at=dt.datetime.combine(draft.begins, dt.time(9)),
         text="Hello,\nthe bank has sent a corrected statement. I have loaded it: lines read from "
         f"now on are those of version 2. Line numbers stay.\n{clerk.name}",
     )
