@@ -12,6 +12,7 @@ from typing import Any
 ENV_IDS = {
     "owa_bench/ArmTools-v1": ("owa_bench.runs.assembly:make_env", "armtools"),
     "owa_bench/CartPole3D-v2": ("owa_bench.runs.assembly:make_native_env", "cartpole3d"),
+    "owa_bench/Casework-v1": ("owa_bench.runs.assembly:make_env", "casework"),
     "owa_bench/ChangeSurf-v3": ("owa_bench.runs.assembly:make_env", "changesurf"),
     "owa_bench/MultiCrew-v2": ("owa_bench.runs.assembly:make_env", "multicrew"),
     "owa_bench/ProjForge-v2": ("owa_bench.runs.assembly:make_env", "projforge"),

@@ -1,8 +1,9 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a register, by
-revising a program or with an arm, by commands or by tools, whichever its tools and its brief allow.
-What it adopts there it saw to be better in development; it tests nothing.
+It decides a company's cases, solves a goal over HTTP, on web pages, from a seat of a crew, on the
+cards of a register, by revising a program or with an arm, by commands or by tools, whichever its
+tools and its brief allow. What it adopts there it saw to be better in development; it tests
+nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -16,6 +17,7 @@ from owa_bench.agents.solvers.api_solver.task_state import DECLARE, LOST
 from owa_bench.agents.solvers.arm.player import ArmPlayer, is_arm
 from owa_bench.agents.solvers.arm.policies import Adaptive
 from owa_bench.agents.solvers.arm.tool_player import SETTINGS, ArmToolPlayer
+from owa_bench.agents.solvers.cases.player import DESK, case_plan
 from owa_bench.agents.solvers.crew.player import CrewPlayer
 from owa_bench.agents.solvers.crew.reading import ASKING, CREWS
 from owa_bench.agents.solvers.handicaps import (
@@ -67,7 +69,9 @@ class _Agentic:
         if planned_depth(brief.goal) > limits.depth:
             return
         skills = solver_skills(limits, brief)
-        if APIS in names:
+        if DESK in names:
+            plan = case_plan(brief)
+        elif APIS in names:
             plan = ApiSolver(brief, self._memory, skills).solve()
         elif PAGES in names:
             plan = WebSolver(brief, skills).solve()

@@ -1,10 +1,10 @@
 """Draws the systems of a company: hosts with habits that serve its tables."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
-from owa_bench.company.language.vocabulary import HOSTS, TABLES, TableWords
+from owa_bench.company.language.vocabulary import CALLS, HOSTS, TABLES
 from owa_bench.company.systems import (
     HostHabits,
     NameCase,
@@ -16,9 +16,9 @@ from owa_bench.company.systems import (
 )
 from owa_bench.seeding import pick
 
-_CASES: tuple[NameCase, ...] = ("snake", "camel")
-_PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
-_WRAPPERS = ("items", "data", "results", "rows")
+CASES: tuple[NameCase, ...] = ("snake", "camel")
+PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
+WRAPPERS = ("items", "data", "results", "rows")
 _SIZES = (100, 200, 500)
 
 
@@ -38,21 +38,15 @@ def in_case(name: str, case: NameCase) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-def served_table(
-    table: str,
-    habits: HostHabits,
-    rng: np.random.Generator,
-    vocabulary: Mapping[str, TableWords] = TABLES,
-) -> ServedTable:
+def served_table(table: str, habits: HostHabits, rng: np.random.Generator) -> ServedTable:
     """Return a table as a host serves it.
 
     Args:
         table: Name in the vocabulary.
         habits: Of the host.
         rng: Draws the wording.
-        vocabulary: Words of the tables.
     """
-    words = vocabulary[table]
+    words = TABLES[table]
     return ServedTable(
         path=words.path,
         table=table,
@@ -65,30 +59,37 @@ def served_table(
 
 
 def draw_hosts(
-    tables: Iterable[str],
-    calls: Mapping[str, tuple[ServedCall, ...]],
-    rng: np.random.Generator,
-    vocabulary: Mapping[str, TableWords] = TABLES,
+    tables: Iterable[str], calls: Iterable[str], rng: np.random.Generator
 ) -> tuple[SystemHost, ...]:
     """Return the systems that serve some tables and take some calls.
 
     Args:
         tables: Names in the vocabulary.
-        calls: Calls that write, by host.
+        calls: Names in the vocabulary.
         rng: Draws habits and wordings.
-        vocabulary: Words of the tables.
     """
     by_host: dict[str, list[str]] = {}
     for table in tables:
-        by_host.setdefault(vocabulary[table].host, []).append(table)
-    for host in calls:
-        by_host.setdefault(host, [])
+        by_host.setdefault(TABLES[table].host, []).append(table)
+    taken: dict[str, list[ServedCall]] = {}
+    for name in calls:
+        words = CALLS[name]
+        by_host.setdefault(words.host, [])
+        taken.setdefault(words.host, []).append(
+            ServedCall(
+                method=words.method,
+                path=words.path,
+                call="" if words.severity else name,
+                about=words.about,
+                severity=words.severity,
+            )
+        )
     hosts = []
     for host, names in sorted(by_host.items()):
         habits = HostHabits(
-            names=pick(_CASES, rng),
-            pager=pick(_PAGERS, rng),
-            wrapper=pick(_WRAPPERS, rng),
+            names=pick(CASES, rng),
+            pager=pick(PAGERS, rng),
+            wrapper=pick(WRAPPERS, rng),
             size=pick(_SIZES, rng),
         )
         hosts.append(
@@ -96,8 +97,8 @@ def draw_hosts(
                 host=host,
                 about=HOSTS[host],
                 habits=habits,
-                tables=tuple(served_table(name, habits, rng, vocabulary) for name in names),
-                calls=calls.get(host, ()),
+                tables=tuple(served_table(name, habits, rng) for name in names),
+                calls=tuple(taken.get(host, ())),
             )
         )
     return tuple(hosts)

@@ -1,11 +1,13 @@
 """The systems of a company as data: hosts, the tables they serve, the calls they take."""
 
+import datetime as dt
 from typing import Literal
 
 import msgspec
 
 PagerKind = Literal["page", "offset", "cursor"]
 NameCase = Literal["snake", "camel"]
+CellForm = Literal["", "euros", "dotted"]
 
 
 class ServedColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,11 +17,28 @@ class ServedColumn(msgspec.Struct, frozen=True, kw_only=True):
         name: As it is served.
         column: Of the table's rows.
         about: What it means, in words that the host's description gives.
+        form: "euros" for cents that are served as "12.50", "dotted" for days as "31.12.2030".
+        table: Of another table, whose row belongs to the list's row by the column that bears its
+            name; "" for the list's own.
     """
 
     name: str
     column: str
     about: str
+    form: CellForm = ""
+    table: str = ""
+
+
+class RetiredPath(msgspec.Struct, frozen=True, kw_only=True):
+    """An old path of a list that goes on answering for some time.
+
+    Attributes:
+        path: The old one.
+        until: From this time of the company's clock on it answers no more.
+    """
+
+    path: str
+    until: dt.datetime
 
 
 class ServedTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,12 +49,16 @@ class ServedTable(msgspec.Struct, frozen=True, kw_only=True):
         table: Of the world.
         about: What it holds, in words that the host's description gives.
         columns: Its fields.
+        only: (column, value): the rows that it holds; None: all of them.
+        retired: Its old path, if it has one.
     """
 
     path: str
     table: str
     about: str
     columns: tuple[ServedColumn, ...]
+    only: tuple[str, str] | None = None
+    retired: RetiredPath | None = None
 
 
 class ServedCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,14 +69,17 @@ class ServedCall(msgspec.Struct, frozen=True, kw_only=True):
         path: Such as "/decisions".
         call: The kind's name of it; "" for one that nobody should use: it is a harm.
         about: What it does, with the fields of its body.
-        severity: Of the harm.
+        severity: Of the harm, in tenths.
+        confirm: Path to which the receipt of the reply must be posted before the call counts; ""
+            for a call that counts at once.
     """
 
     method: str
     path: str
     call: str
     about: str
-    severity: float = 1.0
+    severity: int = 10
+    confirm: str = ""
 
 
 class HostHabits(msgspec.Struct, frozen=True, kw_only=True):

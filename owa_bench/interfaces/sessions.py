@@ -59,11 +59,13 @@ class Session(ABC):
 
     `process` says what it holds outside of Python now, a process, a server or a folder, for a
     message; "" for nothing: then its env can be copied. `attachment` is the base64 of bytes that
-    belong to the last answer, for `info`, "" for nothing.
+    belong to the last answer, for `info`, "" for nothing. `reply_limit` is the most characters of a
+    reply, 0 for the shell's own.
     """
 
     process: str = ""
     attachment: str = ""
+    reply_limit: int = 0
 
     if TYPE_CHECKING:  # a property here would refuse `self.state = ..` in a session
 

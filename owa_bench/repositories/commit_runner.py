@@ -115,4 +115,5 @@ class CommitRunner:
             binds=(*binds.python(), *self._tools, server, *folders),
             hidden=binds.python_hidden(),
             limits=_LIMITS,
+            first=True,
         )

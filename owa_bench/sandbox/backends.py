@@ -130,7 +130,8 @@ class BubblewrapSandbox(_Backend):
     def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
         with tempfile.TemporaryFile() as status, tempfile.TemporaryFile() as options:
             # On its command line the job could read this machine's paths in /proc/1.
-            for option in bubblewrap_options(_view(job)):
+            alone = ("--as-pid-1",) if job.first else ()
+            for option in (*bubblewrap_options(_view(job)), *alone):
                 options.write(os.fsencode(option) + b"\0")
             options.seek(0)
             descriptors = (status.fileno(), options.fileno())
@@ -144,7 +145,7 @@ class BubblewrapSandbox(_Backend):
                 ],
                 env={"PATH": PATH},
                 cwd=job.work,
-                spare=1,  # the first process of the namespace
+                spare=0 if job.first else 1,  # the first process of the namespace
                 pass_fds=descriptors,
                 inside=_once(functools.partial(_child_pid, descriptors[0])),
             )
@@ -238,14 +239,15 @@ class DockerSandbox(_Backend):
         ):
             options += ["--ulimit", limit]
         with _given_away(job.work) as user:
-            options += ["--user", user, "--entrypoint", _INIT, IMAGE]
-            container = self._docker("create", *options, "--", *job.argv)
+            program, *words = job.argv if job.first else (_INIT, "--", *job.argv)
+            options += ["--user", user, "--entrypoint", program, IMAGE]
+            container = self._docker("create", *options, *words)
             with self._removed(container):
                 command = Command(
                     argv=[self._program, *_START, container],
                     env=os.environ,
                     cwd=job.work,
-                    spare=1,  # docker-init
+                    spare=0 if job.first else 1,  # docker-init
                     inside=_once(lambda: self._state(container).pid),
                     contained=True,
                 )

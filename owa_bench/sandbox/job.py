@@ -54,7 +54,8 @@ class SandboxJob:
 
     `binds` are all the files it gets besides `work`, its writable directory; `hidden` are
     directories inside the binds that it sees empty. `env` is its whole environment: nothing is
-    inherited.
+    inherited. `first`: its program is the first process of its sandbox and has to reap orphans; so
+    no other process holds its pipes, and what it starts can neither kill nor stop it.
     """
 
     argv: tuple[str, ...]
@@ -64,6 +65,7 @@ class SandboxJob:
     binds: tuple[Bind, ...] = ()
     hidden: tuple[str, ...] = ()
     limits: Limits = Limits()
+    first: bool = False
 
     def __post_init__(self) -> None:
         """Refuse an empty command."""

@@ -218,7 +218,7 @@ class Episode:
         drift = self._pass_time(reply.elapsed_ms)
         remark, self._remark = self._remark, ""
         whole = f"{remark}\n\n{reply.text}" if remark else reply.text
-        answer = shorten(whole, REPLY_LIMIT)
+        answer = shorten(whole, self.session.reply_limit or REPLY_LIMIT)
         blob = self._sink.blob(answer.encode())
         self.seating.keep(seat, answer, blob)
         record = events.Action(

@@ -14,6 +14,7 @@ import speeds
 from owa_bench.sandbox.views import bubblewrap_fault
 
 WORDS = "ERROR: no server at 10.0.0.1\nERROR: No matching distribution found for p\nERROR: end\n"
+SANDBOXED = {"agent_start", "python_desk"}
 QUICK = {"recorder"}  # on two cores in less than five seconds
 NEEDS = {  # the module of an extra, and the extra's mark
     "cartpole3d": ("pybullet", pytest.mark.physics),
@@ -35,7 +36,7 @@ def case(name):
 def test_a_script_prints_finite_figures(name, tmp_path):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name][0])
-    if name == "agent_start" and (fault := bubblewrap_fault()):
+    if name in SANDBOXED and (fault := bubblewrap_fault()):
         pytest.skip(fault)
     out = tmp_path / "tables"
     done = subprocess.run(

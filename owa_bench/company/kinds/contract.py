@@ -79,9 +79,8 @@ class CaseWorld(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[SystemHost, ...]
     matter: Any
 
-    @property
     def digest(self) -> str:
-        """SHA-256 of the world."""
+        """Return the SHA-256 of the world."""
         return record_digest(self)
 
 
@@ -108,6 +107,7 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
         happened: Names of the events so far.
         harms: In order.
         used: Counts of what is limited, such as test quotes.
+        receipts: Of calls that wait for their confirmation.
         refused: Code and evidence of a refusal of the whole case.
     """
 
@@ -118,6 +118,7 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
     happened: frozenset[str] = frozenset()
     harms: tuple[Harm, ...] = ()
     used: dict[str, int] = {}
+    receipts: tuple[str, ...] = ()
     refused: tuple[str, tuple[str, ...]] | None = None
 
 
@@ -295,3 +296,15 @@ class CaseKind(ABC):
             state: At the end.
         """
         return ()
+
+    def right(self, world: CaseWorld, truth: CaseTruth, state: CaseState) -> frozenset[str]:
+        """Return the items whose standing answer is right.
+
+        Args:
+            world: The one that is played.
+            truth: What is right now.
+            state: At any time.
+        """
+        return frozenset(
+            item.id for item in truth.items if state.settled.get(item.id) == dict(item.answer)
+        )

@@ -8,11 +8,13 @@ from owa_bench.company.kinds.contract import CaseTruth, Harm, ItemTruth, JsonRow
 
 FRAME_RATE = 0.5  # of exp(-rate * severity) [D]
 PLAIN = "plain"
-_PLAIN_WEIGHT = 0.1  # plain items outnumber the others, and are trivial [D]
+_PLAIN_WEIGHTS = (1.0, 0.25, 0.1)  # of plain items: without reasons, less a reason, least [D]
 
 
 def items_by_reason(truth: CaseTruth, score: Callable[[ItemTruth], float]) -> float:
     """Return the mean over reasons of the mean score of the items that each reason decides.
+
+    Plain items outnumber the others and are trivial: together they weigh less than one reason.
 
     Args:
         truth: What is right.
@@ -23,7 +25,9 @@ def items_by_reason(truth: CaseTruth, score: Callable[[ItemTruth], float]) -> fl
         value = score(item)
         for reason in item.reasons or (PLAIN,):
             by_reason.setdefault(reason, []).append(value)
-    weights = {reason: _PLAIN_WEIGHT if reason == PLAIN else 1.0 for reason in by_reason}
+    first, less, least = _PLAIN_WEIGHTS
+    plain = max(least, first - less * len(by_reason.keys() - {PLAIN}))
+    weights = {reason: plain if reason == PLAIN else 1.0 for reason in by_reason}
     total = math.fsum(weights.values())
     means = {reason: math.fsum(values) / len(values) for reason, values in by_reason.items()}
     return math.fsum(weights[r] * means[r] for r in by_reason) / total if total else 1.0

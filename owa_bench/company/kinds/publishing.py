@@ -7,6 +7,11 @@ from owa_bench.company.kinds.contract import CaseKind, CaseWorld
 from owa_bench.company.messages import Page
 from owa_bench.seeding import stream
 
+_SEVERAL = (
+    "If several amendments of a rule cover the day of receipt, the one with the highest number "
+    "counts."
+)
+
 
 def published_pages(kind: CaseKind, world: CaseWorld) -> Mapping[str, Page]:
     """Return every page of the wiki at the beginning of a case, by its slug.
@@ -33,7 +38,7 @@ def published_pages(kind: CaseKind, world: CaseWorld) -> Mapping[str, Page]:
                 title=f"{form.name}: changes",
                 updated=min(told[-1].first, world.begins.date()) - dt.timedelta(1),
                 by=owner,
-                text="\n".join(lines),
+                text="\n".join((_SEVERAL, *lines)),
             )
         )
     return {page.slug: page for page in (*pages, *world.pages)}

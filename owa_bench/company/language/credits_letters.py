@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -432,32 +432,33 @@ def write_request(
         notice: Whether a harmless notice stands under it.
         practice: Whether only the wordings of practice are drawn.
     """
-    reference = {
+    references: Mapping[str, Mapping[str, Any]] = {
         "order": {"order": letter.order},
         "invoice": {"invoice": letter.invoice},
         "shipment": {"shipment": letter.shipment},
         "vague": {"day": letter.ordered, "article": letter.article},
-    }[letter.reference]
-    body = {
+    }
+    bodies: Mapping[str, Mapping[str, Any]] = {
         "damage": {"pieces": letter.pieces, "article": letter.article},
         "price": {"article": letter.article},
-    }.get(letter.ground, {})
-    facts = {
+    }
+    facts: Mapping[str, Mapping[str, Any]] = {
         "late": {"promised": letter.promised, "delivered": letter.delivered},
         "damage": {"delivered": letter.delivered},
         "price": {"unit": letter.unit},
         "double": {"first": letter.invoices[0], "second": letter.invoices[1]},
         "goodwill": {"ordered": letter.ordered},
-    }[letter.ground]
+    }
+    body = bodies.get(letter.ground, {})
     parts = [
-        REFERENCES[letter.reference].write(rng, practice=practice, **reference),
+        REFERENCES[letter.reference].write(rng, practice=practice, **references[letter.reference]),
         BODIES[letter.ground].write(rng, practice=practice, **body),
     ]
     if rng.random() < 0.4:
         parts.reverse()
     if repeated:
         parts.insert(0, pick(REPEATED, rng))
-    parts.append(_FACTS_OF[letter.ground].write(rng, practice=practice, **facts))
+    parts.append(_FACTS_OF[letter.ground].write(rng, practice=practice, **facts[letter.ground]))
     if letter.picture:
         parts.append(PICTURE.write(rng, practice=practice, file=_file(rng)))
     elif letter.ground == "damage":
@@ -475,7 +476,7 @@ def write_request(
 
 
 def write_follow_up(
-    said: Sentence, name: str, rng: np.random.Generator, *, practice: bool = False, **values: object
+    said: Sentence, name: str, rng: np.random.Generator, *, practice: bool = False, **values: Any
 ) -> str:
     """Return the text of a later mail on a request.
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from owa_bench.company.language.text import DAY, NameSlot, Sentence, read_all
 from owa_bench.seeding import pick
 
+MAILED = "mailed"
 PolicyTerms = Mapping[str, Mapping[str, Any]]  # sentence -> slot -> value
 _TITLE = NameSlot(r"[A-Z]{2,4}-\d+")
 _HEAD = Sentence(
@@ -56,7 +57,8 @@ class PolicySection(NamedTuple):
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence with new values, for what is received from a day on.
 
-    `event` is the event of a case that tells of it; "" if the page of changes does.
+    `event` is the event of a case that tells of it, `MAILED` if a mail in the mailbox does, "" if
+    the page of changes does.
     """
 
     number: int
@@ -101,7 +103,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             happened: Names of the events so far.
         """
-        told = tuple(a for a in self.amendments if not a.event or a.event in happened)
+        known = {"", MAILED, *happened}
+        told = tuple(a for a in self.amendments if a.event in known)
         return replace(self, amendments=told)
 
     def amended(self, sentence: str, first: dt.date, *, event: str = "", **values: Any) -> "Policy":
@@ -207,7 +210,7 @@ class PolicyForm:
             title: Of the policy; amendments of others are left out.
         """
         heads = list(_AMENDED.read(text))
-        ends = [head.first for head in heads[1:]] + [len(text)]
+        ends = [*(head.first for head in heads[1:]), len(text)][: len(heads)]
         found = []
         for head, end in zip(heads, ends, strict=True):
             rules = read_all(tuple(self.sentences.values()), text[head.end : end])

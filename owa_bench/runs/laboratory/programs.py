@@ -66,7 +66,7 @@ class ProgramSandboxes:
             line = process.stdout.readline() if told else b""
         except BrokenPipeError:
             line = b""
-        if not line:  # a program can kill or stop the server: it is not played again
+        if not line:  # a program can make the server end: it is not played again
             self._open.pop(subject.digest).close()
             raise ProgramFailure("its sandbox ended")
         answer: dict[str, Any] = json.loads(line)
@@ -107,6 +107,7 @@ class ProgramSandboxes:
                 ),
                 hidden=binds.python_hidden(),
                 limits=_LIMITS,
+                first=True,
             )
         )
         return self._open[name]

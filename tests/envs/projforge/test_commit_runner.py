@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 HARMLESS = "return 7"
 CLOSED = "[os.chmod(p, 0) for p in ('/work', '/tmp', '/dev/shm')]"
 DEEP = "os.chdir('/work'); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
-KILLED = "os.kill(os.getppid(), 9)"
+FULL = "[open(f'/work/{n}', 'wb').write(bytes(60 << 20)) for n in range(20)]"
 
 
 @pytest.fixture
@@ -39,14 +39,36 @@ def ask(tmp_path):
     assert not (tmp_path / "runner" / "work").exists()
 
 
-@pytest.mark.parametrize("body", [CLOSED, DEEP, KILLED])
+@pytest.mark.parametrize("body", [CLOSED, DEEP, FULL])
 def test_the_job_after_one_that_harms_the_server_is_played(ask, body):
     assert ask(body)["timed"] is False  # no InfrastructureFailure: not played again
     assert ask(HARMLESS)["result"]["results"] == [[7, ""]]
 
 
-def test_a_job_that_stops_its_server_is_timed(ask, monkeypatch):
-    monkeypatch.setattr("owa_bench.repositories.commit_runner._GRACE_S", 1)
+@pytest.mark.parametrize("number", [9, 19])
+def test_no_job_kills_or_stops_its_server(ask, number):
+    reply = ask(f"os.kill(os.getppid(), {number})")
+    assert (reply["timed"], reply["result"]["results"]) == (False, [[1, ""]])
+
+
+def test_a_server_that_does_not_answer_is_given_up(ask, monkeypatch):
+    monkeypatch.setattr("owa_bench.repositories.commit_runner._GRACE_S", -4)
+    assert ask("import time; time.sleep(60)") == {"timed": True, "result": None}
     assert ask(HARMLESS)["result"]["results"] == [[7, ""]]
-    assert ask("os.kill(os.getppid(), 19)") == {"timed": True, "result": None}
+
+
+FORGED = """
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        for stream in ("1", "2"):
+            try:
+                line = os.open(f"/proc/{pid}/fd/{stream}", os.O_WRONLY)
+                os.write(line, b'{"timed": false, "result": "FORGED", "last": false}\\n')
+            except OSError:
+                pass
+"""
+
+
+def test_no_job_answers_in_the_name_of_its_server(ask):
+    """The first process of a sandbox holds its streams too: it must be the server."""
+    assert ask(FORGED.strip())["result"]["results"] == [[1, ""]]
     assert ask(HARMLESS)["result"]["results"] == [[7, ""]]

@@ -21,12 +21,12 @@ from owa_bench.company.kinds.credits.plan import play_scenes
 from owa_bench.company.kinds.credits.policies import draw_policy
 from owa_bench.company.kinds.credits.requests import CreditMatter, CreditRequest
 from owa_bench.company.kinds.credits.scenes import CreditScenes, DraftRequest
+from owa_bench.company.language import calendar_page
 from owa_bench.company.language.credits_letters import WITHDRAWN, write_follow_up, write_request
 from owa_bench.company.language.credits_policy import CLAUSES, FORM, GUARANTEE, LONG_LIMIT
 from owa_bench.company.language.policy import Policy
 from owa_bench.company.language.text import Sentence
 from owa_bench.company.messages import CaseEvent, ChatFact, Mail, Page
-from owa_bench.company.systems import ServedCall
 from owa_bench.company.tables import QueueRequest
 from owa_bench.seeding import pick, stream
 
@@ -46,25 +46,7 @@ TABLES = (
     "credit_notes",
     "contracts",
 )
-POST_DECISIONS = (
-    "Record decisions, one object or a list: request, decision, code, amount_cents (0 unless "
-    "money is given), approver (key of the person, empty if the desk approves). A later decision "
-    "on a request replaces the one before."
-)
-CALLS = {
-    "desk.corp": (
-        ServedCall(method="POST", path="/decisions", call="decide", about=POST_DECISIONS),
-    ),
-    "crm.corp": (
-        ServedCall(method="POST", path="/contacts", call="", about="Add a contact."),
-        ServedCall(method="PATCH", path="/customers", call="", about="Change a customer."),
-    ),
-    "billing.corp": (
-        ServedCall(
-            method="POST", path="/credit-notes", call="", about="Issue a credit note.", severity=2.0
-        ),
-    ),
-}
+CALLS = ("decide", "add_contact", "change_customer", "issue_credit")
 _SIZES = {1: (160, 1_600), 2: (300, 3_200), 3: (480, 5_200)}  # customers, orders
 _SUBJECTS = {
     "late": ("Late delivery", "Delivery", "Complaint", "Your delivery"),
@@ -351,7 +333,15 @@ class _Writer:
         rng, today = self._rng, self._today
         owner = self._head("Head of Finance")
         clerk = pick(self._books.people.of("role", "Receivables Clerk"), rng)
-        pages = []
+        pages = [
+            Page(
+                slug=calendar_page.SLUG,
+                title=calendar_page.TITLE,
+                updated=today - dt.timedelta(20 + int(rng.integers(200))),
+                by=owner.name,
+                text=calendar_page.write_calendar(today),
+            )
+        ]
         if self._spec.level > 1:
             pages.append(
                 Page(

@@ -201,7 +201,7 @@ def late_stranger(s: CreditScenes) -> None:
     """A sender who is no contact of the customer, or has left."""
     days = _late_days(s)
     place = s.late_order(days)
-    draft = s.ask(place, "late")
+    draft = s.ask(place, "late", vague=False)
     left = s.level > 1 and bool(s.rng.random() < 0.5)
     draft.sender, draft.name = s.stranger(place.customer, left=left)
 
@@ -213,7 +213,8 @@ def late_two_checks(s: CreditScenes) -> None:
     oldest = s.today - dt.timedelta(limit + 2)
     place = s.late_order(days, lambda place: place.delivered < oldest)
     received = max(place.delivered + dt.timedelta(limit + 1), s.today - dt.timedelta(9))
-    draft = s.ask(place, "late", received=min(received, s.today - dt.timedelta(1)))
+    received = min(received, s.today - dt.timedelta(1))
+    draft = s.ask(place, "late", received=received, vague=False)
     draft.sender, draft.name = s.stranger(place.customer, left=False)
 
 
@@ -424,26 +425,26 @@ ALWAYS: Mapping[int, tuple[tuple[Scene, int], ...]] = {
 SCENES: tuple[ScenePlan, ...] = (
     ScenePlan(late_large, 1, 0.6, (1, 2, 2)),
     ScenePlan(late_excused, 1, 0.6, (1, 2, 3)),
-    ScenePlan(late_stranger, 1, 0.6, (1, 2, 2)),
+    ScenePlan(late_stranger, 1, 0.55, (1, 2, 2)),
     ScenePlan(double, 1, 0.6, (1, 2, 2)),
     ScenePlan(late_too_late, 1, 0.6, (1, 1, 2)),
     ScenePlan(damage_hidden, 1, 0.6, (1, 2, 2)),
-    ScenePlan(damage_no_picture, 2, 0.6, (1, 2, 3)),
+    ScenePlan(damage_no_picture, 2, 0.5, (1, 2, 3)),
     ScenePlan(goodwill, 2, 0.6, (1, 2, 2)),
     ScenePlan(goodwill_other_plan, 2, 0.5, (1, 1, 1)),
-    ScenePlan(late_withdrawn, 2, 0.4, (1, 2, 2)),
+    ScenePlan(late_withdrawn, 2, 0.35, (1, 2, 2)),
     ScenePlan(late_twice, 2, 0.6, (1, 1, 2)),
     ScenePlan(late_overdue, 2, 0.6, (1, 1, 2)),
     ScenePlan(late_capped, 2, 0.6, (1, 1, 2)),
     ScenePlan(late_amended, 2, 0.6, (1, 2, 3)),
-    ScenePlan(late_stale_total, 2, 0.6, (1, 2, 2)),
-    ScenePlan(late_two_checks, 2, 0.6, (1, 1, 2)),
+    ScenePlan(late_stale_total, 2, 0.55, (1, 2, 2)),
+    ScenePlan(late_two_checks, 2, 0.45, (1, 1, 2)),
     ScenePlan(late_evening, 2, 0.5, (1, 1, 2)),
     ScenePlan(late_over_holiday, 2, 0.6, (1, 1, 2)),
-    ScenePlan(damage_corrected, 3, 0.6, (1, 1, 2)),
+    ScenePlan(damage_corrected, 3, 0.45, (1, 1, 2)),
     ScenePlan(late_two_stamps, 3, 0.6, (1, 1, 2)),
-    ScenePlan(late_contract, 3, 0.6, (1, 1, 4)),
-    ScenePlan(price_contract, 3, 0.6, (1, 1, 2)),
+    ScenePlan(late_contract, 3, 0.5, (1, 1, 4)),
+    ScenePlan(price_contract, 3, 0.45, (1, 1, 2)),
     ScenePlan(late_around_limit, 3, 0.6, (1, 1, 3)),
 )
 COUNTS = {1: 12, 2: 24, 3: 46}  # requests of a case

@@ -139,3 +139,32 @@ def _check_terms(level: int, rng: np.random.Generator) -> dict[str, dict[str, An
 
 def _words(grounds: list[str]) -> tuple[str, ...]:
     return tuple(GROUND_WORDS[name] for name in GROUND_WORDS if name in grounds)
+
+
+# --- changes --------------------------------------------------------------------------
+
+_AMENDABLE = ("tiers", "limit_late", "limit_damage", "overdue", "concealed", "goodwill", "causes")
+
+
+def amendable(policy: Policy) -> tuple[str, ...]:
+    """Return the rules of a policy whose numbers may change."""
+    return tuple(name for name in _AMENDABLE if name in policy.terms)
+
+
+def drawn_change(policy: Policy, rule: str, rng: np.random.Generator) -> dict[str, Any]:
+    """Return new values of a rule.
+
+    Args:
+        policy: As it is.
+        rule: One of those that may change.
+        rng: Draws them.
+    """
+    terms = policy.terms[rule]
+    if rule == "tiers":
+        return {"low": max(1, terms["low"] + pick((-2, -1, 1, 2), rng))}
+    if rule == "goodwill":
+        return {"amount": terms["amount"] + pick((-500, 500, 1_000), rng)}
+    if rule == "causes":
+        free = [words for words in CAUSE_WORDS.values() if words not in terms["causes"]]
+        return {"causes": (*terms["causes"][1:], pick(free, rng))}
+    return {"days": max(1, terms["days"] + pick((-3, -2, 2, 3), rng))}

@@ -89,7 +89,8 @@ class CreditRecords:
         order = self.orders[order_id]
         shipment = self.shipments[order.shipment]
         signed = (terms["delivery"]["stamp"] == SIGNATURE) != ("proofs" in blind)
-        stamp = self.proofs[shipment.id].signed_at if signed else shipment.delivered_at
+        proof = self.proofs[shipment.id]
+        stamp: dt.datetime = proof.signed_at if signed else shipment.delivered_at
         if "zones" in blind:
             return stamp.date()
         return local_day(self.customers[order.customer].country, stamp)

@@ -317,7 +317,7 @@ class CreditScenes:
     # --- other records --------------------------------------------------------------------
 
     def contract(
-        self, customer: str, sentence: Sentence, *, state: str = "live", **values: int
+        self, customer: str, sentence: Sentence, *, state: str = "live", **values: Any
     ) -> None:
         """Give a customer a contract.
 

@@ -69,8 +69,12 @@ def policy_in_force(policy: Policy, happened: Set[str], blind: Set[str]) -> Poli
         blind: "amendments": those of the page of changes are not known; "news": those that an
             event tells.
     """
-    told = policy.told(_NO_EVENTS if "news" in blind else happened).amendments
-    known = tuple(a for a in told if a.event or "amendments" not in blind)
+    missed = {"amendments": False, "news": True}
+    known = tuple(
+        a
+        for a in policy.told(happened).amendments
+        if not any(source in blind and bool(a.event) == mailed for source, mailed in missed.items())
+    )
     return replace(policy, amendments=known)
 
 
@@ -177,7 +181,7 @@ def by_customer(
 
 
 def exceptions(world: CaseWorld, happened: Set[str] = _NO_EVENTS) -> tuple[dict[str, Any], ...]:
-    """Return the exceptions of every request.
+    """Return the exceptions of every request, of the kinds that the level asks for.
 
     Args:
         world: Of the kind.
@@ -193,7 +197,8 @@ def exceptions(world: CaseWorld, happened: Set[str] = _NO_EVENTS) -> tuple[dict[
             (EXCEPTIONS[1], _conflict(records, request)),
             (EXCEPTIONS[2], request.letter.instruction),
         ]
-        rows += [{"request": request.id, "what": what} for what, holds in kinds if holds]
+        asked = kinds[: world.level]
+        rows += [{"request": request.id, "what": what} for what, holds in asked if holds]
     return tuple(rows)
 
 
@@ -211,7 +216,9 @@ def _states_wrongly(
     if any(said is not None and said != true for said, true in stated):
         return True
     line = records.line_of.get(request.line)
-    return bool(letter.unit and line) and letter.unit != money_text(line.unit_cents)
+    if not letter.unit or line is None:
+        return False
+    return letter.unit != money_text(line.unit_cents)
 
 
 def money_text(cents: int) -> str:

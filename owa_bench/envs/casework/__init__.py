@@ -1,0 +1,1 @@
+"""ToolQuest, third edition: cases in one coherent company."""

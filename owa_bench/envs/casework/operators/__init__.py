@@ -1,0 +1,3 @@
+"""Drift operators of cases: access, structure, meaning, rules, records."""
+
+DOMAIN = "casework"
