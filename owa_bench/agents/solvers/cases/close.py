@@ -6,6 +6,7 @@ kind's sources.
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -30,7 +31,8 @@ from owa_bench.company.language.text import read_all
 from owa_bench.interfaces import Brief
 
 CORRECTION = "correction"
-_TABLES = ("bank_lines", "invoices", "customers", "credit_notes", "payers")
+_LINES, _TABLES = "bank_lines", ("invoices", "customers", "credit_notes", "payers")
+_SavedFile = tuple[str, str, dict[str, str], dict[str, str]]  # name, table, columns, their forms
 _MONTH = re.compile(r"bank lines of (\d{4}-\d\d)")
 _CUSTOMER = re.compile(r"C-\d{5}")
 _PACKAGE, _RESULT = "owa_bench.company.language.", "result.json"
@@ -41,10 +43,18 @@ import json
 from close_records import Receivables
 from close_rules import apply_month, open_items
 facts = {facts!r}
-names = {names!r}
-for table, columns in names.items():
-    rows = json.load(open(table + ".json"))
-    facts["records"][table] = [{{c: row[s] for c, s in columns.items()}} for row in rows]
+def plain(value, form):
+    if value is None or not form:
+        return value
+    if form == "dotted":
+        return "-".join(reversed(value.split(".")))
+    euros, _, cents = value.partition(".")
+    return int(euros + cents)
+for file, table, names, forms in {files!r}:
+    rows = json.load(open(file))
+    facts["records"].setdefault(table, []).extend(
+        {{c: plain(row[s], forms.get(c)) for c, s in names.items()}} for row in rows
+    )
 records = Receivables(facts["records"])
 month, terms = facts["month"], facts["terms"]
 done = apply_month(records, month, terms, facts["amendments"], frozenset(facts["blind"]))
@@ -78,8 +88,12 @@ class _FileClient(CaseClient):
             file: Of the folder.
         """
         yield from self._learn()
-        method, url = self._calls[name]
-        yield from self.call("http", method=method, url=url, body_from=file)
+        method, url, confirm = self._calls[name]
+        text = yield from self.call("http", method=method, url=url, body_from=file)
+        if confirm:
+            receipt = json.loads(text.partition("\n")[2])["receipt"]
+            body = {"receipt": receipt}
+            yield from self.call("http", method="POST", url=confirm, body=body)
 
     def submit_file(self, name: str, file: str) -> ToolPlan[None]:
         """Hand in the rows of a file.
@@ -114,14 +128,14 @@ class CloseParser:
         for name, module in (("close_records", close_records), ("close_rules", close_rules)):
             code = inspect.getsource(module).replace(_PACKAGE, "")
             yield from client.python(f"open('{name}.py', 'w').write({code!r})")
-        names: dict[str, Mapping[str, str]] = {}
-        for table in _TABLES[1:]:
-            names[table] = yield from client.save(table, f"{table}.json")
+        kept: list[_SavedFile] = []
+        for table in _TABLES:
+            kept += yield from self._saved(table)
         for _ in range(_ROUNDS):
-            names["bank_lines"] = yield from client.save("bank_lines", "bank_lines.json")
+            files = kept + (yield from self._saved(_LINES))
             mails = yield from client.mails()
             facts = yield from self._facts(policy, closed, mails)
-            yield from client.python(_PROGRAM.format(facts=facts, names=names))
+            yield from client.python(_PROGRAM.format(facts=facts, files=files))
             yield from client.post_file("allocate", "rows.json")
             for name in ("exceptions", "open_items"):
                 yield from client.submit_file(name, f"{name}.json")
@@ -129,6 +143,14 @@ class CloseParser:
                 break
         beliefs = yield from self._beliefs()
         return PlanCall("finish", {"p": _SURE, "beliefs": beliefs})
+
+    def _saved(self, table: str) -> ToolPlan[list[_SavedFile]]:
+        """Keep a table in files of the folder; return how they are to be read."""
+        places = yield from self._client.save(table, table)
+        return [
+            (f"{table}.{number}.json", table, dict(place.names), dict(place.forms))
+            for number, place in enumerate(places)
+        ]
 
     def _policy(self) -> ToolPlan[Policy | None]:
         """Return the policy with its amendments."""
@@ -151,12 +173,16 @@ class CloseParser:
             for mail in mails.values()
             if (advice := read_advice(mail.text))
         ]
+        mailed = [
+            one for mail in mails.values() for one in FORM.read_amendments(mail.text, policy.title)
+        ]
         month = _MONTH.search(self._brief.text)
         return {
             "month": month[1] if month else "",
             "terms": policy.terms,
             "amendments": [
-                (one.first.isoformat(), one.sentence, one.values) for one in policy.amendments
+                (one.first.isoformat(), one.sentence, one.values)
+                for one in with_amendments(policy, (*policy.amendments, *mailed)).amendments
             ],
             "blind": sorted(self._miss - {CORRECTION}),
             "asked": sorted(set(_CUSTOMER.findall(self._brief.text))),

@@ -54,7 +54,7 @@ def month_propositions(world: CaseWorld) -> tuple[CaseProposition, ...]:
     rng = stream(world.text_seed, "propositions")
     happened = frozenset(event.name for event in world.events)
     records = month_records(world, happened)
-    right = month_result(world, records, frozenset())
+    right = month_result(world, records, happened, frozenset())
     careless = careless_results(world, happened, records)
     groups = []
     for name in rng.permutation(list(careless)).tolist():

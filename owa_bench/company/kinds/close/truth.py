@@ -17,6 +17,7 @@ from owa_bench.company.language.close_rules import (
     open_items,
 )
 from owa_bench.company.language.close_texts import NOTICE, read_advice
+from owa_bench.company.tables import BankLine
 
 CORRECTION = "correction"
 CLASSES = (*BLINDNESS, CORRECTION)
@@ -77,15 +78,18 @@ def _notices(world: CaseWorld) -> list[Row]:
     ]
 
 
-def month_result(world: CaseWorld, records: Receivables, blind: Set[str]) -> MonthResult:
+def month_result(
+    world: CaseWorld, records: Receivables, happened: Set[str], blind: Set[str]
+) -> MonthResult:
     """Return what becomes of the lines of a world's month.
 
     Args:
         world: The one that is played.
-        records: Of the world.
+        records: Of the world then.
+        happened: Names of the events that have happened.
         blind: What the reader overlooks.
     """
-    policy = world.policy
+    policy = world.policy.told(happened)
     amendments = [(a.first.isoformat(), a.sentence, a.values) for a in policy.amendments]
     return apply_month(records, world.matter.month, policy.terms, amendments, frozenset(blind))
 
@@ -100,10 +104,38 @@ def careless_results(
         happened: Names of the events that have happened.
         records: Of the world then.
     """
-    found = {name: month_result(world, records, {name}) for name in BLINDNESS}
-    if happened:
-        found[CORRECTION] = month_result(world, month_records(world, frozenset()), frozenset())
+    found = {name: month_result(world, records, happened, {name}) for name in BLINDNESS}
+    if CORRECTED in happened:
+        unseen = happened - {CORRECTED}
+        before = month_records(world, unseen)
+        found[CORRECTION] = month_result(world, before, unseen, frozenset())
     return found
+
+
+class _Evidence:
+    """The rows and mails that the answer on a line follows from."""
+
+    def __init__(self, world: CaseWorld, records: Receivables) -> None:
+        self._records = records
+        self._by: dict[str, set[str]] = {}
+        for table in ("contracts", "credit_notes"):
+            for row in world.tables[table]:
+                self._by.setdefault(row.customer, set()).add(f"{table}/{row.id}")
+        for row in world.tables["payers"]:
+            self._by.setdefault(row.payer.upper(), set()).add(f"payers/{row.id}")
+        for mail in world.mails:
+            names = [reading.values["payer"].upper() for reading in NOTICE.read(mail.text)]
+            advice = read_advice(mail.text)
+            for name in [*names, advice.advice] if advice else names:
+                self._by.setdefault(name, set()).add(f"mail/{mail.id}")
+
+    def of(self, line: BankLine, invoices: list[str]) -> frozenset[str]:
+        """Return "table/key" of what the answer on a line follows from."""
+        customers = {self._records.invoices[key]["customer"] for key in invoices}
+        names = {line.payer, self._records.advice_of.get(line.id, ""), *customers}
+        found = {f"bank_lines/{line.id}", *(f"invoices/{key}" for key in invoices)}
+        found |= {f"customers/{key}" for key in customers}
+        return frozenset(found.union(*(self._by.get(name, ()) for name in names)))
 
 
 def month_truth(world: CaseWorld, happened: Set[str], blind: Set[str]) -> CaseTruth:
@@ -114,20 +146,18 @@ def month_truth(world: CaseWorld, happened: Set[str], blind: Set[str]) -> CaseTr
         happened: Names of the events that have happened.
         blind: What is overlooked; then no reasons are given.
     """
-    happened = frozenset() if CORRECTION in blind else happened & {CORRECTED}
+    happened = happened - {CORRECTED} if CORRECTION in blind else happened
     records = month_records(world, happened)
-    result = month_result(world, records, blind - {CORRECTION})
+    result = month_result(world, records, happened, blind - {CORRECTION})
     careless = {} if blind else careless_results(world, happened, records)
-    customer = {key: row["customer"] for key, row in records.invoices.items()}
+    evidence = _Evidence(world, records)
     items = []
-    for line in (row.id for row in world.tables["bank_lines"]):
-        allocated, codes = answer = line_answer(result, line)
-        reasons = tuple(n for n, other in careless.items() if line_answer(other, line) != answer)
-        keys = [row["invoice"] for row in allocated]
-        rows = {f"bank_lines/{line}", *(f"invoices/{key}" for key in keys)}
-        rows |= {f"customers/{customer[key]}" for key in keys}
+    for line in world.tables["bank_lines"]:
+        allocated, codes = answer = line_answer(result, line.id)
+        reasons = tuple(n for n, other in careless.items() if line_answer(other, line.id) != answer)
         told = {"rows": tuple(allocated), "exceptions": tuple(sorted(codes.items()))}
-        items.append(ItemTruth(line, told, reasons, frozenset(rows)))
+        rows = evidence.of(line, [row["invoice"] for row in allocated])
+        items.append(ItemTruth(line.id, told, reasons, rows))
     exceptions = tuple(
         {"line": item.id, "code": code, "amount_cents": cents}
         for item in items
