@@ -190,8 +190,8 @@ def _planters(draft: CloseDraft, plan: MonthPlan) -> Mapping[str, Callable[[bool
     }
 
 
-# Payments that look alike for one class and are a trap of another one.
-_ALIKE_NEEDS = {"late": (), "fill_order": ("several",), "advice": (), "credit_used": ()}
+# Payments that look alike for one class and are a trap of another one, which must be present.
+_ALIKE_NEEDS = {"fill_order": ("several",), "advice_latest": ("advice",)}
 
 
 def _try(draft: CloseDraft, planter: Callable[[], None]) -> bool:
