@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-Row = dict[str, Any]
+RecordRow = dict[str, Any]
 _NUMBER = re.compile(r"(?<!\d)(\d{3})-?(\d{3})(?!\d)")
 _ADVICE = re.compile(r"AV-?(\d{5})(?!\d)")
 
@@ -49,14 +49,14 @@ class Receivables:
 
     def __init__(self, records: dict[str, list[Any]]) -> None:
         self.lines = sorted(records["bank_lines"], key=lambda row: row["id"])
-        self.invoices: dict[str, Row] = {row["id"]: row for row in records["invoices"]}
+        self.invoices: dict[str, RecordRow] = {row["id"]: row for row in records["invoices"]}
         self.gross: dict[str, int] = {
             k: i["net_cents"] + i["vat_cents"] for k, i in self.invoices.items()
         }
         self.open_cents: dict[str, int] = {
             k: g for k, g in self.gross.items() if self.invoices[k]["status"] == "open"
         }
-        self.customers: dict[str, Row] = {row["id"]: row for row in records["customers"]}
+        self.customers: dict[str, RecordRow] = {row["id"]: row for row in records["customers"]}
         self.open_of: dict[str, list[str]] = {}
         for key in sorted(self.invoices):
             if self.invoices[key]["status"] == "open":
@@ -77,7 +77,7 @@ class Receivables:
         self._names = sorted((row["name"].upper(), key) for key, row in self.customers.items())
         self._last_days: dict[tuple[str, int, bool], str] = {}
 
-    def payer(self, line: Row, *, whole: bool) -> str:
+    def payer(self, line: RecordRow, *, whole: bool) -> str:
         """Return the customer who is the payer of a line, "" for none.
 
         Args:
@@ -112,8 +112,8 @@ class Receivables:
         return self._last_days[name]
 
 
-def _grouped(rows: list[Row], column: str) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
+def _grouped(rows: list[RecordRow], column: str) -> dict[str, list[RecordRow]]:
+    groups: dict[str, list[RecordRow]] = {}
     for row in rows:
         key = row[column].upper() if column == "payer" else row[column]
         groups.setdefault(key, []).append(row)

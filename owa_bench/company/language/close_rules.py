@@ -1,4 +1,4 @@
-"""What follows from a cash application policy for the lines of a month.
+"""The rules of a cash application policy, applied to the lines of a month.
 
 `Receivables` indexes the records, `apply_month` applies the policy to them. Both modules use the
 standard library alone, so that an agent may run their text in a sandbox.
@@ -11,7 +11,7 @@ import itertools
 import re
 from typing import NamedTuple
 
-from owa_bench.company.language.close_records import Receivables, Row, percent_of, sums
+from owa_bench.company.language.close_records import Receivables, RecordRow, percent_of, sums
 
 BLINDNESS = {
     "month": "takes the other day of a line for its month",
@@ -70,13 +70,13 @@ class MonthResult(NamedTuple):
         notes: Credit notes that were used.
     """
 
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[RecordRow]]
     exceptions: dict[str, dict[str, int]]
     open_cents: dict[str, int]
     notes: frozenset[str]
 
 
-class _Left(NamedTuple):
+class _UnnamedLine(NamedTuple):
     """A line that names no usable invoice.
 
     Attributes:
@@ -86,7 +86,7 @@ class _Left(NamedTuple):
         text: What is the matter with its text, as in `BLINDNESS`.
     """
 
-    line: Row
+    line: RecordRow
     who: list[str]
     named: list[str]
     text: str
@@ -98,20 +98,20 @@ class _Month:
     def __init__(
         self,
         records: Receivables,
-        terms: dict[str, Row],
-        amendments: list[tuple[str, str, Row]],
+        terms: dict[str, RecordRow],
+        amendments: list[tuple[str, str, RecordRow]],
         blind: frozenset[str],
     ) -> None:
         self.records, self.base, self.blind = records, terms, blind
         self.amendments = [] if "amendments" in blind else amendments
         self.open = dict(records.open_cents)
-        self.rows: dict[str, list[Row]] = {}
+        self.rows: dict[str, list[RecordRow]] = {}
         self.exceptions: dict[str, dict[str, int]] = {}
         self.notes: set[str] = set()
         self.shorts: dict[str, list[tuple[str, str, int]]] = {}
-        self._terms: dict[str, dict[str, Row]] = {}
+        self._terms: dict[str, dict[str, RecordRow]] = {}
 
-    def terms_at(self, day: str) -> dict[str, Row]:
+    def terms_at(self, day: str) -> dict[str, RecordRow]:
         """Return the terms for lines that are booked on a day."""
         if day not in self._terms:
             terms = dict(self.base)
@@ -121,12 +121,12 @@ class _Month:
             self._terms[day] = terms
         return self._terms[day]
 
-    def report(self, line: Row, code: str, cents: int) -> None:
+    def report(self, line: RecordRow, code: str, cents: int) -> None:
         """Note an exception; amounts of one code and line add up."""
         codes = self.exceptions.setdefault(line["id"], {})
         codes[code] = codes.get(code, 0) + cents
 
-    def allocate(self, line: Row, key: str, cents: int, **rest: int) -> None:
+    def allocate(self, line: RecordRow, key: str, cents: int, **rest: int) -> None:
         """Allocate a part of a line to an invoice."""
         row = {"line": line["id"], "invoice": key, "paid_cents": cents}
         row |= {name: rest.get(name, 0) for name in PAID_ROWS[3:]}
@@ -149,7 +149,7 @@ class _Month:
                 codes[code] = codes.get(code, 0) + cents
         return MonthResult(self.rows, self.exceptions, self.open, frozenset(self.notes))
 
-    def _positive(self, lines: list[Row]) -> list[Row]:
+    def _positive(self, lines: list[RecordRow]) -> list[RecordRow]:
         """Return the lines that pay something, and report the others."""
         seen: set[str] = set()
         once = []
@@ -174,7 +174,7 @@ class _Month:
                     back.add(earlier.pop())
         return [x for x in once if x["cents"] > 0 and x["id"] not in back]
 
-    def _pays_for(self, line: Row) -> list[str]:
+    def _pays_for(self, line: RecordRow) -> list[str]:
         """Return the customers for whom the payer of a line pays."""
         blind, day, name = self.blind, line["booked"], line["payer"].upper()
         own = self.records.payer(line, whole="names" in blind)
@@ -190,7 +190,7 @@ class _Month:
             ]
         return list(dict.fromkeys(who))
 
-    def _entries(self, line: Row) -> list[Row]:
+    def _entries(self, line: RecordRow) -> list[RecordRow]:
         """Return the entries of a line's payer in the list of registered payers."""
         if "registered" not in self.base or "registered" in self.blind:
             return []
@@ -201,7 +201,7 @@ class _Month:
             or entry["valid_from"] <= line["booked"] <= entry["valid_to"]
         ]
 
-    def _named(self, line: Row) -> list[str]:
+    def _named(self, line: RecordRow) -> list[str]:
         """Return the invoices that a text names."""
         numbers = self.records.numbers[line["id"]]
         found = []
@@ -214,13 +214,13 @@ class _Month:
                 found.append(invoice["id"])
         return list(dict.fromkeys(found))
 
-    def _left(self, key: str) -> int:
+    def _open_amount(self, key: str) -> int:
         """Return what is open on a named invoice (cents)."""
         left = self.open.get(key, 0)
         again = left == 0 and "double" in self.blind and key in self.open
         return self.records.gross[key] if again else left
 
-    def _first_round(self, line: Row) -> list[_Left]:
+    def _first_round(self, line: RecordRow) -> list[_UnnamedLine]:
         """Allocate a line that names usable invoices; return it where it names none."""
         who = self._pays_for(line)
         if not who:
@@ -229,9 +229,9 @@ class _Month:
         parts = self._advice(line)
         if parts:
             for number, cents in parts:
-                if self.records.invoices.get(number, {}).get("customer") in who and self._left(
-                    number
-                ):
+                if self.records.invoices.get(number, {}).get(
+                    "customer"
+                ) in who and self._open_amount(number):
                     self._single(line, number, cents)
                 else:
                     self.report(line, "unmatched", cents)
@@ -239,7 +239,7 @@ class _Month:
         existing = named = self._named(line)
         if "foreign_number" not in self.blind:
             named = [key for key in named if self.records.invoices[key]["customer"] in who]
-        usable = [key for key in named if self._left(key)]
+        usable = [key for key in named if self._open_amount(key)]
         if len(usable) == 1:
             self._single(line, usable[0], line["cents"])
         elif usable:
@@ -248,10 +248,10 @@ class _Month:
             text = "no_number" if not self.records.numbers[line["id"]] else "wrong_number"
             if existing:
                 text = "paid_number" if named else "foreign_number"
-            return [_Left(line, who, named, text)]
+            return [_UnnamedLine(line, who, named, text)]
         return []
 
-    def _advice(self, line: Row) -> list[tuple[str, int]]:
+    def _advice(self, line: RecordRow) -> list[tuple[str, int]]:
         """Return the parts of the advice that a line names; none if it does not count."""
         name = self.records.advice_of[line["id"]]
         if not name or "advice" not in self.base or "advice" in self.blind:
@@ -263,7 +263,7 @@ class _Month:
         fits = sum(cents for _, cents in parts) == line["cents"]
         return [(number, cents) for number, cents in parts] if fits else []
 
-    def _cut(self, line: Row, key: str, terms: dict[str, Row]) -> tuple[int, bool]:
+    def _cut(self, line: RecordRow, key: str, terms: dict[str, RecordRow]) -> tuple[int, bool]:
         """Return the cash discount of an invoice (cents), and whether it is due."""
         invoice = self.records.invoices[key]
         percent, days = 0, 0
@@ -282,9 +282,9 @@ class _Month:
         last = self.records.last_day(invoice["issued"], days, shift=shift)
         return cut, "late" in self.blind or line[column] <= last
 
-    def _single(self, line: Row, key: str, cents: int) -> None:
+    def _single(self, line: RecordRow, key: str, cents: int) -> None:
         """Allocate an amount to one invoice."""
-        terms, left = self.terms_at(line["booked"]), self._left(key)
+        terms, left = self.terms_at(line["booked"]), self._open_amount(key)
         if cents >= left:
             self._surplus(line, key, cents - left, left, terms)
             return
@@ -319,7 +319,9 @@ class _Month:
         code = "discount_not_due" if late else "short_payment"
         self.shorts.setdefault(key, []).append((line["id"], code, gap))
 
-    def _surplus(self, line: Row, key: str, surplus: int, left: int, terms: dict[str, Row]) -> None:
+    def _surplus(
+        self, line: RecordRow, key: str, surplus: int, left: int, terms: dict[str, RecordRow]
+    ) -> None:
         """Allocate what is open, and report what comes in addition."""
         reported = surplus > (0 if "surplus_limit" in self.blind else terms["surplus"]["limit"])
         if reported and "surplus" in self.blind:
@@ -329,7 +331,7 @@ class _Month:
         if reported:
             self.report(line, "overpayment", surplus)
 
-    def _limit(self, customer: str, terms: dict[str, Row]) -> int:
+    def _limit(self, customer: str, terms: dict[str, RecordRow]) -> int:
         """Return the limit of bank charges (cents) for a customer's invoice."""
         charges = terms["charges"]
         near = self.records.customers[customer]["country"] in charges["area"]
@@ -340,7 +342,7 @@ class _Month:
         limit: int = charges["home" if near else "abroad"]
         return limit
 
-    def _note(self, line: Row, customer: str, cents: int) -> bool:
+    def _note(self, line: RecordRow, customer: str, cents: int) -> bool:
         """Use a credit note of exactly this amount, if there is one."""
         if "credit_notes" in self.blind:
             return False
@@ -352,10 +354,10 @@ class _Month:
                 return True
         return False
 
-    def _several(self, line: Row, keys: list[str]) -> None:
+    def _several(self, line: RecordRow, keys: list[str]) -> None:
         """Allocate a line to several invoices that it names."""
         terms, left = self.terms_at(line["booked"]), line["cents"]
-        whole = {key: self._left(key) for key in keys}
+        whole = {key: self._open_amount(key) for key in keys}
         cuts = dict.fromkeys(keys, 0)
         for key in keys:
             cut, due = self._cut(line, key, terms)
@@ -385,7 +387,7 @@ class _Month:
             return sorted(keys, key=lambda key: (whole[key], key))
         return keys
 
-    def _second_round(self, left: _Left) -> bool:
+    def _second_round(self, left: _UnnamedLine) -> bool:
         """Allocate a line to the open invoice of its amount; return whether there is one."""
         line, who = left.line, left.who
         if left.text in self.blind:
@@ -408,7 +410,7 @@ class _Month:
         self.allocate(line, fits[0], line["cents"])
         return True
 
-    def _pool(self, line: Row, who: list[str]) -> list[str]:
+    def _pool(self, line: RecordRow, who: list[str]) -> list[str]:
         """Return the open invoices that a line without a usable number may pay."""
         return [
             key
@@ -417,7 +419,7 @@ class _Month:
             if self.open[key] and self.records.invoices[key]["issued"] <= line["booked"]
         ]
 
-    def _third_round(self, left: _Left) -> None:
+    def _third_round(self, left: _UnnamedLine) -> None:
         """Find what is paid twice, and sums; report the rest."""
         line, who = left.line, left.who
         if left.named:
@@ -435,7 +437,7 @@ class _Month:
         self.report(line, "unmatched", line["cents"])
 
 
-def line_answer(result: MonthResult, line: str) -> tuple[list[Row], dict[str, int]]:
+def line_answer(result: MonthResult, line: str) -> tuple[list[RecordRow], dict[str, int]]:
     """Return the allocations of a line by invoice, and the amounts of its exceptions by code.
 
     Args:
@@ -449,8 +451,8 @@ def line_answer(result: MonthResult, line: str) -> tuple[list[Row], dict[str, in
 def apply_month(
     records: Receivables,
     month: str,
-    terms: dict[str, Row],
-    amendments: list[tuple[str, str, Row]],
+    terms: dict[str, RecordRow],
+    amendments: list[tuple[str, str, RecordRow]],
     blind: frozenset[str] = frozenset(),
 ) -> MonthResult:
     """Return what becomes of the lines of a month.
@@ -466,7 +468,11 @@ def apply_month(
 
 
 def open_items(
-    records: Receivables, month: str, terms: dict[str, Row], result: MonthResult, customer: str
+    records: Receivables,
+    month: str,
+    terms: dict[str, RecordRow],
+    result: MonthResult,
+    customer: str,
 ) -> int:
     """Return what a customer owes after the month (cents).
 

@@ -1,10 +1,11 @@
 """Traps in amounts and terms: discounts, charges, credit notes, surplus, instalments.
 
-Each function adds one payment. With `bite` the careless answer is wrong; without it the payment
+Each trap adds one payment. With `bite` the careless answer is wrong; without it the payment
 looks alike and the careless answer is right.
 """
 
 import datetime as dt
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from owa_bench.company.kinds.close.draft import CloseDraft, DraftNote
@@ -78,7 +79,7 @@ def discount(draft: CloseDraft) -> None:
     _discounted(draft, case, day, day)
 
 
-def late(draft: CloseDraft, bite: bool) -> None:
+def _late(draft: CloseDraft, bite: bool) -> None:
     """The term is over, or its last day is the payment's."""
     case = _term_case(draft)
     later = [day for day in draft.month_days if day > case.last]
@@ -86,7 +87,7 @@ def late(draft: CloseDraft, bite: bool) -> None:
     _discounted(draft, case, day, day)
 
 
-def discount_day(draft: CloseDraft, bite: bool) -> None:
+def _discount_day(draft: CloseDraft, bite: bool) -> None:
     """Booking day and value day lie on two sides of the last day, or on one."""
     case = _term_case(draft)
     after = draft.next_bank_day(case.last + dt.timedelta(1))
@@ -101,7 +102,7 @@ def discount_day(draft: CloseDraft, bite: bool) -> None:
         _discounted(draft, case, case.last, after)
 
 
-def bank_days(draft: CloseDraft, bite: bool) -> None:
+def _bank_days(draft: CloseDraft, bite: bool) -> None:
     """The last day of the term is no bank day; payment comes on the next one, or in time."""
     if "bank_days" not in draft.terms:
         return
@@ -110,7 +111,7 @@ def bank_days(draft: CloseDraft, bite: bool) -> None:
     _discounted(draft, case, day, day)
 
 
-def discount_base(draft: CloseDraft, bite: bool) -> None:
+def _discount_base(draft: CloseDraft, bite: bool) -> None:
     """The discount is taken of the net amount of an invoice with tax, or without tax."""
 
     def fits(invoice: Invoice, customer: Customer) -> bool:
@@ -129,7 +130,7 @@ def discount_base(draft: CloseDraft, bite: bool) -> None:
     _discounted(draft, case, day, day)
 
 
-def check_order(draft: CloseDraft, bite: bool) -> None:
+def _check_order(draft: CloseDraft, bite: bool) -> None:
     """What is missing is a discount in time and small enough for a charge, or too large."""
     case = _term_case(draft, small=bite)
     day = _in_time(draft, case)
@@ -169,7 +170,7 @@ def _pay_contract(draft: CloseDraft, key: str, percent: int, days: int) -> None:
     _discounted(draft, case, day, day)
 
 
-def contracts(draft: CloseDraft, bite: bool) -> None:
+def _contracts(draft: CloseDraft, bite: bool) -> None:
     """A contract in force gives other terms, or a contract is over and nobody uses it."""
     if "contract" not in draft.terms:
         return
@@ -180,7 +181,7 @@ def contracts(draft: CloseDraft, bite: bool) -> None:
         _named(draft, key, draft.gross(key), draft.day([key]))
 
 
-def contract_dates(draft: CloseDraft, bite: bool) -> None:
+def _contract_dates(draft: CloseDraft, bite: bool) -> None:
     """Terms of a contract that is not in force are used, or paid in full."""
     if "contract" not in draft.terms:
         return
@@ -224,7 +225,7 @@ def _abroad_limits(draft: CloseDraft) -> tuple[int, int]:
     return min(first, later), max(first, later)
 
 
-def abroad(draft: CloseDraft, bite: bool) -> None:
+def _abroad(draft: CloseDraft, bite: bool) -> None:
     """A charge between the two limits from abroad, or one below both or above both."""
     home, (low, high) = draft.terms["charges"]["home"], _abroad_limits(draft)
     if bite:
@@ -235,7 +236,7 @@ def abroad(draft: CloseDraft, bite: bool) -> None:
         _missing(draft, high, high + 1500, near=False)
 
 
-def home(draft: CloseDraft, bite: bool) -> None:
+def _home(draft: CloseDraft, bite: bool) -> None:
     """A shortage between the two limits at home, or one below both or above both."""
     least, (low, high) = draft.terms["charges"]["home"], _abroad_limits(draft)
     if bite:
@@ -246,7 +247,7 @@ def home(draft: CloseDraft, bite: bool) -> None:
         _missing(draft, high, high + 1500, near=True)
 
 
-def amendments(draft: CloseDraft, bite: bool) -> None:
+def _amendments(draft: CloseDraft, bite: bool) -> None:
     """A shortage from abroad between the new limit and the old, after the change."""
     low, high = _abroad_limits(draft)
     if not bite or low == high:
@@ -282,7 +283,7 @@ def _note(draft: CloseDraft, key: str, cents: int, issued: dt.date, *, applied: 
     )
 
 
-def credit_notes(draft: CloseDraft, bite: bool) -> None:
+def _credit_notes(draft: CloseDraft, bite: bool) -> None:
     """A credit note that may be used is deducted, or exists and nearly fits."""
     if "credit" not in draft.terms:
         return
@@ -294,7 +295,7 @@ def credit_notes(draft: CloseDraft, bite: bool) -> None:
     _named(draft, key, draft.gross(key) - cents, day)
 
 
-def credit_used(draft: CloseDraft, bite: bool) -> None:
+def _credit_used(draft: CloseDraft, bite: bool) -> None:
     """A credit note that may not be used is deducted, or exists and is not deducted."""
     if "credit" not in draft.terms:
         return
@@ -308,7 +309,7 @@ def credit_used(draft: CloseDraft, bite: bool) -> None:
     _named(draft, key, draft.gross(key) - (cents if bite else 0), day)
 
 
-def surplus(draft: CloseDraft, bite: bool) -> None:
+def _surplus(draft: CloseDraft, bite: bool) -> None:
     """More comes than is open, or as much."""
     key = draft.take()
     limit = draft.terms["surplus"]["limit"]
@@ -316,14 +317,14 @@ def surplus(draft: CloseDraft, bite: bool) -> None:
     _named(draft, key, draft.gross(key) + more, draft.day([key]))
 
 
-def surplus_limit(draft: CloseDraft, bite: bool) -> None:
+def _surplus_limit(draft: CloseDraft, bite: bool) -> None:
     """A little more comes than is open, or as much."""
     key = draft.take()
     more = _between(draft, 0, draft.terms["surplus"]["limit"]) if bite else 0
     _named(draft, key, draft.gross(key) + more, draft.day([key]))
 
 
-def instalments(draft: CloseDraft, bite: bool) -> None:
+def _instalments(draft: CloseDraft, bite: bool) -> None:
     """Two lines pay an invoice in parts, or one line pays a part and nothing follows."""
     if "instalments" not in draft.terms:
         return
@@ -343,3 +344,22 @@ def instalments(draft: CloseDraft, bite: bool) -> None:
     _named(draft, key, part, days[0])
     if bite:
         _named(draft, key, whole - part, days[-1])
+
+
+AMOUNT_TRAPS: Mapping[str, Callable[[CloseDraft, bool], None]] = {
+    "late": _late,
+    "discount_day": _discount_day,
+    "bank_days": _bank_days,
+    "discount_base": _discount_base,
+    "check_order": _check_order,
+    "contracts": _contracts,
+    "contract_dates": _contract_dates,
+    "abroad": _abroad,
+    "home": _home,
+    "amendments": _amendments,
+    "credit_notes": _credit_notes,
+    "credit_used": _credit_used,
+    "surplus": _surplus,
+    "surplus_limit": _surplus_limit,
+    "instalments": _instalments,
+}

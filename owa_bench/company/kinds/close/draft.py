@@ -25,7 +25,7 @@ from owa_bench.company.messages import Mail
 from owa_bench.company.tables import Customer, CustomerContract, Invoice, RegisteredPayer
 from owa_bench.seeding import pick
 
-Test = Callable[[Invoice, Customer], bool]
+InvoiceTest = Callable[[Invoice, Customer], bool]
 _JOINTS = ("/", ", ", " + ", " u. ", " ")
 _DAY = dt.timedelta(1)
 
@@ -191,7 +191,7 @@ class CloseDraft:
 
     # Taking invoices.
 
-    def take(self, test: Test = lambda i, c: True, *, unique: bool = True) -> str:
+    def take(self, test: InvoiceTest = lambda i, c: True, *, unique: bool = True) -> str:
         """Return an open invoice that nothing else uses.
 
         Args:
@@ -406,7 +406,7 @@ class CloseDraft:
         payer: tuple[str, str] | None = None,
         plain: bool = False,
     ) -> DraftLine:
-        """Add a bank line.
+        """Return a bank line that is added.
 
         Args:
             customer: The payer.
@@ -417,7 +417,7 @@ class CloseDraft:
             payer: Name and account as the bank has them; drawn without them.
             plain: Whether nothing else refers to the line.
         """
-        name, account = payer or self._shown(customer)
+        name, account = payer or self._bank_name(customer)
         line = DraftLine(
             booked=booked,
             value=value or self._value(booked),
@@ -433,7 +433,7 @@ class CloseDraft:
         self.lines.append(line)
         return line
 
-    def _shown(self, customer: str) -> tuple[str, str]:
+    def _bank_name(self, customer: str) -> tuple[str, str]:
         """Return name and account of a payer as the bank has them."""
         row = self.customers[customer]
         name = capitals(row.name)

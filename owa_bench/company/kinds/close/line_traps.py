@@ -1,11 +1,11 @@
 """Traps in lines, payers and numbers: whose line it is, and which invoices it names.
 
-Each function adds one payment. With `bite` the careless answer is wrong; without it the payment
+Each trap adds one payment. With `bite` the careless answer is wrong; without it the payment
 looks alike and the careless answer is right.
 """
 
 import datetime as dt
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
@@ -26,13 +26,13 @@ from owa_bench.company.language.close_texts import (
 from owa_bench.company.tables import Contact, RegisteredPayer
 from owa_bench.seeding import pick
 
-Parts = Sequence[tuple[str, int]]
+AdviceParts = Sequence[tuple[str, int]]
 _POOL = 14  # open invoices of a family among which sums are drawn
 _LONG = dt.timedelta(900)
 
 
 def paid(draft: CloseDraft, key: str, booked: dt.date, *, plain: bool = False) -> DraftLine:
-    """Add a payment in full whose text names its invoice.
+    """Return a payment in full that is added; its text names the invoice.
 
     Args:
         draft: Of the month.
@@ -46,7 +46,7 @@ def paid(draft: CloseDraft, key: str, booked: dt.date, *, plain: bool = False) -
     return draft.line(invoice.customer, draft.gross(key), text, booked, plain=plain)
 
 
-def month(draft: CloseDraft, bite: bool) -> None:
+def _month(draft: CloseDraft, bite: bool) -> None:
     """Booking day and value day lie in two months, or both in the next one."""
     rng = draft.rng
     key = draft.take()
@@ -65,7 +65,7 @@ def month(draft: CloseDraft, bite: bool) -> None:
     draft.line(customer, draft.gross(key), text, booked, value=value)
 
 
-def repeats(draft: CloseDraft, bite: bool) -> None:
+def _repeats(draft: CloseDraft, bite: bool) -> None:
     """A line comes twice with one bank reference."""
     if "repeats" not in draft.terms or not bite:
         return
@@ -98,7 +98,7 @@ def _taken_back(draft: CloseDraft, key: str, texts: tuple[str, str]) -> None:
     draft.line(customer, -cents, texts[1], back, payer=payer)
 
 
-def returns(draft: CloseDraft, bite: bool) -> None:
+def _returns(draft: CloseDraft, bite: bool) -> None:
     """A debit is returned, or is not."""
     key = draft.take()
     number = draft.names(key)
@@ -110,7 +110,7 @@ def returns(draft: CloseDraft, bite: bool) -> None:
         draft.line(draft.invoices[key].customer, draft.gross(key), text, draft.day([key]))
 
 
-def storno(draft: CloseDraft, bite: bool) -> None:
+def _storno(draft: CloseDraft, bite: bool) -> None:
     """The bank reverses an entry of its own."""
     if "storno" not in draft.terms or not bite:
         return
@@ -119,7 +119,7 @@ def storno(draft: CloseDraft, bite: bool) -> None:
     _taken_back(draft, key, (number, f"STORNO {number}"))
 
 
-def names(draft: CloseDraft, bite: bool) -> None:
+def _names(draft: CloseDraft, bite: bool) -> None:
     """A line without account has a name that is cut off, or a whole one."""
     key = draft.take()
     customer = draft.invoices[key].customer
@@ -128,7 +128,7 @@ def names(draft: CloseDraft, bite: bool) -> None:
     draft.line(customer, draft.gross(key), draft.names(key), day, payer=(name, ""))
 
 
-def parent(draft: CloseDraft, bite: bool) -> None:
+def _parent(draft: CloseDraft, bite: bool) -> None:
     """A parent pays for a subsidiary, or a subsidiary for itself."""
     if "parent" not in draft.terms:
         return
@@ -162,7 +162,7 @@ def _third_party(draft: CloseDraft, name: str, key: str, cents: int, day: dt.dat
     draft.line(draft.invoices[key].customer, cents, draft.names(key), day, payer=payer)
 
 
-def registered(draft: CloseDraft, bite: bool) -> None:
+def _registered(draft: CloseDraft, bite: bool) -> None:
     """A registered payer pays, or the customer itself."""
     if "registered" not in draft.terms:
         return
@@ -175,7 +175,7 @@ def registered(draft: CloseDraft, bite: bool) -> None:
         paid(draft, key, day)
 
 
-def registered_dates(draft: CloseDraft, bite: bool) -> None:
+def _registered_dates(draft: CloseDraft, bite: bool) -> None:
     """A registered payer pays before or after its days, or the customer itself."""
     if "registered" not in draft.terms:
         return
@@ -188,7 +188,7 @@ def registered_dates(draft: CloseDraft, bite: bool) -> None:
         paid(draft, key, day)
 
 
-def factor(draft: CloseDraft, bite: bool) -> None:
+def _factor(draft: CloseDraft, bite: bool) -> None:
     """A factor keeps its share, or the customer pays in full."""
     if "factor" not in draft.terms or "registered" not in draft.terms:
         return
@@ -233,13 +233,13 @@ def _notice(draft: CloseDraft, *, active: bool, pays: bool) -> None:
         paid(draft, key, day)
 
 
-def notices(draft: CloseDraft, bite: bool) -> None:
+def _notices(draft: CloseDraft, bite: bool) -> None:
     """A payer that a contact has announced pays, or the customer itself."""
     if "notice" in draft.terms:
         _notice(draft, active=True, pays=bite)
 
 
-def notice_senders(draft: CloseDraft, bite: bool) -> None:
+def _notice_senders(draft: CloseDraft, bite: bool) -> None:
     """A payer pays that somebody announced who has left, or the customer itself."""
     if "notice" in draft.terms:
         _notice(draft, active=False, pays=bite)
@@ -258,14 +258,14 @@ def odd_amount(draft: CloseDraft) -> int:
     return draft.gross(keys[int(draft.rng.integers(len(keys)))]) + 100 + int(draft.rng.integers(99))
 
 
-def no_number(draft: CloseDraft, bite: bool) -> None:
+def _no_number(draft: CloseDraft, bite: bool) -> None:
     """No invoice is named: one open invoice has the amount, or none."""
     key = draft.take()
     cents = draft.gross(key) if bite else odd_amount(draft)
     draft.line(draft.invoices[key].customer, cents, draft.names_nothing(), draft.day([key]))
 
 
-def wrong_number(draft: CloseDraft, bite: bool) -> None:
+def _wrong_number(draft: CloseDraft, bite: bool) -> None:
     """The number does not exist: one open invoice has the amount, or none."""
     key = draft.take()
     cents = draft.gross(key) if bite else odd_amount(draft)
@@ -273,7 +273,7 @@ def wrong_number(draft: CloseDraft, bite: bool) -> None:
     draft.line(draft.invoices[key].customer, cents, text, draft.day([key]))
 
 
-def foreign_number(draft: CloseDraft, bite: bool) -> None:
+def _foreign_number(draft: CloseDraft, bite: bool) -> None:
     """The number is another customer's; the amount is an own invoice's."""
     if not bite:
         return
@@ -284,7 +284,7 @@ def foreign_number(draft: CloseDraft, bite: bool) -> None:
     draft.line(own, draft.gross(key), draft.names(other), draft.day([key, other]))
 
 
-def paid_number(draft: CloseDraft, bite: bool) -> None:
+def _paid_number(draft: CloseDraft, bite: bool) -> None:
     """The named invoice was paid before the month; another has the amount, or none."""
 
     def old(customer: str, cents: int) -> list[str]:
@@ -303,7 +303,7 @@ def paid_number(draft: CloseDraft, bite: bool) -> None:
     draft.line(customer, cents, draft.names(before), draft.day([key]))
 
 
-def several(draft: CloseDraft, bite: bool) -> None:
+def _several(draft: CloseDraft, bite: bool) -> None:
     """A text names several invoices, or one and the number of its order."""
     if bite:
         keys = draft.take_several(2 + int(draft.rng.integers(2)))
@@ -317,7 +317,7 @@ def several(draft: CloseDraft, bite: bool) -> None:
     draft.line(draft.invoices[key].customer, draft.gross(key), text, draft.day([key]))
 
 
-def fill_order(draft: CloseDraft, bite: bool) -> None:
+def _fill_order(draft: CloseDraft, bite: bool) -> None:
     """Several invoices are named and one gets too little; or all are paid."""
     keys = draft.take_several(2 + int(draft.rng.integers(2)))
     order = draft.terms["several"]["order"]
@@ -376,7 +376,9 @@ def replaced(draft: CloseDraft, bite: bool, *, over: bool) -> None:
     draft.line(old.customer, cents, draft.names(key), draft.day([new.id]))
 
 
-def _advice_mail(draft: CloseDraft, name: str, customer: str, parts: Parts, at: dt.date) -> None:
+def _advice_mail(
+    draft: CloseDraft, name: str, customer: str, parts: AdviceParts, at: dt.date
+) -> None:
     """Add a mail with an advice."""
     rng, practice = draft.rng, draft.practice
     total = sum(cents for _, cents in parts)
@@ -389,7 +391,7 @@ def _advice_mail(draft: CloseDraft, name: str, customer: str, parts: Parts, at: 
     draft.mail(contact.email, subject, at, "\n".join((head, *rows)))
 
 
-def advice(draft: CloseDraft, bite: bool) -> None:
+def _advice(draft: CloseDraft, bite: bool) -> None:
     """A line names an advice whose parts are not all in full; or names its invoice as well."""
     if "advice" not in draft.terms:
         return
@@ -418,7 +420,7 @@ def _less(draft: CloseDraft, key: str, gap: int) -> int:
     return draft.gross(key) - gap
 
 
-def advice_latest(draft: CloseDraft, bite: bool) -> None:
+def _advice_latest(draft: CloseDraft, bite: bool) -> None:
     """A second mail with an advice has other parts, or the same."""
     if "advice" not in draft.terms:
         return
@@ -457,7 +459,7 @@ def tie(draft: CloseDraft, bite: bool, *, searches: Set[str]) -> None:
     draft.line(one.customer, draft.gross(low), text, draft.day([low, high]))
 
 
-def total(draft: CloseDraft, bite: bool) -> None:
+def _sums(draft: CloseDraft, bite: bool) -> None:
     """No invoice is named and exactly one set adds up, or none."""
     if "sums" not in draft.terms:
         return
@@ -472,13 +474,38 @@ def total(draft: CloseDraft, bite: bool) -> None:
     draft.line(customer, cents, draft.names_nothing(), draft.day(keys))
 
 
-def double(draft: CloseDraft, bite: bool) -> None:
+def _double(draft: CloseDraft, bite: bool) -> None:
     """An invoice is paid twice in the month, or was paid before it and again in it."""
     if not bite:
-        paid_number(draft, bite=False)
+        _paid_number(draft, bite=False)
         return
     key = draft.take(lambda i, c: i.issued < draft.last - dt.timedelta(8))
     day = draft.day([key], high=20)
     paid(draft, key, day)
     later = [one for one in draft.month_days if one > day] or [day]
     paid(draft, key, pick(later, draft.rng))
+
+
+LINE_TRAPS: Mapping[str, Callable[[CloseDraft, bool], None]] = {
+    "month": _month,
+    "repeats": _repeats,
+    "returns": _returns,
+    "storno": _storno,
+    "names": _names,
+    "parent": _parent,
+    "registered": _registered,
+    "registered_dates": _registered_dates,
+    "factor": _factor,
+    "notices": _notices,
+    "notice_senders": _notice_senders,
+    "no_number": _no_number,
+    "wrong_number": _wrong_number,
+    "foreign_number": _foreign_number,
+    "paid_number": _paid_number,
+    "several": _several,
+    "fill_order": _fill_order,
+    "advice": _advice,
+    "advice_latest": _advice_latest,
+    "double": _double,
+    "sums": _sums,
+}

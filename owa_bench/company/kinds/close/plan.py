@@ -1,4 +1,4 @@
-"""What a month holds: which traps, how often, under which policy."""
+"""The plan of a month: which traps, how often, under which policy."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What is right of a month: the rules applied to the world's records, with and without care."""
+"""The truth of a month: the rules applied to the world's records, with and without care."""
 
 from collections.abc import Mapping, Set
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 from owa_bench.company.kinds.close.world import CORRECTED
 from owa_bench.company.kinds.contract import CaseTruth, CaseWorld, ItemTruth
 from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE
-from owa_bench.company.language.close_records import Receivables, Row
+from owa_bench.company.language.close_records import Receivables, RecordRow
 from owa_bench.company.language.close_rules import (
     BLINDNESS,
     MonthResult,
@@ -53,7 +53,7 @@ def month_records(world: CaseWorld, happened: Set[str]) -> Receivables:
     return Receivables(records)
 
 
-def _terms(contracts: list[Row]) -> list[Row]:
+def _terms(contracts: list[RecordRow]) -> list[RecordRow]:
     """Return the contracts on cash discount, with their percentages and days."""
     found = []
     for contract in contracts:
@@ -62,7 +62,7 @@ def _terms(contracts: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: str(row["valid_from"]))
 
 
-def _notices(world: CaseWorld) -> list[Row]:
+def _notices(world: CaseWorld) -> list[RecordRow]:
     """Return the announcements of payers by contacts."""
     contacts = {row.email: row for row in world.tables["contacts"]}
     return [

@@ -2,18 +2,20 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from owa_bench.company.calendars import calendar
 from owa_bench.company.draw import Company, CompanySpec, draw_company
 from owa_bench.company.hosts import draw_hosts
 from owa_bench.company.kinds.arranging import mail_keys
-from owa_bench.company.kinds.close import amount_traps, line_traps
+from owa_bench.company.kinds.close.amount_traps import AMOUNT_TRAPS, discount, short
 from owa_bench.company.kinds.close.draft import CloseDraft
+from owa_bench.company.kinds.close.line_traps import LINE_TRAPS, paid, replaced, tie, unknown
 from owa_bench.company.kinds.close.plan import MonthPlan, draw_plan, draw_terms
 from owa_bench.company.kinds.contract import CaseSpec, CaseWorld, NoWorldError
 from owa_bench.company.language.close_policy import FORM
@@ -77,7 +79,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     month = (company.today.replace(day=1) - dt.timedelta(1)).replace(day=1)
     home = calendar(_HOME, company.today.year)
     begins = home.add(company.today.replace(day=1) - dt.timedelta(1), 3)
-    closed = _closed(month, begins, rng)
+    closed = _bank_holidays(month, begins, rng)
     plan = draw_plan(level, rng)
     terms = draw_terms(level, plan, rng)
     draft = CloseDraft(company, month, begins, closed, terms, rng, practice=practice)
@@ -115,7 +117,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     )
 
 
-def _closed(month: dt.date, begins: dt.date, rng: np.random.Generator) -> frozenset[dt.date]:
+def _bank_holidays(month: dt.date, begins: dt.date, rng: np.random.Generator) -> frozenset[dt.date]:
     """Return the days from Monday to Friday that are no bank days, around the month."""
     home = calendar(_HOME, month.year)
     first, count = month - dt.timedelta(60), 120
@@ -140,53 +142,25 @@ def _amend(draft: CloseDraft, plan: MonthPlan, level: int) -> None:
         draft.amendment = {"charges": {**charges, "abroad": charges["abroad"] + 500}}
 
 
-def _planters(draft: CloseDraft, plan: MonthPlan) -> Mapping[str, Callable[[bool], None]]:
-    """Return what adds a payment of each class, scarce facts first."""
+# Scarce facts come first: terms that end in the month, sums that no other set has.
+_ORDER = (
+    *("check_order", "bank_days", "contracts", "contract_dates", "discount_day", "late"),
+    *("discount_base", "sums", "tie", "fill_order", "several", "advice", "advice_latest"),
+    *("amendments", "abroad", "home", "credit_notes", "credit_used", "instalments", "factor"),
+    *("registered", "registered_dates", "notices", "notice_senders", "parent", "replaced"),
+    *("paid_number", "foreign_number", "no_number", "wrong_number", "names", "double", "repeats"),
+    *("returns", "storno", "surplus", "surplus_limit", "month"),
+)
+
+
+def _planters(plan: MonthPlan) -> Mapping[str, Callable[[CloseDraft, bool], None]]:
+    """Return what adds a payment of each class."""
     searches = frozenset({"no_number", "wrong_number"} & set(plan.rows))
-    over = "surplus" in plan.rows
-
-    def bind(planter: Callable[..., None], **rest: Any) -> Callable[[bool], None]:
-        return lambda bite: planter(draft, bite, **rest)
-
     return {
-        "check_order": bind(amount_traps.check_order),
-        "bank_days": bind(amount_traps.bank_days),
-        "contracts": bind(amount_traps.contracts),
-        "contract_dates": bind(amount_traps.contract_dates),
-        "discount_day": bind(amount_traps.discount_day),
-        "late": bind(amount_traps.late),
-        "discount_base": bind(amount_traps.discount_base),
-        "sums": bind(line_traps.total),
-        "tie": bind(line_traps.tie, searches=searches),
-        "fill_order": bind(line_traps.fill_order),
-        "several": bind(line_traps.several),
-        "advice": bind(line_traps.advice),
-        "advice_latest": bind(line_traps.advice_latest),
-        "amendments": bind(amount_traps.amendments),
-        "abroad": bind(amount_traps.abroad),
-        "home": bind(amount_traps.home),
-        "credit_notes": bind(amount_traps.credit_notes),
-        "credit_used": bind(amount_traps.credit_used),
-        "instalments": bind(amount_traps.instalments),
-        "factor": bind(line_traps.factor),
-        "registered": bind(line_traps.registered),
-        "registered_dates": bind(line_traps.registered_dates),
-        "notices": bind(line_traps.notices),
-        "notice_senders": bind(line_traps.notice_senders),
-        "parent": bind(line_traps.parent),
-        "replaced": bind(line_traps.replaced, over=over),
-        "paid_number": bind(line_traps.paid_number),
-        "foreign_number": bind(line_traps.foreign_number),
-        "no_number": bind(line_traps.no_number),
-        "wrong_number": bind(line_traps.wrong_number),
-        "names": bind(line_traps.names),
-        "double": bind(line_traps.double),
-        "repeats": bind(line_traps.repeats),
-        "returns": bind(line_traps.returns),
-        "storno": bind(line_traps.storno),
-        "surplus": bind(amount_traps.surplus),
-        "surplus_limit": bind(amount_traps.surplus_limit),
-        "month": bind(line_traps.month),
+        **AMOUNT_TRAPS,
+        **LINE_TRAPS,
+        "tie": partial(tie, searches=searches),
+        "replaced": partial(replaced, over="surplus" in plan.rows),
     }
 
 
@@ -194,40 +168,37 @@ def _planters(draft: CloseDraft, plan: MonthPlan) -> Mapping[str, Callable[[bool
 _ALIKE_NEEDS = {"fill_order": ("several",), "advice_latest": ("advice",)}
 
 
-def _try(draft: CloseDraft, planter: Callable[[], None]) -> bool:
+def _try(draft: CloseDraft, planter: Callable[..., None], *rest: bool) -> None:
     """Add a payment, or leave the draft's lines as they were if no facts fit."""
     count = len(draft.lines)
     try:
-        planter()
+        planter(draft, *rest)
     except NoWorldError:
         del draft.lines[count:]
-        return False
-    return True
 
 
 def _arrange(draft: CloseDraft, plan: MonthPlan, level: int) -> list[str]:
     """Put traps and plain payments into the month; return the customers to ask for."""
     asked: list[str] = []
-    planters = _planters(draft, plan)
-    for name, planter in planters.items():
+    planters = _planters(plan)
+    for name in _ORDER:
         before = len(draft.lines)
         for _ in range(plan.rows.get(name, 0)):
-            _try(draft, lambda planter=planter: planter(True))  # type: ignore[misc]
-        owners = [x.account for x in draft.lines[before:] if x.account]
-        asked += _owners(draft, owners)
+            _try(draft, planters[name], True)
+        asked += _owners(draft, [line.account for line in draft.lines[before:]])
         if all(need in plan.rows for need in _ALIKE_NEEDS.get(name, ())):
             for _ in range(plan.alike.get(name, 0)):
-                _try(draft, lambda planter=planter: planter(False))  # type: ignore[misc]
+                _try(draft, planters[name], False)
     for _ in range(4 * level):
-        _try(draft, lambda: amount_traps.discount(draft))
-        _try(draft, lambda: amount_traps.short(draft))
+        _try(draft, discount)
+        _try(draft, short)
     for _ in range(level):
-        _try(draft, lambda: line_traps.unknown(draft))
+        _try(draft, unknown)
     while len(draft.lines) < _LINES[level] - _AFTER[level]:
         key = draft.take(unique=False)
-        line_traps.paid(draft, key, draft.day([key]), plain=True)
-    for _ in range(_AFTER[level]):
-        _try(draft, lambda: line_traps.month(draft, False))
+        paid(draft, key, draft.day([key]), plain=True)
+    while len(draft.lines) < _LINES[level]:
+        planters["month"](draft, False)
     places = draft.rng.permutation(len(asked))[: _ASKED[level]].tolist()
     return [asked[place] for place in places]
 
@@ -294,11 +265,11 @@ def _correction(
     for number, line in enumerate(chosen):
         gap = draft.higher_limit() + 700 + 10 * int(rng.integers(300))
         if not bites:  # another text that says the same
-            changed.append(replace(line, text=f"{line.text} //"))
+            changed.append(structs.replace(line, text=f"{line.text} //"))
         elif number % 2 or line.cents < 3 * gap:
             dropped.append(line)
         else:
-            changed.append(replace(line, cents=line.cents - gap))
+            changed.append(structs.replace(line, cents=line.cents - gap))
     gone = {line.id for line in dropped}
     new = {line.id: line for line in changed}
     left = [new.get(line.id, line) for line in lines if line.id not in gone]
@@ -354,7 +325,7 @@ def _mails(draft: CloseDraft) -> tuple[Mail, ...]:
     """Return the mails in order of time, with their keys."""
     mails = sorted(draft.mails, key=lambda mail: mail.at)
     keys = mail_keys(len(mails), draft.rng)
-    return tuple(replace(mail, id=key) for key, mail in zip(keys, mails, strict=True))
+    return tuple(structs.replace(mail, id=key) for key, mail in zip(keys, mails, strict=True))
 
 
 def _pages(draft: CloseDraft) -> tuple[Page, ...]:
@@ -399,7 +370,7 @@ def _facts() -> tuple[ChatFact, ...]:
 def _stamped(draft: CloseDraft, rows: list[R], prefix: str, first: int) -> tuple[R, ...]:
     """Return rows with keys in order of time; `rows` are in that order."""
     keys = _keys(draft.rng, prefix, first, len(rows))
-    return tuple(replace(row, id=key) for key, row in zip(keys, rows, strict=True))
+    return tuple(structs.replace(row, id=key) for key, row in zip(keys, rows, strict=True))
 
 
 def _tables(draft: CloseDraft, lines: list[BankLine]) -> dict[str, tuple[Any, ...]]:
