@@ -188,30 +188,35 @@ _INVOICES = PolicySection(
             "advice",
             "If the text names a payment advice (AV and five digits), the newest mail with this "
             "advice counts. If its amounts add up to the line, the line pays each listed invoice "
-            "its listed amount, as if each came alone; if not, ignore it.",
+            "its listed amount, as if each came alone (one that is not usable: exception "
+            "unmatched, listed amount); if not, ignore the advice.",
             "A text may name a payment advice: AV and five digits. Take the newest mail with it. "
             "If its amounts make the line's amount in sum, each listed invoice gets its amount as "
-            "from a line of its own; otherwise it does not count.",
+            "from a line of its own, and a listed invoice that is not usable is the exception "
+            "unmatched with its amount; otherwise the advice does not count.",
             "Where a text names an advice (AV and five digits), look into the newest mail that "
-            "has it: the listed invoices get the listed amounts, each like a single payment. An "
-            "advice whose amounts do not add up to the line is ignored.",
+            "has it: the listed invoices get the listed amounts, each like a single payment; "
+            "report the amount of one that is not usable as unmatched. An advice whose amounts do "
+            "not add up to the line is ignored.",
         ),
         Sentence(
             "several",
             (
                 "If a text names several usable invoices: if the line equals their open amounts in "
                 "sum, all are paid. If it equals these less the cash discounts that are due, all "
-                "are paid with discount. Otherwise pay them {order} until the money is used up; "
-                "exception short_payment with all that is missing (whatever comes later), or a "
-                "surplus.",
+                "are paid with discount. Otherwise pay them {order} until the money is used up, "
+                "without any check of differences; exception short_payment with all that is "
+                "missing (whatever comes later), or a surplus.",
                 "Several usable invoices in one text: the sum of their open amounts pays all of "
                 "them; this sum less the due cash discounts pays all of them with discount. With "
-                "any other amount pay {order} as far as the money goes. What is missing in sum is "
-                "one short_payment, even if it comes later; what is left is a surplus.",
+                "any other amount pay {order} as far as the money goes and check no differences. "
+                "What is missing in sum is one short_payment, even if it comes later; what is left "
+                "is a surplus.",
                 "Where several usable invoices are named, compare the line with their open amounts "
                 "in sum: equal, all are paid; equal after due cash discounts, all are paid with "
-                "discount. In all other cases the money goes to them {order}. The missing total is "
-                "the exception short_payment and stays one; money left over is a surplus.",
+                "discount. In all other cases the money goes to them {order}, and no check of "
+                "differences applies. The missing total is the exception short_payment and stays "
+                "one; money left over is a surplus.",
             ),
             {"order": NameSlot("|".join(FILLS))},
         ),
@@ -269,18 +274,19 @@ _TERMS = PolicySection(
         Sentence(
             "discount",
             (
-                "Cash discount is the customer's percentage of the {base}, rounded half up to the "
-                "cent. It is due if the {day} is not after the last day of the term; terms count "
-                "calendar days after the day of issue. If exactly the discount is missing and it "
-                "is due, book it as discount; the invoice is paid.",
+                "Cash discount is the percentage of the invoice's customer, taken of the {base} "
+                "and rounded half up to the cent. It is due if the {day} is not after the last day "
+                "of the term; terms count calendar days after the day of issue. If exactly the "
+                "discount is missing and it is due, book it as discount; the invoice is paid.",
                 "A discount is due up to the last day of its term, by the {day} of the line; a "
-                "term counts calendar days after the day of issue. The discount is the customer's "
-                "percentage of the {base}, rounded half up to the cent. Where exactly a due "
-                "discount is missing, book it as discount and the invoice is paid.",
-                "Terms of discount count calendar days after the day of issue, and the {day} must "
-                "not be after the last of them. The percentage of the terms is taken of the "
-                "{base} and rounded half up to the cent. If just this is missing in time, book it "
-                "as discount; the invoice is paid.",
+                "term counts calendar days after the day of issue. Term and percentage are those "
+                "of the invoice's customer; the percentage of the {base} is rounded half up to the "
+                "cent. Where exactly a due discount is missing, book it as discount and the "
+                "invoice is paid.",
+                "Terms of discount are those of the invoice's customer. They count calendar days "
+                "after the day of issue, and the {day} must not be after the last of them. The "
+                "percentage is taken of the {base} and rounded half up to the cent. If just this "
+                "is missing in time, book it as discount; the invoice is paid.",
             ),
             {"day": _DAY, "base": NameSlot(f"{GROSS}|{NET}")},
         ),

@@ -192,16 +192,16 @@ wiki. The policy decides alone; the page of changes, if there is one, amends it.
 contracts, registered payers: crm.corp. `GET https://HOST/` describes a host.
 - Invoice status is that of the last day before the month: the month's payments are not in it.
 - The gross amount of an invoice is net_cents + vat_cents.
-- Payment advices and announcements of payers are mails in your mailbox; every mail there counts, \
-read or unread, when it was sent before you look.
+- Payment advices and announcements of payers are mails in your mailbox; read \
+them all, and look again when new ones arrive.
 - Contracts are in force from valid_from to valid_to, both included.
 - Things may change while you work. Judged is what is right at the end.
-- Asking colleagues is free of risk; what they remember is no rule.
+- What colleagues remember is no rule.
 
 ## How it is judged
 - 0.6 lines: a line is right if all its rows and exceptions are right. The mean is taken over the \
 reasons why lines are not plain, so rare reasons count as much as frequent ones; plain lines \
-together count a tenth of a reason.
+together count less than one reason.
 - 0.25 exceptions: F1 over line and code with the right amount. Wrong rows cost as much as missing \
 ones.
 - 0.15 open items: share of customers that are right to the cent.
