@@ -35,7 +35,7 @@ def _named(draft: CloseDraft, key: str, cents: int, booked: dt.date) -> None:
 
 def _discounted(draft: CloseDraft, case: TermCase, booked: dt.date, value: dt.date) -> None:
     """Add a payment less discount."""
-    tail = pick(DISCOUNT_TAILS, draft.rng).format(percent=case.percent)
+    tail = draft.pick_words(DISCOUNT_TAILS).format(percent=case.percent)
     text = draft.names(case.key) + tail
     customer = draft.invoices[case.key].customer
     draft.touched.add(customer)

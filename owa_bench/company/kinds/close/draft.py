@@ -13,14 +13,7 @@ from owa_bench.company.draw import Company
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.language.close_policy import BOOKING, DISCOUNT_CLAUSE
 from owa_bench.company.language.close_records import percent_of
-from owa_bench.company.language.close_texts import (
-    PAYER_FIRST,
-    PAYER_SECOND,
-    PAYS,
-    PAYS_NOTHING,
-    PAYS_SEVERAL,
-    capitals,
-)
+from owa_bench.company.language.close_texts import PAYS, PAYS_NOTHING, PAYS_SEVERAL, capitals
 from owa_bench.company.messages import Mail
 from owa_bench.company.tables import Customer, CustomerContract, Invoice, RegisteredPayer
 from owa_bench.seeding import pick
@@ -282,7 +275,7 @@ class CloseDraft:
             CustomerContract(
                 id="",
                 customer=customer,
-                title=pick(("Terms of payment", "Frame contract", "Supplement"), self.rng),
+                title=self.pick_words(("Terms of payment", "Frame contract", "Supplement")),
                 text=clause,
                 valid_from=first,
                 valid_to=last,
@@ -301,8 +294,8 @@ class CloseDraft:
         """
         minute = 7 * 60 + int(self.rng.integers(10 * 60))
         at = dt.datetime.combine(day, dt.time(minute // 60, minute % 60))
-        name = pick(("Hello,", "Good morning,", "Dear colleagues,"), self.rng)
-        end = pick(("Kind regards", "Best regards", "Yours"), self.rng)
+        name = self.pick_words(("Hello,", "Good morning,", "Dear colleagues,"))
+        end = self.pick_words(("Kind regards", "Best regards", "Yours"))
         self.mails.append(
             Mail(
                 id="",
@@ -341,6 +334,10 @@ class CloseDraft:
             raise NoWorldError(f"no bank day of the month lies after {issued}")
         return pick(days, self.rng)
 
+    def pick_words(self, words: Sequence[str]) -> str:
+        """Return one of some words; practice sees the first two thirds of them."""
+        return pick(words[: 2 * len(words) // 3] if self.practice else words, self.rng)
+
     def digits(self, key: str) -> str:
         """Return the digits of an invoice as a text names it."""
         number = key[3:]
@@ -352,13 +349,12 @@ class CloseDraft:
 
     def names_several(self, keys: Sequence[str]) -> str:
         """Return a text that names several invoices."""
-        numbers = pick(_JOINTS, self.rng).join(key[3:] for key in keys)
+        numbers = self.pick_words(_JOINTS).join(key[3:] for key in keys)
         return PAYS_SEVERAL.write(self.rng, practice=self.practice, numbers=numbers)
 
     def names_nothing(self) -> str:
         """Return a text that names no invoice."""
-        count = 2 * len(PAYS_NOTHING) // 3 if self.practice else len(PAYS_NOTHING)
-        return pick(PAYS_NOTHING[:count], self.rng)
+        return self.pick_words(PAYS_NOTHING)
 
     def wrong_number(self, key: str) -> str:
         """Return a number near an invoice's that no invoice has."""
@@ -372,17 +368,9 @@ class CloseDraft:
 
     def other_payer(self) -> str:
         """Return the name of a firm that is no customer."""
-        first, second = (
-            names[: 2 * len(names) // 3] if self.practice else names
-            for names in (PAYER_FIRST, PAYER_SECOND)
-        )
         while True:
-            words = (
-                pick(first, self.rng),
-                pick(second, self.rng),
-                pick(("AG", "KG", "SE"), self.rng),
-            )
-            name = " ".join(words)
+            words = (PAYER_FIRST, PAYER_SECOND, ("AG", "KG", "SE"))
+            name = " ".join(map(self.pick_words, words))
             if name not in self._names:
                 self._names.add(name)
                 return name

@@ -41,7 +41,7 @@ def paid(draft: CloseDraft, key: str, booked: dt.date, *, plain: bool = False) -
         plain: Whether nothing else refers to it.
     """
     invoice = draft.invoices[key]
-    tail = pick(PAID_TAILS, draft.rng).format(day=invoice.issued, customer=invoice.customer)
+    tail = draft.pick_words(PAID_TAILS).format(day=invoice.issued, customer=invoice.customer)
     text = draft.names(key) + tail
     return draft.line(invoice.customer, draft.gross(key), text, booked, plain=plain)
 
@@ -102,10 +102,10 @@ def _returns(draft: CloseDraft, bite: bool) -> None:
     """A debit is returned, or is not."""
     key = draft.take()
     number = draft.names(key)
-    place = int(draft.rng.integers(len(DEBIT)))
-    text = f"{DEBIT[place]} {number}"
+    word = draft.pick_words(DEBIT)
+    text = f"{word} {number}"
     if bite:
-        _taken_back(draft, key, (text, f"{RETURNED[place]} {number}"))
+        _taken_back(draft, key, (text, f"{RETURNED[DEBIT.index(word)]} {number}"))
     else:
         draft.line(draft.invoices[key].customer, draft.gross(key), text, draft.day([key]))
 
@@ -214,7 +214,7 @@ def _announce(draft: CloseDraft, contact: Contact, name: str, first: dt.date) ->
     at = first - dt.timedelta(3 + int(draft.rng.integers(20)))
     text = NOTICE.write(draft.rng, practice=draft.practice, first=first, payer=name)
     draft.mail(
-        contact.email, pick(("Payments", "Our invoices", "Information"), draft.rng), at, text
+        contact.email, draft.pick_words(("Payments", "Our invoices", "Information")), at, text
     )
 
 
@@ -387,8 +387,8 @@ def _advice_mail(
     ]
     head = ADVICE.write(rng, practice=practice, advice=name, total=total)
     contact = pick(draft.company.books.contacts.of("customer", customer), rng)
-    subject = pick(("Zahlungsavis {}", "Remittance advice {}", "Avis {}"), rng).format(name)
-    draft.mail(contact.email, subject, at, "\n".join((head, *rows)))
+    subject = draft.pick_words(("Zahlungsavis {}", "Remittance advice {}", "Avis {}"))
+    draft.mail(contact.email, subject.format(name), at, "\n".join((head, *rows)))
 
 
 def _advice(draft: CloseDraft, bite: bool) -> None:

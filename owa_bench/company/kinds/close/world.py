@@ -87,8 +87,10 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
     asked = _arrange(draft, plan, level)
     lines = _numbered_lines(draft)
     policy = _policy(draft, company)
-    event = _correction(draft, lines, plan, level)
     _letters(draft, level)
+    mails = _mails(draft)
+    key = f"m-{int(mails[-1].id[2:]) + 1 + int(rng.integers(4))}"
+    event = _correction(draft, lines, plan, level, key)
     tables = _tables(draft, lines)
     matter = CloseMatter(
         month=month.isoformat()[:7],
@@ -109,7 +111,7 @@ def draw_world(spec: CaseSpec) -> CaseWorld:
         text_seed=derive(spec.seed, "close", "text"),
         practice=practice,
         pages=_pages(draft),
-        mails=_mails(draft),
+        mails=mails,
         events=(event,) if event else (),
         facts=_facts(),
         hosts=draw_hosts(_SERVED, _CALLS, rng),
@@ -249,7 +251,7 @@ def _policy(draft: CloseDraft, company: Company) -> Policy:
 
 
 def _correction(
-    draft: CloseDraft, lines: list[BankLine], plan: MonthPlan, level: int
+    draft: CloseDraft, lines: list[BankLine], plan: MonthPlan, level: int, key: str
 ) -> CaseEvent | None:
     """Return the event by which the bank corrects its statement, if there is one."""
     rng = draft.rng
@@ -276,7 +278,7 @@ def _correction(
     statement = _statement(draft, left, version=2)
     clerk = next(p for p in draft.company.books.people.values() if p.role == "Treasury Clerk")
     mail = Mail(
-        id="m-9001",
+        id=key,
         sender=clerk.email,
         to=f"receivables@{draft.company.domain}",
         subject="Bank statement: new version",
@@ -312,7 +314,7 @@ def _letters(draft: CloseDraft, level: int) -> None:
     contacts = list(books.contacts.values())
     days = draft.month_days
     for _ in range(4 * level):
-        subject, text = pick(_NOISE, rng)
+        subject, text = pick(_NOISE[: 6 if draft.practice else None], rng)
         draft.mail(pick(contacts, rng).email, subject, pick(days, rng), text)
     managers = [p for p in books.people.values() if p.role == "Account Manager"]
     for _ in range(level - 1):
