@@ -13,7 +13,14 @@ from owa_bench.company.draw import Company
 from owa_bench.company.kinds.contract import NoWorldError
 from owa_bench.company.language.close_policy import BOOKING, DISCOUNT_CLAUSE
 from owa_bench.company.language.close_records import percent_of
-from owa_bench.company.language.close_texts import PAYS, PAYS_NOTHING, PAYS_SEVERAL, capitals
+from owa_bench.company.language.close_texts import (
+    PAYER_FIRST,
+    PAYER_SECOND,
+    PAYS,
+    PAYS_NOTHING,
+    PAYS_SEVERAL,
+    capitals,
+)
 from owa_bench.company.messages import Mail
 from owa_bench.company.tables import Customer, CustomerContract, Invoice, RegisteredPayer
 from owa_bench.seeding import pick
