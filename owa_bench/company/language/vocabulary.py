@@ -191,7 +191,8 @@ TABLES: Mapping[str, TableWords] = {
             "due": "day on which it is due",
             "net_cents": "amount without tax, in cents",
             "vat_cents": "tax, in cents",
-            "status": "open or paid",
+            "status": "open, paid or cancelled",
+            "replaced_by": "invoice that replaces a cancelled one, empty without one",
         },
     ),
     "credit_notes": TableWords(
@@ -205,6 +206,7 @@ TABLES: Mapping[str, TableWords] = {
             "kind": "ground of the credit",
             "cents": "amount of the credit, in cents",
             "issued": "day of the credit note",
+            "applied": "whether it is used up",
         },
     ),
     "requests": TableWords(
@@ -266,6 +268,47 @@ TABLES: Mapping[str, TableWords] = {
             "made_by": "engine or clerk; empty if nobody recorded it",
         },
     ),
+    "payers": TableWords(
+        "crm.corp",
+        "/payers",
+        ("Registered payers of customers.", "Who may pay for which customer."),
+        {
+            "id": "key of the entry",
+            "customer": "customer of the entry",
+            "payer": "name of the payer",
+            "kind": "factor or treasury",
+            "valid_from": "first day of the entry",
+            "valid_to": "last day of the entry",
+        },
+    ),
+    "bank_lines": TableWords(
+        "bank.corp",
+        "/entries",
+        ("Lines of the account.", "What came in and went out, a line a row."),
+        {
+            "id": "number of the line",
+            "booked": "booking day",
+            "value": "value day",
+            "cents": "amount, in cents; negative if money left the account",
+            "payer": "name of the payer as the bank has it",
+            "account": "account of the payer, empty if the bank has none",
+            "text": "text of the payment",
+            "reference": "bank reference",
+        },
+    ),
+    "statements": TableWords(
+        "bank.corp",
+        "/statements",
+        ("Statements that the lines come from.", "Bank statements and their versions."),
+        {
+            "id": "key of the statement",
+            "first": "first booking day of the statement",
+            "last": "last booking day of the statement",
+            "version": "version of the statement; a new one replaces its lines",
+            "lines": "number of lines",
+            "total_cents": "sum of the lines, in cents",
+        },
+    ),
 }
 
 
@@ -316,4 +359,17 @@ CALLS: Mapping[str, CallWords] = {
         "Book shipments with the carrier; a booking cannot be undone.",
         20,
     ),
+    "allocate": CallWords(
+        "ledger.corp",
+        "POST",
+        "/allocations",
+        "Post allocations: mode (replace: takes back all that was posted before; add) and rows, a "
+        "list of line, invoice, paid_cents, discount_cents, charge_cents, credit_cents (0 if left "
+        "out). A row of the same line and invoice replaces the old one. Nothing is checked "
+        "against the bank.",
+    ),
+    "write_off": CallWords(
+        "billing.corp", "POST", "/write-offs", "Write off what is open on an invoice.", 20
+    ),
+    "remind": CallWords("crm.corp", "POST", "/reminders", "Send a reminder to a customer.", 10),
 }

@@ -142,6 +142,8 @@ class CaseSession(Session):
             self._server.pages[page.slug] = page
         for table, row in event.rows:
             self._server.put(table, row)
+        for table, key in event.dropped:
+            self._server.drop(table, key)
         self.state = replace(self.state, happened=self.state.happened | {event.name})
 
     def _header(self) -> str:
