@@ -28,7 +28,7 @@ from owa_bench.company.language.text import MONEY
 from owa_bench.interfaces import Brief
 
 _POLICY, _FUEL, _RELEASES = "freight-tariff", "fuel-bulletin", "rater-releases"
-_BATCH = 10
+_BATCH, _RESERVE = 10, 10
 _IMPORT = "import json, sys\nsys.path.insert(0, '.')\nimport tariff_desk\n"
 _MARGIN = 2  # minutes that it waits longer than it must
 _SURE, _UNSURE, _CLAIM = 0.95, 0.2, 0.97
@@ -152,7 +152,9 @@ class TariffParser:
         left = int(quota[1]) if quota else 0
         told = ""
         while left:
-            count = min(_BATCH, left)
+            # The first quotes look for departures that no bill shows, the last ones tell forms
+            # apart.
+            count = min(_BATCH if left > _RESERVE + _BATCH else _RESERVE // 2, left)
             text = yield from client.python(
                 _step(f"{told}print(json.dumps(desk.ask({count})))\ndesk.keep()")
             )

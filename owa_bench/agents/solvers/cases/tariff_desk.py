@@ -19,6 +19,7 @@ from owa_bench.company.language.tariff_rules import Departure, Tariff, fuel_perc
 
 _STATE = Path("tariff-state.json")
 _POOL_SEED = 1
+_CLERKS = 0.085  # bills that clerks may have changed, where nobody records it
 
 
 class FreightDesk:
@@ -50,7 +51,8 @@ class FreightDesk:
             rows: Bills by canonical columns.
         """
         bills = self._rows(rows, [row["billed_cents"] for row in rows])
-        fit = fit_engine(bills)
+        noted = all(row["made_by"] for row in rows)
+        fit = fit_engine(bills, 0.0 if noted else _CLERKS)
         self._state["bills"] = [fit.rules, fit.equals, fit.exact]
         self._state["quoted"] = [fit.rules, fit.equals, 0]
 

@@ -66,13 +66,13 @@ def quote_candidates(
     closed = {shipment_cell(row, tariff) for row in planned}
     columns: dict[str, Sequence[Any]] = {
         "country": sorted(tariff.zones),
-        "remote": (True, True, False),
-        "residential": (True, True, False),
+        "remote": (True, False),
+        "residential": (True, False),
         "service": SERVICES,
         "plan": PLANS,
         "pickup": days,
         "pieces": (1, 2, 2, 3, 3, 4, 4, 5, 6),
-        "dangerous": (True, True, False),
+        "dangerous": (True, False),
     }
     # Forms that differ for a planned shipment differ at its numbers: these are in the pool.
     for name, others in (
