@@ -24,7 +24,7 @@ from owa_bench.company.language.tariff_rules import (
 FormPlace = tuple[int, int]  # of a form: condition, effect
 _LEAST_GAIN = 5  # bills that a further departure must explain
 _SWEEPS = 4
-_PAIRS, _BEAM = 6, 16  # pairs that are exchanged, and first forms that are tried
+_PAIRS, _BEAM = 5, 8  # pairs that are exchanged, and first forms that are tried
 _NEW = "new"
 
 
