@@ -133,7 +133,7 @@ def ablations(families: Iterable[str], seeds: int) -> Iterator[str]:
                         f"| {family} | {tier} | `{name}` | {len(found) / seeds:.2f} | "
                         f"{statistics.mean(found):.3f} | {min(found):.3f} | {max(found):.3f} |"
                     )
-            yield f"| {family} | {tier} | *different sets of traps* | {len(sets)} of {seeds} | | | |"
+            yield f"| {family} | {tier} | *sets of traps* | {len(sets)} of {seeds} | | | |"
 
 
 def chain(kept: KeptPlays, family: str, count: int, plays: int) -> Iterator[str]:

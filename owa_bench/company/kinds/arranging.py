@@ -86,7 +86,7 @@ def mail_keys(count: int, rng: np.random.Generator) -> list[str]:
     return [f"m-{number}" for number in numbers.tolist()]
 
 
-def chosen(
+def sample_rows(
     rows: Sequence[Any], count: int, rng: np.random.Generator, without: Iterable[str] = ()
 ) -> list[Any]:
     """Return some rows, none of whose keys is excluded.

@@ -185,6 +185,7 @@ class PostResult(NamedTuple):
         settled: Standing answers that change, by item; None withdraws one.
         harms: What nobody asked for.
         used: What is limited and was used, by name.
+        rows: (table, row): records that change.
     """
 
     status: int
@@ -192,6 +193,7 @@ class PostResult(NamedTuple):
     settled: Mapping[str, Any] = {}
     harms: Sequence[Harm] = ()
     used: Mapping[str, int] = {}
+    rows: Sequence[tuple[str, Any]] = ()
 
 
 class CaseKind(ABC):
