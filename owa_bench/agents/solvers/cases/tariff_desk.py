@@ -19,6 +19,7 @@ from owa_bench.company.language.tariff_rules import Departure, Tariff, fuel_perc
 
 _STATE = Path("tariff-state.json")
 _POOL_SEED = 1
+_CLERKS = 0.085  # bills that clerks may have changed, where nobody records it
 
 
 class FreightDesk:
@@ -50,7 +51,9 @@ class FreightDesk:
             rows: Bills by canonical columns.
         """
         bills = self._rows(rows, [row["billed_cents"] for row in rows])
-        fit = fit_engine(bills)
+        noise = 0.0 if all(row["made_by"] for row in rows) else _CLERKS
+        # Whoever takes the bills of two engines for those of one cannot explain them all.
+        fit = fit_engine(bills, 1.0 if "history" in self._state["without"] else noise)
         self._state["bills"] = [fit.rules, fit.equals, fit.exact]
         self._state["quoted"] = [fit.rules, fit.equals, 0]
 

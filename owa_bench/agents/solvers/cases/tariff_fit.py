@@ -3,6 +3,7 @@
 The module needs numpy and the rules alone; the parser of `tariff` runs its source in the sandbox.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from owa_bench.company.language.tariff_rules import (
 FormPlace = tuple[int, int]  # of a form: condition, effect
 _LEAST_GAIN = 5  # bills that a further departure must explain
 _SWEEPS = 4
+_PAIRS, _BEAM = 5, 8  # pairs that are exchanged, and first forms that are tried
 _NEW = "new"
 
 
@@ -156,14 +158,31 @@ def best_form(
     return exact + int(top), places
 
 
-def fit_engine(rows: PricedRows, least: int = _LEAST_GAIN) -> EngineFit:
-    """Return the departures that explain most totals: greedily, then each one again.
+def fit_engine(rows: PricedRows, noise: float, least: int = _LEAST_GAIN) -> EngineFit:
+    """Return the departures that explain most totals.
+
+    They are added greedily, then each one is chosen again; as long as too much is unexplained, two
+    at a time are exchanged.
 
     Args:
         rows: With totals.
+        noise: Share of totals that may stay unexplained.
         least: Totals that a further departure must explain.
     """
-    rules: list[Departure] = []
+    fit = _climb(rows, [], least)
+    for _ in range(_SWEEPS):
+        if len(rows.rows) - fit.exact <= noise * len(rows.rows):
+            break
+        pair = _better_pair(rows, fit)
+        if pair is None:
+            break
+        fit = _climb(rows, pair, least)
+    return fit
+
+
+def _climb(rows: PricedRows, rules: list[Departure], least: int) -> EngineFit:
+    """Add departures greedily and choose each one again until nothing explains more."""
+    equals: list[list[FormPlace]] = []
     exact = int((rows.prices(rules) == rows.totals).sum())
     for _ in range(_SWEEPS):
         while True:
@@ -181,6 +200,30 @@ def fit_engine(rows: PricedRows, least: int = _LEAST_GAIN) -> EngineFit:
         if exact == before:
             break
     return EngineFit(rules, equals, exact)
+
+
+def _better_pair(rows: PricedRows, fit: EngineFit) -> list[Departure] | None:
+    """Return the departures with two exchanged, so that more is explained; None: no two do it.
+
+    Pairs that touch the most unexplained totals come first.
+    """
+    now = rows.prices(fit.rules)
+    open_rows = now != rows.totals
+    weight = [
+        int(((rows.prices(without(fit.rules, n)) != now) & open_rows).sum())
+        for n in range(len(fit.rules))
+    ]
+    pairs = list(itertools.combinations(range(len(fit.rules)), 2))
+    pairs.sort(key=lambda pair: -weight[pair[0]] - weight[pair[1]])
+    for first, second in pairs[:_PAIRS]:
+        rest = without(without(fit.rules, second), first)
+        _, gains = rows.gains(rest, rows.table.free(rest))
+        for flat in np.argsort(-gains, axis=None, kind="stable")[:_BEAM].tolist():
+            one = rows.table.form(divmod(flat, gains.shape[1]))
+            count, places = best_form(rows, [*rest, one])
+            if count > fit.exact:
+                return [*rest, one, rows.table.form(places[0])]
+    return None
 
 
 def without(rules: Sequence[Departure], place: int) -> list[Departure]:

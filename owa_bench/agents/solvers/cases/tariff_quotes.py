@@ -21,8 +21,8 @@ from owa_bench.company.language.tariff_rules import PLANS, SERVICES, Departure, 
 
 _POOL = 900  # shipments that a quote is chosen from
 _BEAM = 24  # forms that a further departure is tried beside
-_FEW = 4  # trials whose departures are exchanged
-_MOST_LATE = 3
+_FEW = 3  # trials whose departures are exchanged
+_MOST_LATE, _SWEEPS = 4, 2
 _FADE = 0.35  # weight of a form after one more quote that it would change
 _SHOWN = 60  # alternatives of a departure that a quote is to separate
 
@@ -66,13 +66,13 @@ def quote_candidates(
     closed = {shipment_cell(row, tariff) for row in planned}
     columns: dict[str, Sequence[Any]] = {
         "country": sorted(tariff.zones),
-        "remote": (True, True, False),
-        "residential": (True, True, False),
+        "remote": (True, False),
+        "residential": (True, False),
         "service": SERVICES,
         "plan": PLANS,
         "pickup": days,
         "pieces": (1, 2, 2, 3, 3, 4, 4, 5, 6),
-        "dangerous": (True, True, False),
+        "dangerous": (True, False),
     }
     # Forms that differ for a planned shipment differ at its numbers: these are in the pool.
     for name, others in (
@@ -126,10 +126,11 @@ def fit_quotes(quotes: PricedRows, bills: EngineFit, known: QuoteFit, *, late: b
     best = _exchange(quotes, known.rules, menus)
     if best[0] < len(quotes.rows):
         best = max((best, _exchange(quotes, bills.rules, menus)), key=lambda one: one[0])
-    for _ in range(_MOST_LATE if late else 0):
-        if best[0] == len(quotes.rows):
+    while late and best[0] < len(quotes.rows) and len(best[1]) < len(bills.rules) + _MOST_LATE:
+        more = _further(quotes, best[1], menus)
+        if more[0] == best[0]:
             break
-        best = max((best, _further(quotes, best[1], menus)), key=lambda one: one[0])
+        best = more
     count, rules = best
     equals = []
     for place in range(len(rules)):
@@ -168,7 +169,7 @@ def _exchange(
     """Exchange each departure for a better one of its menu until nothing gets better."""
     rules = list(rules)
     exact = int((quotes.prices(rules) == quotes.totals).sum())
-    while exact < len(quotes.rows):
+    for _ in range(_SWEEPS):
         before = exact
         for place in range(len(rules)):
             menu = menus[place] if place < len(menus) else None
@@ -177,7 +178,7 @@ def _exchange(
             count, places = best_form(quotes, without(rules, place), menu)
             if count > exact:
                 exact, rules[place] = count, quotes.table.form(places[0])
-        if exact == before:
+        if exact in (before, len(quotes.rows)):
             break
     return exact, rules
 
