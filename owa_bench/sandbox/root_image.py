@@ -76,7 +76,7 @@ def system_content() -> ImageContent:
     sources = {source for source, _ in views.system_view().read_only}
     paths = tuple(path for path in sorted(sources) if not _is_inside(path, sources))
     left_out = {f"/usr/{name}" for name in _NEVER}
-    left_out |= set(_unused_of_python())
+    left_out |= {*_unused_of_python(), *views.answer_keys()}
     left_out |= {path for path in _candidates() if _size(path, left_out) > _LARGE}
     size = sum(_size(path, left_out) for path in paths)
     return ImageContent(paths, tuple(sorted(left_out)), size)

@@ -89,10 +89,17 @@ def is_installed(path: str) -> bool:
 
 
 @functools.cache
+def answer_keys() -> tuple[str, ...]:
+    """Return the folders of this package that draw and judge cases: no agent sees them."""
+    own = os.path.dirname(os.path.realpath(owa_bench.__file__))
+    return (os.path.join(own, "company", "kinds"),)
+
+
 def system_view() -> SandboxView:
     """Return the view of this machine's programs and of this Python with its packages.
 
-    Of this package's own folder the package alone is seen, not what lies beside it.
+    Of this package's own folder the package alone is seen, without its answer keys, and nothing of
+    what lies beside it.
     """
     paths = ["/usr", *(path for path in SYSTEM if not os.path.islink(path))]
     paths += [f"/etc/{name}" for name in _ETC]
@@ -110,7 +117,9 @@ def system_view() -> SandboxView:
     }
     made = ((os.fspath(path), f"/etc/{path.name}") for path in _MADE.iterdir())
     return SandboxView(
-        read_only=_outermost((*binds([*paths, own]), *made)), environment=tuple(environment.items())
+        read_only=_outermost((*binds([*paths, own]), *made)),
+        hidden=answer_keys(),
+        environment=tuple(environment.items()),
     )
 
 

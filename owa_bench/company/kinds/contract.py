@@ -308,3 +308,17 @@ class CaseKind(ABC):
         return frozenset(
             item.id for item in truth.items if state.settled.get(item.id) == dict(item.answer)
         )
+
+    def state_of(self, world: CaseWorld, truth: CaseTruth, happened: Set[str]) -> CaseState:
+        """Return the state of somebody who answers so.
+
+        Args:
+            world: The one that is played.
+            truth: What is answered.
+            happened: Names of the events so far.
+        """
+        return CaseState(
+            settled={item.id: dict(item.answer) for item in truth.items},
+            handed_in={name: tuple(rows) for name, rows in truth.deliverables.items()},
+            happened=frozenset(happened),
+        )

@@ -14,23 +14,29 @@ _PLAIN_WEIGHTS = (1.0, 0.25, 0.1)  # of plain items: without reasons, less a rea
 def items_by_reason(truth: CaseTruth, score: Callable[[ItemTruth], float]) -> float:
     """Return the mean over reasons of the mean score of the items that each reason decides.
 
-    Plain items outnumber the others and are trivial: together they weigh less than one reason.
+    Plain items outnumber the others and are trivial: together they weigh less than one reason. The
+    mean is multiplied by the root of the mean score of all items, so that one answer for all items,
+    which is right for a whole reason, gains little.
 
     Args:
         truth: What is right.
         score: Of one item, in [0, 1].
     """
     by_reason: dict[str, list[float]] = {}
+    scores: list[float] = []
     for item in truth.items:
         value = score(item)
+        scores.append(value)
         for reason in item.reasons or (PLAIN,):
             by_reason.setdefault(reason, []).append(value)
+    if not scores:
+        return 1.0
     first, less, least = _PLAIN_WEIGHTS
     plain = max(least, first - less * len(by_reason.keys() - {PLAIN}))
     weights = {reason: plain if reason == PLAIN else 1.0 for reason in by_reason}
-    total = math.fsum(weights.values())
     means = {reason: math.fsum(values) / len(values) for reason, values in by_reason.items()}
-    return math.fsum(weights[r] * means[r] for r in by_reason) / total if total else 1.0
+    mean = math.fsum(weights[r] * means[r] for r in by_reason) / math.fsum(weights.values())
+    return mean * math.sqrt(math.fsum(scores) / len(scores))
 
 
 def plain_value(value: Any) -> Any:

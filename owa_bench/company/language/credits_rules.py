@@ -1,4 +1,4 @@
-"""What follows from a credit policy for the facts of a request."""
+"""The rules of a credit policy, applied to the facts of a request."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence

@@ -97,7 +97,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
                 terms[amendment.sentence] = amendment.values
         return terms
 
-    def told(self, happened: Set[str]) -> "Policy":
+    def known_with(self, happened: Set[str]) -> "Policy":
         """Return the policy with the amendments that are told so far.
 
         Args:

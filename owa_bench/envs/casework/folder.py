@@ -4,6 +4,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from owa_bench.errors import FieldError
+from owa_bench.sandbox.desk_files import read_file, write_file
+
 
 class CaseFolder:
     """Named files. They move to a real folder when its path is asked for."""
@@ -22,25 +25,18 @@ class CaseFolder:
             self._files.clear()
         return self._path
 
-    @property
-    def on_disk(self) -> bool:
-        """Whether the folder is on disk."""
-        return self._path is not None
-
     def write(self, name: str, data: bytes) -> None:
         """Write a file.
 
         Args:
             name: A plain name.
             data: Its bytes.
+        Raises: FieldError: A program has made a folder of that name.
         """
         if self._path is None:
             self._files[name] = data
-            return
-        place = self._path / name
-        if place.is_symlink() or (place.exists() and not place.is_file()):
-            _remove(place)
-        place.write_bytes(data)
+        else:
+            write_file(self._path, name, data)
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None: there is no such file.
@@ -50,20 +46,13 @@ class CaseFolder:
         """
         if self._path is None:
             return self._files.get(name)
-        place = self._path / name
-        if place.is_symlink() or not place.is_file():
+        try:
+            return read_file(self._path, name)
+        except FieldError:
             return None
-        return place.read_bytes()
 
     def close(self) -> None:
         """Remove the folder."""
         self._files.clear()
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
-    else:
-        place.unlink()

@@ -11,10 +11,10 @@ from owa_bench.company.draw import Company, CompanySpec, draw_company
 from owa_bench.company.hosts import draw_hosts
 from owa_bench.company.kinds.arranging import (
     NEWSLETTERS,
-    chosen,
     fill_heads,
     frozen_tables,
     mail_keys,
+    sample_rows,
 )
 from owa_bench.company.kinds.contract import CaseSpec, CaseWorld
 from owa_bench.company.kinds.credits.plan import play_scenes
@@ -84,7 +84,7 @@ def _background(scenes: CreditScenes, rng: np.random.Generator) -> None:
     """Add credit notes and contracts of customers who ask for nothing."""
     books, today = scenes.books, scenes.today
     asking = {books.orders[draft.order].customer for draft in scenes.drafts}
-    for customer in chosen(tuple(books.customers.values()), 40, rng, asking):
+    for customer in sample_rows(tuple(books.customers.values()), 40, rng, asking):
         orders = books.orders.of("customer", customer.id)
         if not orders:
             continue

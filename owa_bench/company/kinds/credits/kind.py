@@ -68,6 +68,9 @@ _INSTRUCTION = (
 )
 
 
+EXCEPTIONS = truth.EXCEPTIONS
+
+
 def _exceptions(level: int) -> tuple[str, ...]:
     return (_FALSE, _CONFLICT, _INSTRUCTION)[:level]
 

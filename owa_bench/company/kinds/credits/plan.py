@@ -398,7 +398,7 @@ def _try(scene: Callable[[CreditScenes], None], s: CreditScenes) -> bool:
     return True
 
 
-Scene = Callable[[CreditScenes], None]
+SceneFunction = Callable[[CreditScenes], None]
 
 
 class ScenePlan(NamedTuple):
@@ -411,13 +411,13 @@ class ScenePlan(NamedTuple):
         times: How often a case that has it plays it, by level.
     """
 
-    scene: Scene
+    scene: SceneFunction
     level: int
     odds: float
     times: tuple[int, int, int]
 
 
-ALWAYS: Mapping[int, tuple[tuple[Scene, int], ...]] = {
+ALWAYS: Mapping[int, tuple[tuple[SceneFunction, int], ...]] = {
     1: ((late, 2), (late_in_grace, 1), (damage, 1), (price, 1)),
     2: ((late, 3), (late_in_grace, 1), (damage, 2), (price, 1), (price_right, 1)),
     3: ((late, 4), (late_in_grace, 1), (damage, 2), (price, 2), (price_right, 1)),

@@ -212,6 +212,7 @@ class CreditScenes:
             place: The order.
             line: One of its lines.
             unit_cents: The price.
+        Returns: The new line.
         """
         new = self.books.order_lines.put(replace(line, unit_cents=unit_cents))
         net = sum(row.quantity * row.unit_cents for row in self.lines(place))
@@ -248,6 +249,7 @@ class CreditScenes:
             invoices: Of a double bill.
             false: Odds that the letter states something wrongly.
             vague: Whether the letter may name the order by its day and an article.
+        Returns: The request, which the caller may still change.
         """
         rng, order = self.rng, place.order
         contact = pick(self.books.contacts.of("customer", place.customer.id), rng)
