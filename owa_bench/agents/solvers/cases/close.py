@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from owa_bench.agents.solvers.cases.client import CaseClient, CaseMail, Row
+from owa_bench.agents.solvers.cases.client import CaseClient, CaseMail, CaseRow
 from owa_bench.agents.solvers.planning import PlanCall, ToolPlan
 from owa_bench.company.language import close_records, close_rules
 from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE, FORM, POLICY
@@ -194,7 +194,7 @@ class CloseParser:
             },
         }
 
-    def _notices(self, mails: Mapping[str, CaseMail]) -> ToolPlan[list[Row]]:
+    def _notices(self, mails: Mapping[str, CaseMail]) -> ToolPlan[list[CaseRow]]:
         """Return the announcements of payers by contacts."""
         found = [
             (mail.sender, one.values) for mail in mails.values() for one in NOTICE.read(mail.text)
@@ -243,7 +243,7 @@ class CloseParser:
         return beliefs
 
 
-def _discounts(contracts: list[Row]) -> Iterator[Row]:
+def _discounts(contracts: list[CaseRow]) -> Iterator[CaseRow]:
     """Yield the contracts on cash discount with their terms, in order of their first day."""
     for contract in sorted(contracts, key=lambda row: str(row["valid_from"])):
         for reading in DISCOUNT_CLAUSE.read(contract["text"]):
