@@ -159,7 +159,7 @@ class TariffParser:
             text = yield from client.python(
                 _step(f"{told}print(json.dumps(desk.ask({count})))\ndesk.keep()")
             )
-            body, told = _listed(text), ""
+            body, told = _row_list(text), ""
             if not body:
                 break
             reply = yield from client.post("quote", body)
@@ -204,7 +204,7 @@ def _clause(policy: Policy, section: str) -> str:
     return section if section == "new" else str(policy.sections.index(section) + 1)
 
 
-def _listed(text: str) -> list[dict[str, Any]]:
+def _row_list(text: str) -> list[dict[str, Any]]:
     """Return the shipments that a step prints; none if it ran too long."""
     return list(json.loads(text)) if text.startswith("[{") else []
 

@@ -137,6 +137,15 @@ class CloseKind(CaseKind):
         return (("allocate", {"mode": "replace", "rows": rows}),), truth.deliverables
 
     @override
+    def state_of(self, world: CaseWorld, truth: CaseTruth, happened: Set[str]) -> CaseState:
+        answers = {item.id: item.answer["rows"] for item in truth.items}
+        return CaseState(
+            settled={line: rows for line, rows in answers.items() if rows},
+            handed_in={name: tuple(rows) for name, rows in truth.deliverables.items()},
+            happened=frozenset(happened),
+        )
+
+    @override
     def right(self, world: CaseWorld, truth: CaseTruth, state: CaseState) -> frozenset[str]:
         return frozenset(
             item.id
