@@ -24,6 +24,7 @@ from owa_bench.company.kinds.judging import f1_rows, items_by_reason, plain_valu
 from owa_bench.company.language.close_policy import CODES, FORM, POLICY
 from owa_bench.company.language.close_rules import PAID_ROWS
 
+_AT_ONCE = 250  # allocations that the answer key posts in one act: an action has its limit
 _WEIGHTS = {"lines": 0.6, "exceptions": 0.25, "open_items": 0.15}  # [D]
 _REFUSED = 20  # rows that a reply lists
 _MONTHS = (
@@ -134,7 +135,9 @@ class CloseKind(CaseKind):
         self, world: CaseWorld, truth: CaseTruth
     ) -> tuple[tuple[tuple[str, Any], ...], Mapping[str, tuple[JsonRow, ...]]]:
         rows = [row for item in truth.items for row in item.answer["rows"]]
-        return (("allocate", {"mode": "replace", "rows": rows}),), truth.deliverables
+        parts = [rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)]
+        calls = tuple(("allocate", {"mode": "add", "rows": part}) for part in parts)
+        return calls, truth.deliverables
 
     @override
     def state_of(self, world: CaseWorld, truth: CaseTruth, happened: Set[str]) -> CaseState:

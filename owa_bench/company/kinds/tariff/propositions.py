@@ -10,7 +10,7 @@ from owa_bench.company.kinds.tariff.matter import TariffMatter
 from owa_bench.company.language.tariff_form import tariff_of
 from owa_bench.seeding import pick, stream
 
-KINDS = ("total-over", "clause-followed", "total-touched")
+KINDS = ("total_over", "clause_followed", "total_touched")
 _TOTALS, _TOUCHED = 4, 2
 _GAP = 8  # cents; a smaller difference from the published price is no base for a threshold
 
