@@ -277,8 +277,11 @@ class RayWorker:
     """One actor, and the shard that its records are written to here."""
 
     def __init__(self, hosts: RayHosts, actor: Any, node: str, output: ShardFiles) -> None:
+        # A worker goes on yielding when this process has taken what it yielded before.
         self.stream = actor.messages.options(
-            num_returns="streaming", concurrency_group="messages"
+            num_returns="streaming",
+            concurrency_group="messages",
+            _generator_backpressure_num_objects=1,
         ).remote()
         self._hosts = hosts
         self._actor = actor
