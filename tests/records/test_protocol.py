@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-7": "33417023aa153200fff59163bc1cf896eb4a2508dbdc0fcbcd5c0e84baa03fd9"}
+    published = {"default-8": "8ecdf4f8dd86e2525018f3805ec3f33662dbbbbc9019a58a0d2a4c50fefe7002"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )
