@@ -13,9 +13,10 @@ worker's process, which is cheapest.
 Figures are an episode's unless their column says otherwise. CPU is of the whole tree of processes,
 Ray's own among them; "driver" is the one process that writes the record. An actor that is killed
 when all is played is not noted as dead; an attempt that was open when its actor died and had begun
-is played again. "s to replace" is the median time from a kill to another actor that plays. Ten
-million episodes are reckoned from the last row as runs of a hundred thousand; `--usd` for an hour
-of a core is an assumption, no measurement.
+is played again. By the rule an episode under which two actors died is "given up" and scores 0,
+which changes the root: so nobody is killed before a dead actor's successor has played. "s to
+replace" is the median time until then. Ten million episodes are reckoned from the last row as runs
+of a hundred thousand; `--usd` for an hour of a core is an assumption, no measurement.
 """
 
 import contextlib
@@ -41,6 +42,7 @@ from owa_bench.reports.read.bundle import read
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.request import Request, RunOptions
 from owa_bench.runs.play import batch
+from owa_bench.runs.play.work_items import MAX_WORKER_DEATHS
 from owa_bench.runs.store import files
 from owa_bench.seeding import stream
 
@@ -48,8 +50,9 @@ AGENTS = ("noop", "random")
 SIZES = (1_000, 10_000, 100_000)
 ACTOR = "ray::NodeWorker"  # how a process that plays calls itself
 LOOK_S = 0.1
+FORKS = "owa_bench.hosting.fork_template"  # the server of agents' processes
 TICKS = os.sysconf("SC_CLK_TCK")
-PLAYS = 0.5  # s of CPU after which an actor is past its start
+PLAYED = 10_000  # bytes of a shard whose actor has played an episode or more
 
 
 class Kill(NamedTuple):
@@ -73,7 +76,7 @@ class Spent(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process of the tree: its name, and its CPU time with what it waited for."""
+    """A process of the tree: its command line, its CPU time, and that of children it reaped."""
 
     pid: int
     parent: int
@@ -97,7 +100,7 @@ def processes(root: int) -> list[Process]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             head, _, rest = (folder / "stat").read_text().rpartition(")")
-            name = (folder / "cmdline").read_bytes().partition(b"\0")[0].decode(errors="replace")
+            name = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:  # it has ended
             continue
         fields = rest.split()
@@ -109,6 +112,19 @@ def processes(root: int) -> list[Process]:
     for pid in tree:
         tree += below.get(pid, [])
     return [found[pid] for pid in tree]
+
+
+def cpu_of(tree: list[Process]) -> dict[int, float]:
+    """Return the CPU seconds of each process of a tree, agents' with the server that forks them.
+
+    They are too short for all of them to be seen.
+    """
+    servers = {each.pid for each in tree if FORKS in each.name}
+    return {
+        each.pid: each.own_s + (each.waited_s if each.pid in servers else 0.0)
+        for each in tree
+        if each.parent not in servers
+    }
 
 
 def largest_mb(pid: int) -> float:
@@ -139,16 +155,22 @@ class Closed:
         return self.count
 
 
-def play(run: Path, folder: Path, flags: tuple[str, ...], moments: list[Kill]) -> Spent:
-    """Go on with a run in a process of its own; kill its actors at the moments."""
+def play(
+    run: Path, folder: Path, flags: tuple[str, ...], moments: list[Kill], workers: int
+) -> Spent:
+    """Go on with a run in a process of its own; kill its actors at the moments.
+
+    Nobody is killed before all `workers` have played: each has a shard of its own.
+    """
     words = speed.owa("run", "--out", run, "--resume", *flags)
     environment = {**os.environ, "OWA_BENCH_HOME": str(folder / "home")}
     environment["PYTHONPATH"] = str(speed.ROOT)
     environment["RAY_worker_niceness"] = "0"  # else actors yield to all others, processes do not
-    closed, left = Closed(RunLayout(run).leaves), list(moments)
-    cpu_s = driver_s = driver_mb = 0.0
+    layout, left, due = RunLayout(run), list(moments), workers
+    closed = Closed(layout.leaves)
+    used: dict[int, float] = {}
+    driver_mb = 0.0
     killed, killed_at, replaced = 0, math.nan, []
-    before: set[int] = set()
     with (folder / "said").open("w+") as said:
         began = time.perf_counter()
         driver = subprocess.Popen(words, cwd=folder, env=environment, stdout=said, stderr=said)
@@ -157,27 +179,33 @@ def play(run: Path, folder: Path, flags: tuple[str, ...], moments: list[Kill]) -
             tree = processes(driver.pid)
             if not tree:
                 continue
-            cpu_s = max(cpu_s, sum(each.own_s + each.waited_s for each in tree))
-            driver_s = max(driver_s, tree[0].own_s)
+            used |= cpu_of(tree)
             driver_mb = max(driver_mb, largest_mb(driver.pid))
-            actors = sorted(p.pid for p in tree if p.name.startswith(ACTOR) and p.own_s > PLAYS)
-            if not math.isnan(killed_at) and set(actors) - before:
+            if not left and math.isnan(killed_at):
+                continue
+            actors = sorted(each.pid for each in tree if each.name.startswith(ACTOR))
+            playing = sum(path.stat().st_size > PLAYED for path in layout.shards.glob("*.zst"))
+            if playing < due:
+                continue
+            if not math.isnan(killed_at):
                 replaced.append(time.perf_counter() - killed_at)
                 killed_at = math.nan
-            if left and actors and closed.look() >= left[0].after and math.isnan(killed_at):
-                moment, before = left.pop(0), set(actors)
+            if left and actors and closed.look() >= left[0].after:
+                moment = left.pop(0)
                 time.sleep(moment.pause_s)
                 with contextlib.suppress(ProcessLookupError):  # the run was over
                     os.kill(actors[int(moment.whom * len(actors))], signal.SIGKILL)
                     killed_at = time.perf_counter()
                     killed += 1
+                    due += 1
         wall_s = time.perf_counter() - began
         said.seek(0)
         text = said.read()
     if driver.returncode:
         raise SystemExit(f"{' '.join(map(str, words))}: {text}")
     noted = text.count("a worker died (")
-    return Spent(wall_s, cpu_s, driver_s, driver_mb, killed, noted, tuple(replaced))
+    cpu_s = sum(used.values())
+    return Spent(wall_s, cpu_s, used[driver.pid], driver_mb, killed, noted, tuple(replaced))
 
 
 def measure(episodes: int, count: int, folder: Path, *, workers: int, sandboxed: bool):
@@ -196,12 +224,14 @@ def measure(episodes: int, count: int, folder: Path, *, workers: int, sandboxed:
     planned = batch.play(request, plain, options, plan_only=True)
     shutil.copytree(plain, killed)
     number = ("--workers", str(workers))
-    alone = play(plain, folder, number, [])
+    alone = play(plain, folder, number, [], workers)
     moments = kills(planned.entries, count)
-    on_ray = play(killed, folder, ("--executor", "ray", *number), moments)
+    on_ray = play(killed, folder, ("--executor", "ray", *number), moments, workers)
     ends = [batch.summary(RunLayout(run)) for run in (plain, killed)]
     faults = sum(map(len, check_attempts(read(killed)).faults.values()))
-    again = [leaf.status for leaf in files.read_leaves(RunLayout(killed))].count("unfinished")
+    leaves = files.read_leaves(RunLayout(killed))
+    again = [leaf.status for leaf in leaves].count("unfinished")
+    twice = sum(leaf.attempt >= MAX_WORKER_DEATHS for leaf in leaves)
     one_root = len({end.replay_root for end in ends}) == 1
     fine = one_root and not any(end.missing for end in ends) and not faults
     layout = RunLayout(killed)
@@ -218,6 +248,7 @@ def measure(episodes: int, count: int, folder: Path, *, workers: int, sandboxed:
         "kills": on_ray.killed,
         "deaths noted": on_ray.noted,
         "played again": again,
+        "given up": twice,
         "faults": faults,
     }
     if on_ray.replaced:

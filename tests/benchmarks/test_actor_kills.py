@@ -44,6 +44,17 @@ def test_a_tree_of_processes_has_children_and_no_strangers():
     assert actor_kills.processes(child.pid) == []
 
 
+def test_cpu_of_agents_is_that_of_the_server_which_reaped_them():
+    server = f"python -m {actor_kills.FORKS} 8"
+    tree = [
+        actor_kills.Process(1, 0, "driver", 1.0, 50.0),
+        actor_kills.Process(2, 1, actor_kills.ACTOR, 2.0, 50.0),
+        actor_kills.Process(3, 2, server, 0.25, 4.0),
+        actor_kills.Process(4, 3, server, 0.5, 0.0),
+    ]
+    assert actor_kills.cpu_of(tree) == {1: 1.0, 2: 2.0, 3: 4.25}
+
+
 def test_ten_million_episodes_on_paper():
     figures = {"Ray: CPU ms": 36.0, "driver: CPU ms": 3.6, "bytes": 5_000.0}
     (row,) = actor_kills.paper(figures, 0.05).rows
