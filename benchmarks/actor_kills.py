@@ -1,6 +1,6 @@
 """Episodes on Ray while actors are killed: one replay root with plain worker processes?
 
-    python benchmarks/actor_kills.py [--most 1000] [--kills 30]
+    python benchmarks/actor_kills.py [--least 1000] [--most 1000] [--kills 30]
 
 Each plan (ToolQuest tier 1, no transcripts, agents `noop` and `random`, no help) is played
 twice by as many workers: by processes, left alone, and in actors on a Ray cluster that is
@@ -263,8 +263,9 @@ def tables(given):
         note = f"{speed.MISSING}: pip install 'owa_bench[ray]'"
         yield speed.Table("episodes, agents", [speed.Row("on Ray", note=note)])
         return
-    steps = [200] if given.small else [n for n in SIZES if n <= given.most]
-    ways = [(steps[0], True), *((size, False) for size in steps)]
+    steps = [200] if given.small else [n for n in SIZES if given.least <= n <= given.most]
+    sandboxed = [] if given.least > SIZES[0] else steps[:1]
+    ways = [*((size, True) for size in sandboxed), *((size, False) for size in steps)]
     rows, all_fine = [], True
     with tempfile.TemporaryDirectory() as place:
         for number, (size, sandboxed) in enumerate(ways):
@@ -305,6 +306,7 @@ def paper(row, usd):
 
 if __name__ == "__main__":
     arguments = speed.parser(__doc__)
+    arguments.add_argument("--least", type=int, default=1_000)
     arguments.add_argument("--most", type=int, default=1_000)
     arguments.add_argument("--kills", type=int, default=30)
     arguments.add_argument("--workers", type=int, default=2)
