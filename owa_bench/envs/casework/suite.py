@@ -45,6 +45,13 @@ class Casework(ToolSuite):
         ),
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
+        episode_s=2.8,
+        episode_bytes=(21_500, 27_000),
+        work={
+            1: interfaces.EpisodeWork(10, 2985, 5973, 18039, 7874, 1, 48099, 19, 7874),
+            2: interfaces.EpisodeWork(13, 3040, 5973, 32209, 26464, 1, 68590, 24, 26464),
+            3: interfaces.EpisodeWork(19, 3076, 5973, 54096, 69081, 1, 108993, 31, 69081),
+        },
     )
     oracle = CaseOracle()
     policies = POLICIES
