@@ -52,6 +52,7 @@ class QueueCase:
         self.world = small_world(world)
         self.records = CreditRecords(self.world)
         self.requests = self.world.matter.requests
+        self.places = {request.id: place for place, request in enumerate(self.requests)}
         customers: dict[str, list[int]] = {}
         for place, request in enumerate(self.requests):
             key = self.records.orders[request.order].customer
@@ -139,16 +140,28 @@ class QueueCase:
             standing: Decisions by the key of the request.
             masks: Look-ups that were made for each request.
         """
-        rows = []
-        for place, request in enumerate(self.requests):
-            found = self._exceptions.get((place, masks[place]))
-            if found is None:
-                blind = blind_sources(masks[place])
-                policy = policy_in_force(self.world.policy, frozenset(), blind)
-                found = request_exceptions(self.records, request, policy, self.world.level, blind)
-                self._exceptions[place, masks[place]] = found
-            rows += [{"request": request.id, "what": what} for what in found]
+        rows = [
+            {"request": request.id, "what": what}
+            for place, request in enumerate(self.requests)
+            for what in self.exceptions(place, masks[place])
+        ]
         return {"table": by_customer(self.world, standing), "exceptions": tuple(rows)}
+
+    def exceptions(self, place: int, mask: int) -> tuple[str, ...]:
+        """Return the exceptions that a reader of some sources finds.
+
+        Args:
+            place: Of the request.
+            mask: Look-ups that were made.
+        """
+        found = self._exceptions.get((place, mask))
+        if found is None:
+            blind = blind_sources(mask)
+            policy = policy_in_force(self.world.policy, frozenset(), blind)
+            request, level = self.requests[place], self.world.level
+            found = request_exceptions(self.records, request, policy, level, blind)
+            self._exceptions[place, mask] = found
+        return found
 
 
 def _answer(row: Mapping[str, Any]) -> CreditAnswer:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from owa_bench.company.kinds.contract import LEVELS, CaseState, CaseWorld
+from owa_bench.company.kinds.contract import LEVELS, CaseState
 from owa_bench.envs.casework.judge import quality_by
 from owa_bench.envs.casework.queue.case import Events, QueueCase, queue_case
 from owa_bench.envs.casework.queue.features import ANSWER_SIZE, CreditAnswer
@@ -167,6 +167,14 @@ class CaseQueueEnv(gym.Env[QueueNumbers, int]):
         """Requests without a decision."""
         return len(self._standing) - self._settled
 
+    def looked(self, place: int) -> int:
+        """Return the look-ups that were made for a request, a bit for each.
+
+        Args:
+            place: Of the request.
+        """
+        return self._looked[place] | self._shared
+
     @property
     def waiting(self) -> bool:
         """Whether a request has no decision, or another one than what is known gives."""
@@ -298,27 +306,22 @@ class CaseQueueEnv(gym.Env[QueueNumbers, int]):
         """Let happen what is due, by time or by the share that is settled."""
         if not self._pending:
             return
-        minute, requests = self._day - self._left, self.case.requests
-        tenths = 10 * self._settled // len(requests)
+        minute, case = self._day - self._left, self.case
+        tenths = 10 * self._settled // len(case.requests)
         before = self._happened
         for event in list(self._pending):
-            if event.unless_settled and self._is_settled(event.unless_settled):
+            barred = event.unless_settled
+            if barred and self._standing[case.places[barred]] is not None:
                 self._pending.remove(event)
             elif event.minute <= minute or tenths >= event.tenths:
                 self._pending.remove(event)
                 self._happened |= {event.name}
                 self._unread += len(event.mails)
         if self._happened != before:
-            self._marks, self._mark = self.case.marks(self._happened), QueueMark()
+            self._marks, self._mark = case.marks(self._happened), QueueMark()
             for place, answer in enumerate(self._standing):
                 if answer is not None:
                     self._marks.add(self._mark, place, answer)
-
-    def _is_settled(self, key: str) -> bool:
-        return any(
-            request.id == key and answer is not None
-            for request, answer in zip(self.case.requests, self._standing, strict=True)
-        )
 
     def _judge(self) -> float:
         if self._handed_in:
