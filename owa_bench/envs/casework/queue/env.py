@@ -7,7 +7,7 @@ episode sum to its quality. No run records it; the suite's own episodes are `owa
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -74,9 +74,11 @@ class CaseQueueEnv(gym.Env[QueueNumbers, int]):
                 raise FieldError(name, value, f"must be at least {least}")
         self._level, self._minutes, self._cases, self._first = level, minutes, cases, first
         self.observation_space = spaces.Box(0.0, 1.0, (SIZE,), np.float32)
-        self.action_space = self._actions = spaces.Discrete(len(ACTIONS))
+        self._actions = spaces.Discrete(len(ACTIONS))
+        self.action_space = cast(spaces.Space[int], self._actions)
         self._case: QueueCase | None = None
         self._left = 0
+        self._quality = 0.0
 
     # --- one episode ------------------------------------------------------------------------
 
