@@ -22,6 +22,7 @@ slow:
 # Tests of which CI plays a part drawn by the commit, whole.
 long:
 	OWA_LONG_TESTS=1 $(PY) -m pytest -n auto --dist worksteal -m "slow or part"
+	$(PY) benchmarks/cases.py --seeds 20
 
 # The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:

@@ -75,13 +75,14 @@ _LINES = (1, 1, 2, 2, 3, 4)
 _PROMISED = (3, 4, 5, 6, 8)  # business days
 _LATE = (1,) * 8 + (2,) * 6 + (3,) * 5 + (4,) * 4 + (5,) * 3 + (6,) * 3 + (7, 7, 9, 9, 12)
 _ON_TIME = 0.72
+_LEFT = 0.12  # of contacts beside the first
 _HOME, _VAT = "DE", 19
 _SIGNERS = ("Goods-in", "Porter", "Reception", "Warehouse")
 DAMAGE_REMARKS = (
     "carton crushed, goods damaged",
-    "damaged on arrival",
+    "goods damaged on arrival",
     "packaging wet, pieces damaged",
-    "pallet damaged on one side",
+    "pallet hit, goods damaged",
 )
 PLAIN_REMARKS = (
     "left at gate 3",
@@ -90,7 +91,7 @@ PLAIN_REMARKS = (
     "pallet exchanged",
     "second attempt",
 )
-_REMARKS = (*PLAIN_REMARKS, *DAMAGE_REMARKS[:1])
+_REMARKS = (*PLAIN_REMARKS, *DAMAGE_REMARKS)
 _DAYS = 180  # of orders before today
 _WEIGHTS = (1, 1, 1, 1, 2, 2, 3, 5, 8)  # of customers among orders
 
@@ -256,8 +257,9 @@ def _customers(books: Books, spec: CompanySpec) -> None:
             )
         )
         families = rng.choice(len(last), 1 + int(rng.integers(3)), replace=False).tolist()
-        for place in families:
+        for nth, place in enumerate(families):
             given, family = pick(first, rng), last[place]
+            left = nth > 0 and rng.random() < _LEFT
             contact += 1 + int(rng.integers(5))
             books.contacts.put(
                 Contact(
@@ -265,6 +267,7 @@ def _customers(books: Books, spec: CompanySpec) -> None:
                     customer=f"C-{number}",
                     name=f"{given} {family}",
                     email=f"{given[0]}.{family}@{domain}".lower(),
+                    status="left" if left else "active",
                 )
             )
 

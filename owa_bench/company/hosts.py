@@ -7,8 +7,8 @@ import numpy as np
 from owa_bench.company.language.vocabulary import CALLS, HOSTS, TABLES
 from owa_bench.company.systems import (
     HostHabits,
+    HostPager,
     NameCase,
-    PagerKind,
     ServedCall,
     ServedColumn,
     ServedTable,
@@ -17,7 +17,7 @@ from owa_bench.company.systems import (
 from owa_bench.seeding import pick
 
 CASES: tuple[NameCase, ...] = ("snake", "camel")
-PAGERS: tuple[PagerKind, ...] = ("page", "offset", "cursor")
+PAGERS: tuple[HostPager, ...] = ("page", "offset", "cursor")
 WRAPPERS = ("items", "data", "results", "rows")
 _SIZES = (100, 200, 500)
 

@@ -36,7 +36,8 @@ class ChatFact(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         roles: Who knows it.
-        words: Any of them in a question asks for it, in lower case.
+        words: Any of them in a question asks for it, in lower case; none: the answer to what
+            nothing else answers.
         answer: What they say; people of other roles say that it is not their area.
     """
 

@@ -60,14 +60,14 @@ class _LiveTable:
     ) -> None:
         self.served = served
         self._joined = joined
-        self._rows = {row.id: self._shown(row) for row in rows if self._holds(row)}
+        self._rows = {row.id: self._as_json(row) for row in rows if self._holds(row)}
         self._by: dict[str, dict[str, list[str]]] = {}
         self.names = {column.name for column in served.columns}
 
     def put(self, row: Any) -> None:
         """Replace a row, or add it; a row that the list does not hold any more is removed."""
         if self._holds(row):
-            self._rows[row.id] = self._shown(row)
+            self._rows[row.id] = self._as_json(row)
         else:
             self._rows.pop(row.id, None)
         self._by.clear()
@@ -112,7 +112,7 @@ class _LiveTable:
         only = self.served.only
         return only is None or str(cell(getattr(row, only[0]))) == only[1]
 
-    def _shown(self, row: Any) -> dict[str, Any]:
+    def _as_json(self, row: Any) -> dict[str, Any]:
         shown = {}
         for column in self.served.columns:
             own = row
@@ -256,12 +256,12 @@ class SystemServer:
         return SystemReply(
             200,
             {"total": len(keys), habits.wrapper: rows, f"next_{pager}": value},
-            self._served(served, shown),
+            self._row_names(served, shown),
             more=more,
             wrapper=habits.wrapper,
         )
 
-    def _served(self, served: ServedTable, keys: Sequence[str]) -> tuple[str, ...]:
+    def _row_names(self, served: ServedTable, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the rows behind a page, those of joined tables among them."""
         names = [f"{served.table}/{key}" for key in keys]
         for table in dict.fromkeys(column.table for column in served.columns if column.table):
@@ -371,15 +371,15 @@ def description(host: SystemHost) -> dict[str, Any]:
     return {
         "service": host.host,
         "about": host.about,
-        "lists": [_listed(served) for served in host.tables],
+        "lists": [_list_text(served) for served in host.tables],
         "filters": "FIELD=VALUE or FIELD=VALUE,VALUE; FIELD_from=VALUE; FIELD_to=VALUE; "
         "fields=FIELD,FIELD for some fields only",
         "replies": f"rows are in `{habits.wrapper}`; {paged}",
-        "calls": [_called(call) for call in host.calls],
+        "calls": [_call_text(call) for call in host.calls],
     }
 
 
-def _listed(served: ServedTable) -> dict[str, Any]:
+def _list_text(served: ServedTable) -> dict[str, Any]:
     """Return what a host says of a list."""
     names = {column.column: column.name for column in served.columns}
     said: dict[str, Any] = {
@@ -395,7 +395,7 @@ def _listed(served: ServedTable) -> dict[str, Any]:
     return said
 
 
-def _called(call: ServedCall) -> dict[str, str]:
+def _call_text(call: ServedCall) -> dict[str, str]:
     """Return what a host says of a call."""
     said = {"call": f"{call.method} {call.path}", "does": call.about}
     if call.confirm:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-PagerKind = Literal["page", "offset", "cursor"]
+HostPager = Literal["page", "offset", "cursor"]
 NameCase = Literal["snake", "camel"]
 CellForm = Literal["", "euros", "dotted"]
 
@@ -93,7 +93,7 @@ class HostHabits(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     names: NameCase = "snake"
-    pager: PagerKind = "page"
+    pager: HostPager = "page"
     wrapper: str = "items"
     size: int = 200
 

@@ -55,8 +55,8 @@ def state_of(drawn: CaseWorld, truth: CaseTruth) -> CaseState:
     )
 
 
-def play(timeline: Timeline, miss: Iterable[str] = ()) -> Episode:
-    """Play a parser to the end; return the episode, closed."""
+def play(timeline: Timeline, miss: Iterable[str] = (), texts: list[str] | None = None) -> Episode:
+    """Play a parser to the end; return the episode, closed. `texts` gets what it was shown."""
     episode = Episode(SUITE, timeline, sink=NullSink(), terms=EpisodeTerms())
     episode.begin()
     task = episode.task
@@ -65,6 +65,8 @@ def play(timeline: Timeline, miss: Iterable[str] = ()) -> Episode:
     try:
         while episode.ending is None:
             text = episode.step(runner.advance(text).text()).text
+            if texts is not None:
+                texts.append(text)
     finally:
         episode.close()
     return episode

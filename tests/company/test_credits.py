@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 import pytest
 from msgspec.structs import replace
 
+from owa_bench.company.kinds.arranging import natural
 from owa_bench.company.kinds.contract import THETA, CaseState
 from owa_bench.company.kinds.credits.kind import EXCEPTIONS, KIND
 from owa_bench.company.language.credits_letters import read_follow_up, read_request
 from owa_bench.company.language.credits_policy import CODES
 from owa_bench.envs.casework.judge import case_quality
+from owa_bench.envs.casework.kinds import draw_world
 from tests.builders import cases
 
 SEEDS = range(cases.FIRST, cases.FIRST + 5)
@@ -28,8 +30,16 @@ def hard_worlds():
 
 
 def test_the_same_instance_has_the_same_bytes():
-    first, again, other = (cases.world(tier=2, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (draw_world(cases.instance(tier=2, seed=seed)) for seed in (1, 1, 2))
     assert first.digest() == again.digest() != other.digest()
+
+
+def test_every_table_is_in_the_order_of_its_keys(worlds):
+    for world in worlds:
+        for name, rows in world.tables.items():
+            if name not in ("products", "prices", "people"):
+                keys = [natural(row.id) for row in rows]
+                assert keys == sorted(keys), name
 
 
 def test_the_solution_is_right_and_takes_no_harm(worlds):

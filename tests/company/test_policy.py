@@ -91,8 +91,8 @@ def test_amendments_are_read_from_a_page_with_others_policies_left_out():
 def test_what_an_event_or_a_mail_tells_is_known_when_it_has_happened():
     policy = drawn(6, level=1).amended("limit_late", TODAY, event="limit changed", days=3)
     policy = policy.amended("tiers", TODAY, event=MAILED, low=9)
-    assert [a.sentence for a in policy.told(frozenset()).amendments] == ["tiers"]
-    told = policy.told(frozenset({"limit changed"}))
+    assert [a.sentence for a in policy.known_with(frozenset()).amendments] == ["tiers"]
+    told = policy.known_with(frozenset({"limit changed"}))
     assert [a.sentence for a in told.amendments] == ["limit_late", "tiers"]
 
 

@@ -13,6 +13,8 @@ from owa_bench.company.draw import HEADS
 from owa_bench.seeding import pick
 
 _NUMBERS = re.compile(r"\d+")
+# Tables to which rows are added after they were drawn; the others are in order as they are.
+_ADDED_TO = ("contacts", "delays", "invoices", "credit_notes", "contracts")
 NEWSLETTERS = (
     ("Canteen", "Next week the canteen is closed on Tuesday."),
     ("Parking", "The lower deck is being painted until Friday."),
@@ -41,10 +43,10 @@ def frozen_tables(books: Books) -> dict[str, tuple[Any, ...]]:
     Args:
         books: With every fact arranged.
     """
-    return {
-        name: tuple(sorted(getattr(books, name).values(), key=lambda row: natural(row.id)))
-        for name in table_names()
-    }
+    tables = {name: tuple(getattr(books, name).values()) for name in table_names()}
+    for name in _ADDED_TO:
+        tables[name] = tuple(sorted(tables[name], key=lambda row: natural(row.id)))
+    return tables
 
 
 def fill_heads(books: Books, today: dt.date, rng: np.random.Generator, away: int) -> None:
@@ -84,7 +86,7 @@ def mail_keys(count: int, rng: np.random.Generator) -> list[str]:
     return [f"m-{number}" for number in numbers.tolist()]
 
 
-def chosen(
+def sample_rows(
     rows: Sequence[Any], count: int, rng: np.random.Generator, without: Iterable[str] = ()
 ) -> list[Any]:
     """Return some rows, none of whose keys is excluded.

@@ -185,6 +185,7 @@ class PostResult(NamedTuple):
         settled: Standing answers that change, by item; None withdraws one.
         harms: What nobody asked for.
         used: What is limited and was used, by name.
+        rows: (table, row): records that change.
     """
 
     status: int
@@ -192,6 +193,7 @@ class PostResult(NamedTuple):
     settled: Mapping[str, Any] = {}
     harms: Sequence[Harm] = ()
     used: Mapping[str, int] = {}
+    rows: Sequence[tuple[str, Any]] = ()
 
 
 class CaseKind(ABC):
@@ -307,4 +309,18 @@ class CaseKind(ABC):
         """
         return frozenset(
             item.id for item in truth.items if state.settled.get(item.id) == dict(item.answer)
+        )
+
+    def state_of(self, world: CaseWorld, truth: CaseTruth, happened: Set[str]) -> CaseState:
+        """Return the state of somebody who answers so.
+
+        Args:
+            world: The one that is played.
+            truth: What is answered.
+            happened: Names of the events so far.
+        """
+        return CaseState(
+            settled={item.id: dict(item.answer) for item in truth.items},
+            handed_in={name: tuple(rows) for name, rows in truth.deliverables.items()},
+            happened=frozenset(happened),
         )

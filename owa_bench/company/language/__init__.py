@@ -1,1 +1,1 @@
-"""What a company writes and how it is read: sentences, policies, letters. No data, no judge."""
+"""Texts of a company, written and read: sentences, policies, letters. No data, no judge."""

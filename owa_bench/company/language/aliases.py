@@ -8,7 +8,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "customer": ("client", "buyer", "customer_key"),
     "order": ("order_key", "sales_order"),
     "shipment": ("delivery", "consignment"),
-    "day": ("ordered_on", "order_date"),
+    "day": ("date", "on_day"),
     "net_cents": ("net", "amount_net_cents"),
     "unit_cents": ("unit_price_cents", "price_cents"),
     "quantity": ("pieces", "qty"),

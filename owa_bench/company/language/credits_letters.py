@@ -232,13 +232,13 @@ _PRICE_BODY = Sentence(
 )
 
 
-def _said(ground: str, *wordings: str) -> Sentence:
+def _sentence(ground: str, *wordings: str) -> Sentence:
     """Return what a request of a ground says of it, without slots."""
     return Sentence(f"{ground}_body", wordings, {})
 
 
 BODIES: Mapping[str, Sentence] = {
-    "late": _said(
+    "late": _sentence(
         "late",
         "The goods came later than you had promised.",
         "Delivery took much longer than agreed.",
@@ -252,7 +252,7 @@ BODIES: Mapping[str, Sentence] = {
     ),
     "damage": _PIECES,
     "price": _PRICE_BODY,
-    "double": _said(
+    "double": _sentence(
         "double",
         "We seem to have been billed twice for the same thing.",
         "The same delivery was invoiced two times.",
@@ -261,7 +261,7 @@ BODIES: Mapping[str, Sentence] = {
         "One order, two invoices: please check.",
         "Somebody has billed this order a second time.",
     ),
-    "goodwill": _said(
+    "goodwill": _sentence(
         "goodwill",
         "We are not happy with how long your hotline took.",
         "The documentation was hard to follow and cost us an afternoon.",

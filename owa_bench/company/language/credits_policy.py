@@ -35,13 +35,14 @@ CODES: Mapping[str, tuple[str, ...]] = {
     "ask": ("photo",),
     "close": ("withdrawn", "other_desk"),
 }
-PERIODS = ("month", "quarter", "calendar year")
+PERIODS = ("calendar month", "calendar quarter", "calendar year")
 _HEADS = ("Head of Customer Accounts", "Finance Controller", "Head of Finance")
 _ROLE = NameSlot("|".join(_HEADS))
 _PERIOD = NameSlot("|".join(PERIODS))
 _WAY = NameSlot("up|down")
 _STAMP = NameSlot("signature on the proof of delivery|carrier's scan")
 _GROUNDS = ListSlot(tuple(GROUND_WORDS.values()))
+_EITHER_GROUND = ListSlot(tuple(GROUND_WORDS.values()), last="or")
 _CAUSES = ListSlot(tuple(CAUSE_WORDS.values()), last="or")
 _CHECKS = ListSlot(tuple(CHECKS.values()), last="and")
 _PLANS = ListSlot(("Basic", "Plus", "Prime"), last="or")
@@ -126,6 +127,18 @@ FORM = PolicyForm(
                     {},
                 ),
                 Sentence(
+                    "later_mails",
+                    (
+                        "A later mail of the sender that corrects or completes the request counts "
+                        "as part of it.",
+                        "If the sender corrects or completes the request in a later mail, the "
+                        "later mail counts.",
+                        "Corrections and pictures that the sender mails later belong to the "
+                        "request.",
+                    ),
+                    {},
+                ),
+                Sentence(
                     "duplicate",
                     (
                         "A second request for the same order on the same ground is refused (code "
@@ -147,13 +160,25 @@ FORM = PolicyForm(
                 _days("limit_damage", "damage"),
                 _days("limit_goodwill", "goodwill"),
                 Sentence(
+                    "no_limit",
+                    (
+                        "Requests on other grounds have no time limit.",
+                        "For all other grounds there is no time limit.",
+                        "Any other ground may be claimed at any time.",
+                    ),
+                    {},
+                ),
+                Sentence(
                     "delivery",
                     (
-                        "The day of delivery is the local day of the {stamp}.",
-                        "As day of delivery counts the day of the {stamp}, in local time at the "
-                        "place of delivery.",
+                        "The day of delivery is the day of the {stamp}, by the local time of the "
+                        "customer's "
+                        "country.",
+                        "As day of delivery counts the day of the {stamp}, in the local time of "
+                        "the "
+                        "customer's country.",
                         "Delivery is dated by the {stamp}, converted to the local time of the "
-                        "place of delivery.",
+                        "customer's country.",
                     ),
                     {"stamp": _STAMP},
                 ),
@@ -175,7 +200,7 @@ FORM = PolicyForm(
                         "An open invoice more than {days} days past its due day, on the day of the "
                         "decision, means refusal of requests for {grounds} (code overdue).",
                     ),
-                    {"grounds": _GROUNDS, "days": COUNT},
+                    {"grounds": _EITHER_GROUND, "days": COUNT},
                 ),
             ),
         ),
@@ -209,11 +234,11 @@ FORM = PolicyForm(
                 Sentence(
                     "business_days",
                     (
-                        "Delay is counted in business days of the country of delivery after the "
+                        "Delay is counted in business days of the customer's country after the "
                         "promised day, up to and including the day of delivery.",
-                        "Count the business days of the country of delivery that come after the "
+                        "Count the business days of the customer's country that come after the "
                         "promised day, the day of delivery included.",
-                        "The business days of the country of delivery from the day after the "
+                        "The business days of the customer's country from the day after the "
                         "promised day to the day of delivery, both included, are the delay.",
                     ),
                     {},
@@ -233,9 +258,11 @@ FORM = PolicyForm(
                 Sentence(
                     "rounding",
                     (
-                        "Credits are whole cents; half a cent is rounded {way}.",
-                        "Round credits to whole cents, half a cent {way}.",
-                        "Fractions of a cent are rounded to the nearest cent, halves {way}.",
+                        "Credits are rounded to the nearest whole cent; exactly half a cent is "
+                        "rounded "
+                        "{way}.",
+                        "Round each credit to the nearest whole cent, exactly half a cent {way}.",
+                        "Fractions of a cent are rounded to the nearest cent, exact halves {way}.",
                     ),
                     {"way": _WAY},
                 ),
@@ -243,11 +270,11 @@ FORM = PolicyForm(
                     "causes",
                     (
                         "A delay that would be credited is excused, with no credit (code excused), "
-                        "if the cause with the most hours is {causes}.",
-                        "If {causes} caused the most hours of a delay that would be credited, "
-                        "nothing is credited after all (code excused).",
+                        "if the entry with the most hours names {causes}.",
+                        "If the entry with the most hours of a delay that would be credited names "
+                        "{causes}, nothing is credited after all (code excused).",
                         "No credit (code excused) for a delay that would be credited but whose "
-                        "cause with the most hours is {causes}.",
+                        "entry with the most hours names {causes}.",
                     ),
                     {"causes": _CAUSES},
                 ),
@@ -305,15 +332,18 @@ FORM = PolicyForm(
                     "price",
                     (
                         "The agreed price is the list price in force on the day of the order less "
-                        "the customer's discount, rounded to whole cents, half a cent up. If the "
+                        "the customer's discount, rounded to the nearest cent, exactly half a "
+                        "cent up. If the "
                         "price a piece as billed is higher, the difference times the pieces is "
                         "credited; otherwise nothing (code no_ground).",
                         "Compare the price a piece as billed with the list price of the day of "
-                        "the order less the customer's discount (rounded to whole cents, half a "
+                        "the order less the customer's discount (rounded to the nearest cent, "
+                        "exactly half a "
                         "cent up). A difference too much is credited for all pieces of the line; "
                         "if there is none, nothing is credited (code no_ground).",
                         "What was billed a piece above the list price of the day of the order "
-                        "less the customer's discount (to whole cents, half a cent up) is credited "
+                        "less the customer's discount (to the nearest cent, exactly half a cent "
+                        "up) is credited "
                         "for all pieces of the line. If that is nothing, the code is no_ground.",
                     ),
                     {},
@@ -430,12 +460,13 @@ FORM = PolicyForm(
                     (
                         "Above that, propose requests for {grounds} to the {money} and all others "
                         "to the {rest}.",
-                        "Beyond that amount, {grounds} go to the {money}, everything else to the "
+                        "Beyond that amount, requests for {grounds} go to the {money}, all "
+                        "others to the "
                         "{rest}.",
                         "Whatever is larger goes to the {money} if the request is for {grounds}, "
                         "otherwise to the {rest}.",
                     ),
-                    {"grounds": _GROUNDS, "money": _ROLE, "rest": _ROLE},
+                    {"grounds": _EITHER_GROUND, "money": _ROLE, "rest": _ROLE},
                 ),
                 Sentence(
                     "absence",
@@ -477,12 +508,12 @@ FORM = PolicyForm(
 GUARANTEE = Sentence(
     "guarantee",
     (
-        "For late deliveries to this customer each limit in business days is lower by {days}, and "
-        "the only cause that excuses us is absence of the consignee.",
-        "Each limit in business days for late deliveries is {days} lower for this customer. No "
-        "cause but absence of the consignee excuses us.",
+        "For late deliveries to this customer each limit in business days is lower by {days}. "
+        "Absence of the consignee alone excuses us, in place of the causes in the policy.",
+        "Each limit in business days for late deliveries is {days} lower for this customer. The "
+        "policy's list of excusing causes is replaced by absence of the consignee.",
         "We owe this customer credits for late deliveries {days} business days earlier than "
-        "others, and nothing excuses us but absence of the consignee.",
+        "others. Of all causes absence of the consignee excuses us, and no other one.",
     ),
     {"days": COUNT},
 )

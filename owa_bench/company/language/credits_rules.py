@@ -1,4 +1,4 @@
-"""What follows from a credit policy for the facts of a request."""
+"""The rules of a credit policy, applied to the facts of a request."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -203,9 +203,9 @@ def period_of(day: dt.date, period: str) -> tuple[int, int]:
         day: Of receipt or issue.
         period: One of `PERIODS`.
     """
-    if period == "month":
+    if period == "calendar month":
         return day.year, day.month
-    return day.year, (day.month - 1) // 3 if period == "quarter" else 0
+    return day.year, (day.month - 1) // 3 if period == "calendar quarter" else 0
 
 
 def cap_room(terms: PolicyTerms, ground: str, plan: str, used_cents: int) -> int | None:

@@ -32,11 +32,14 @@ _HEAD = Sentence(
 _AMENDED = Sentence(
     "amendment",
     (
-        "Amendment {title}/{number}, for everything received from {first} on:",
-        "{title}/{number}. What is received on or after {first} follows this:",
-        "With {title}/{number} the following holds for all that is received from {first} on:",
+        "Amendment {title}/{number}, for everything received from {first} on, in place of the rule "
+        "in section {section}:",
+        "{title}/{number}. What is received on or after {first} follows this rule in place of the "
+        "one in section {section}:",
+        "With {title}/{number} this replaces the rule in section {section} for all that is "
+        "received from {first} on:",
     ),
-    {"title": _TITLE, "number": NameSlot(r"\d+"), "first": DAY},
+    {"title": _TITLE, "number": NameSlot(r"\d+"), "first": DAY, "section": NameSlot(r"\d+")},
 )
 
 
@@ -97,7 +100,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
                 terms[amendment.sentence] = amendment.values
         return terms
 
-    def told(self, happened: Set[str]) -> "Policy":
+    def known_with(self, happened: Set[str]) -> "Policy":
         """Return the policy with the amendments that are told so far.
 
         Args:
@@ -136,6 +139,7 @@ class PolicyForm:
         self.name = name
         self.sections = {section.name: section for section in sections}
         self.sentences = {s.name: s for section in sections for s in section.sentences}
+        self._home = {s.name: section.name for section in sections for s in section.sentences}
 
     def write(self, policy: Policy, rng: np.random.Generator, *, practice: bool = False) -> str:
         """Return the text of a policy without its amendments.
@@ -179,6 +183,7 @@ class PolicyForm:
             title=policy.title,
             number=str(amendment.number),
             first=amendment.first,
+            section=str(1 + policy.sections.index(self._home[amendment.sentence])),
         )
         sentence = self.sentences[amendment.sentence]
         return f"{head} {sentence.write(rng, practice=practice, **amendment.values)}"
@@ -193,8 +198,7 @@ class PolicyForm:
         if not heads:
             return None
         readings = read_all(tuple(self.sentences.values()), text)
-        home = {s.name: name for name, section in self.sections.items() for s in section.sentences}
-        order = dict.fromkeys(home[reading.name] for reading in readings)
+        order = dict.fromkeys(self._home[reading.name] for reading in readings)
         return Policy(
             title=heads[0].values["title"],
             since=heads[0].values["since"],

@@ -1,4 +1,4 @@
-"""What disqualifies a case: answers that rest on nothing that was fetched."""
+"""The rule that disqualifies a case: answers that rest on nothing that was fetched."""
 
 from collections.abc import Sequence
 

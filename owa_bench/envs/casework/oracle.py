@@ -17,10 +17,10 @@ from owa_bench.records.instance import Timeline
 
 _POLICY, _MAILS, _ROWS, _REASON, _DELIVERED = "policy", "mails", "rows", "reason", "delivered"
 _KEYS_A_REQUEST = 250
-ToolAction = Mapping[str, Any]
+CaseAction = Mapping[str, Any]
 
 
-def _call(tool: str, **arguments: Any) -> ToolAction:
+def _call(tool: str, **arguments: Any) -> CaseAction:
     return {"tool": tool, "arguments": arguments}
 
 
@@ -94,7 +94,7 @@ class CaseOracle(Oracle):
         return frozenset(found)
 
     @override
-    def gained(self, before: CaseState, action: ToolAction, after: CaseState) -> frozenset[str]:
+    def gained(self, before: CaseState, action: CaseAction, after: CaseState) -> frozenset[str]:
         """Return the texts and groups of rows that were served anew, and what was settled."""
         served = after.served - before.served
         names = {f"served {name}" for name in served}
@@ -108,7 +108,7 @@ class CaseOracle(Oracle):
         return frozenset(names)
 
     @override
-    def hint(self, timeline: Timeline, state: CaseState) -> ToolAction:
+    def hint(self, timeline: Timeline, state: CaseState) -> CaseAction:
         """Return the next right call."""
         world: CaseWorld = timeline.worlds[0]
         kind = KINDS[world.kind]
@@ -150,7 +150,7 @@ class CaseOracle(Oracle):
         """Return the kinds of tool that this way takes: systems, and mail where there is any."""
         return ("http_api", "messages") if world.mails else ("http_api",)
 
-    def _reading(self, world: CaseWorld, state: CaseState) -> ToolAction | None:
+    def _reading(self, world: CaseWorld, state: CaseState) -> CaseAction | None:
         """Return the next call that fetches what was not served yet, None if all was."""
         kind = KINDS[world.kind]
         if f"page/{kind.policy_slug}" not in state.served:
@@ -182,7 +182,7 @@ def _tables(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(tables - {"mail", "page"}))
 
 
-def _fetch(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
+def _fetch(world: CaseWorld, table: str, keys: list[str]) -> CaseAction:
     """Return the request of some rows of a table, from the first list that holds any of them."""
     lists = [(h, s) for h in world.hosts for s in h.tables if s.table == table]
     if not lists:
@@ -196,7 +196,7 @@ def _fetch(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
     return _rows(*lists[0], keys)
 
 
-def _fetch_joined(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
+def _fetch_joined(world: CaseWorld, table: str, keys: list[str]) -> CaseAction:
     """Return the request of the rows of another table that show those of this one."""
     host, served = shown_in(world, table)
     owner = served.table.removesuffix("s")
@@ -206,7 +206,7 @@ def _fetch_joined(world: CaseWorld, table: str, keys: list[str]) -> ToolAction:
     )
 
 
-def _rows(host: SystemHost, served: ServedTable, keys: list[str]) -> ToolAction:
+def _rows(host: SystemHost, served: ServedTable, keys: list[str]) -> CaseAction:
     name = next(c.name for c in served.columns if c.column == "id" and not c.table)
     return _call(
         "http",

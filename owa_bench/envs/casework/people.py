@@ -71,6 +71,7 @@ class CaseChat:
         if len(asked) > 1:
             return _WHICH
         known = [fact for fact in asked if _knows(fact, role)]
+        known += [fact for fact in self._facts if not fact.words and _knows(fact, role)]
         return known[0].answer if known else _NOT_MINE
 
 

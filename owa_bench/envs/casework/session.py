@@ -18,7 +18,7 @@ from owa_bench.envs.casework.folder import CaseFolder
 from owa_bench.envs.casework.judge import needed_texts
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.envs.casework.people import CaseChat
-from owa_bench.envs.casework.tools import TOOLS
+from owa_bench.envs.casework.tools import MOST_SHOWN, TOOLS
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.interfaces import Session, Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Call, Resource
@@ -26,10 +26,11 @@ from owa_bench.records.instance import Timeline
 from owa_bench.sandbox.python_desk import PythonDesk
 
 MINUTE_MS = 60_000
-_SHOWN = 10_000  # characters of a reply that are shown
+_SHOWN = MOST_SHOWN  # characters of a reply that are shown at most
+_USUAL = 4_000  # of an HTTP reply, if the agent does not say
 _MINUTES = {"http": 1, "python": 2, "mail": 1, "chat": 1, "submit": 1}
 _TURNS = 200  # pages that one request turns at most
-Arguments = Mapping[str, Any]
+CaseArguments = Mapping[str, Any]
 
 
 class CaseSession(Session):
@@ -68,7 +69,7 @@ class CaseSession(Session):
             "ends": world.ends.isoformat(timespec="minutes"),
         }
         self._task = Task(self._kind.brief(world), goal, propositions)
-        self._tools: Mapping[str, Callable[[Arguments, int], ToolResult]] = {
+        self._tools: Mapping[str, Callable[[CaseArguments, int], ToolResult]] = {
             "http": self._http,
             "python": lambda arguments, step: self._run(arguments["code"]),
             "mail": lambda arguments, step: self._mail(arguments),
@@ -87,7 +88,7 @@ class CaseSession(Session):
         raise UsageError("A case changes by its own events, not between worlds.")
 
     @override
-    def call(self, tool: str, arguments: Arguments, *, now_ms: int, step: int) -> ToolResult:
+    def call(self, tool: str, arguments: CaseArguments, *, now_ms: int, step: int) -> ToolResult:
         self._pass(now_ms // MINUTE_MS)
         minutes = _MINUTES.get(tool) or arguments["minutes"]
         try:
@@ -99,7 +100,7 @@ class CaseSession(Session):
         return result._replace(text=f"{self._header()}\n{result.text}", elapsed_ms=elapsed)
 
     @override
-    def finish_refusal(self, arguments: Arguments) -> str:
+    def finish_refusal(self, arguments: CaseArguments) -> str:
         """Return why `finish` does not end the episode yet: nothing was done at all."""
         if self.state.settled or self.state.handed_in or self.state.used.get("warned"):
             return ""
@@ -157,7 +158,7 @@ class CaseSession(Session):
 
     # --- http -------------------------------------------------------------------------------
 
-    def _http(self, arguments: Arguments, step: int) -> ToolResult:
+    def _http(self, arguments: CaseArguments, step: int) -> ToolResult:
         target = _target(arguments)
         if isinstance(target, str):
             return _fault(target)
@@ -179,9 +180,9 @@ class CaseSession(Session):
         text = dumped(reply.body)
         self._folder.write(name, text.encode())
         ok = reply.status < 400
-        shown = text
-        if len(text) > _SHOWN:
-            shown = f"{text[:_SHOWN]}\n[cut: {len(text)} characters, whole in {name}]"
+        shown, most = text, arguments.get("show", _USUAL)
+        if len(text) > most:
+            shown = f"{text[:most]}\n[cut: {len(text)} characters, whole in {name}]"
         events = (
             Call(
                 step=step,
@@ -239,6 +240,8 @@ class CaseSession(Session):
             body = self._drafts.pop(receipt)
             self.state = replace(self.state, receipts=tuple(self._drafts))
         result = self._kind.post(world, self.state, call.call, body)
+        for table, row in result.rows:
+            self._server.put(table, row)
         settled = {**self.state.settled, **result.settled}
         used = dict(self.state.used)
         for name, count in result.used.items():
@@ -275,7 +278,7 @@ class CaseSession(Session):
         output = self._python_desk().run(code)
         return ToolResult(output.text or "(no output)", ok=output.ok, timed=output.timed)
 
-    def _mail(self, arguments: Arguments) -> ToolResult:
+    def _mail(self, arguments: CaseArguments) -> ToolResult:
         op = arguments["op"]
         if op == "read":
             return self._read(arguments.get("ids", ()))
@@ -296,7 +299,7 @@ class CaseSession(Session):
             }
             for mail in found
         ]
-        return self._kept(rows, "mails.json")
+        return self._keep(rows, "mails.json")
 
     def _read(self, keys: Any) -> ToolResult:
         if missing := [key for key in keys if key not in self._mails]:
@@ -321,7 +324,7 @@ class CaseSession(Session):
         more = f"\n\n[{left} more did not fit; read them again]" if left else ""
         return ToolResult("\n\n".join(shown) + more, ok=True)
 
-    def _kept(self, value: Any, name: str) -> ToolResult:
+    def _keep(self, value: Any, name: str) -> ToolResult:
         """Return a value as text, kept as a file too."""
         text = dumped(value)
         self._folder.write(name, text.encode())
@@ -329,18 +332,18 @@ class CaseSession(Session):
             text = f"{text[:_SHOWN]}\n[cut: {len(text)} characters, whole in {name}]"
         return ToolResult(text, ok=True)
 
-    def _ask(self, arguments: Arguments) -> ToolResult:
+    def _ask(self, arguments: CaseArguments) -> ToolResult:
         op = arguments["op"]
         if op == "people":
-            return self._kept(self._chat.people(), "people.json")
+            return self._keep(self._chat.people(), "people.json")
         if op == "read":
-            return self._kept(self._chat.read(), "chat.json")
+            return self._keep(self._chat.read(), "chat.json")
         refused = self._chat.ask(
             arguments.get("to", ""), arguments.get("text", ""), self.state.minute
         )
         return _fault(refused) if refused else ToolResult("asked; the answer comes later", ok=True)
 
-    def _submit(self, arguments: Arguments, step: int) -> ToolResult:
+    def _submit(self, arguments: CaseArguments, step: int) -> ToolResult:
         name, wanted = arguments["name"], self._kind.deliverables
         if name not in wanted:
             return _fault(f"`name` must be one of {', '.join(wanted)}, got {name!r}.")
@@ -363,7 +366,7 @@ def _fault(message: str) -> ToolResult:
     return ToolResult(dumped({"error": message}), ok=False)
 
 
-def _target(arguments: Arguments) -> tuple[str, str] | str:
+def _target(arguments: CaseArguments) -> tuple[str, str] | str:
     """Return host and target of a request, or a sentence about its fault."""
     try:
         parts = urlsplit(arguments["url"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from owa_bench.shells.standard_tools import tool_of, tool_spec
 
-MOST_IDS, WAIT_MINUTES = 60, 240
+MOST_IDS, WAIT_MINUTES, MOST_SHOWN = 60, 240, 10_000
 _URL = {
     "type": "string",
     "maxLength": 16_000,
@@ -40,6 +40,7 @@ TOOLS = (
         "body_from",
         "follow",
         "save",
+        "show",
         method=_METHOD,
         url=_URL,
         query=_QUERY,
@@ -50,6 +51,12 @@ TOOLS = (
             "description": "Turn all pages of a list; the file then holds the rows alone.",
         },
         save={**_FILE, "description": "Name of the file; r001.json and so on if left out."},
+        show={
+            "type": "integer",
+            "minimum": 0,
+            "maximum": MOST_SHOWN,
+            "description": "Characters of the reply that are shown; 4,000 if left out.",
+        },
     ),
     tool_spec(
         "python",

@@ -16,9 +16,9 @@ _MAIL = re.compile(
     re.DOTALL,
 )
 _CUT = "[cut: "
-_CHUNK, _SLICE, _IDS = 120, 5_400, 60
-Row = dict[str, Any]
-Filter = str | int | Sequence[str]
+_CHUNK, _SLICE, _IDS, _SHOW = 120, 5_400, 60, 10_000
+CaseRow = dict[str, Any]
+RowFilter = str | int | Sequence[str]
 _WIKI = "wiki.corp"
 
 
@@ -90,7 +90,9 @@ class CaseClient:
         """
         self._saved += 1
         name = name or f"f{self._saved}.json"
-        text = yield from self.call("http", url=url, query=query, follow=True, save=name)
+        text = yield from self.call(
+            "http", url=url, query=query, follow=True, save=name, show=_SHOW
+        )
         body = text.partition("\n")[2]
         return None if f"\n{_CUT}" in body else json.loads(body)
 
@@ -110,12 +112,13 @@ class CaseClient:
         """
         yield from self.call("wait", minutes=minutes)
 
-    def submit(self, name: str, rows: list[Row]) -> ToolPlan[None]:
+    def submit(self, name: str, rows: list[CaseRow]) -> ToolPlan[None]:
         """Hand in a deliverable.
 
         Args:
             name: Of the deliverable.
             rows: Its rows.
+        Returns: Nothing.
         """
         yield from self.call("submit", name=name, rows=rows)
 
@@ -125,10 +128,11 @@ class CaseClient:
         Args:
             name: Of the call in the vocabulary.
             body: Of the request.
+        Returns: None if the reply is too long to be shown.
         """
         yield from self._learn()
         method, url, confirm = self._calls[name]
-        text = yield from self.call("http", method=method, url=url, body=body)
+        text = yield from self.call("http", method=method, url=url, body=body, show=_SHOW)
         if confirm:
             receipt = json.loads(text.partition("\n")[2])["receipt"]
             body = {"receipt": receipt}
@@ -138,7 +142,7 @@ class CaseClient:
 
     # --- pages and mails --------------------------------------------------------------------
 
-    def pages(self) -> ToolPlan[list[Row]]:
+    def pages(self) -> ToolPlan[list[CaseRow]]:
         """Return slug, title, day and author of every page."""
         body = yield from self.get(f"https://{_WIKI}/pages", {})
         return list(body["pages"])
@@ -149,7 +153,11 @@ class CaseClient:
         Args:
             slug: Of the page.
         """
-        body = yield from self.get(f"https://{_WIKI}/pages/{slug}", {})
+        name = f"page-{slug}.json"
+        body = yield from self.get(f"https://{_WIKI}/pages/{slug}", {}, name)
+        if body is None:  # longer than a reply
+            (row,) = yield from self._file_rows(name, ("text",))
+            return str(row["text"])
         return str(body["text"])
 
     def mails(self) -> ToolPlan[dict[str, CaseMail]]:
@@ -158,7 +166,7 @@ class CaseClient:
             text = yield from self.call("mail", op="list", unread=True)
             rows = json.loads(text) if _CUT not in text else None
             if rows is None:
-                rows = yield from self._whole("mails.json", ("id",))
+                rows = yield from self._file_rows("mails.json", ("id",))
             keys = [row["id"] for row in rows]
             while keys:
                 text = yield from self.call("mail", op="read", ids=keys[:_IDS])
@@ -173,8 +181,8 @@ class CaseClient:
     # --- tables -----------------------------------------------------------------------------
 
     def rows(
-        self, table: str, columns: Iterable[str] = (), **filters: Filter
-    ) -> ToolPlan[list[Row]]:
+        self, table: str, columns: Iterable[str] = (), **filters: RowFilter
+    ) -> ToolPlan[list[CaseRow]]:
         """Return rows of a table by its columns' names in the vocabulary.
 
         Args:
@@ -188,13 +196,15 @@ class CaseClient:
             return (yield from self._fetch(table, tuple(columns), filters))
         ((name, values),) = many.items()
         values = list(dict.fromkeys(values))
-        found: list[Row] = []
+        found: list[CaseRow] = []
         for start in range(0, len(values), _CHUNK):
             part = {**filters, name: values[start : start + _CHUNK]}
             found += yield from self._fetch(table, tuple(columns), part)
         return found
 
-    def save(self, table: str, name: str, **filters: Filter) -> ToolPlan[tuple[ServedPlace, ...]]:
+    def save(
+        self, table: str, name: str, **filters: RowFilter
+    ) -> ToolPlan[tuple[ServedPlace, ...]]:
         """Keep rows of a table in files of the folder: NAME.0.json, NAME.1.json and so on.
 
         Args:
@@ -209,7 +219,7 @@ class CaseClient:
             yield from self.get(place.url, _query(place, filters), f"{name}.{number}.json")
         return tuple(places)
 
-    def _places(self, table: str, filters: Mapping[str, Filter]) -> list[ServedPlace]:
+    def _places(self, table: str, filters: Mapping[str, RowFilter]) -> list[ServedPlace]:
         """Return the lists that hold the rows of a table which the filters may leave."""
         places = self._tables[table]
         whole = [place for place in places if place.only is None]
@@ -222,12 +232,12 @@ class CaseClient:
         ]
 
     def _fetch(
-        self, table: str, columns: tuple[str, ...], filters: Mapping[str, Filter]
-    ) -> ToolPlan[list[Row]]:
+        self, table: str, columns: tuple[str, ...], filters: Mapping[str, RowFilter]
+    ) -> ToolPlan[list[CaseRow]]:
         """Return rows; a reply that was cut is printed from its file in parts."""
         if table not in self._tables:
             return (yield from self._nested(table, filters))
-        rows: list[Row] = []
+        rows: list[CaseRow] = []
         for place in self._places(table, filters):
             query = _query(place, filters)
             if columns:
@@ -236,11 +246,11 @@ class CaseClient:
             body = yield from self.get(place.url, query)
             if body is None:
                 served = [place.names[column] for column in columns or place.names]
-                body = yield from self._whole(name, tuple(served))
+                body = yield from self._file_rows(name, tuple(served))
             rows += [_plain(place, row) for row in body]
         return rows
 
-    def _nested(self, table: str, filters: Mapping[str, Filter]) -> ToolPlan[list[Row]]:
+    def _nested(self, table: str, filters: Mapping[str, RowFilter]) -> ToolPlan[list[CaseRow]]:
         """Return rows of a table whose columns are columns of another table's rows."""
         owner, places = next(
             (name, places)
@@ -251,12 +261,12 @@ class CaseClient:
         ((column, wanted),) = filters.items()
         if column != link:
             raise ValueError(f"`filters` must name `{link}`, got `{column}`.")
-        found: list[Row] = []
+        found: list[CaseRow] = []
         for place in places:
             body = yield from self.get(place.url, _query(place, {"id": wanted}))
             if body is None:
                 columns = (*place.names.values(), *place.joined)
-                body = yield from self._whole(f"f{self._saved}.json", columns)
+                body = yield from self._file_rows(f"f{self._saved}.json", columns)
             for row in body:
                 own = {c: row[name] for name, (t, c) in place.joined.items() if t == table}
                 key = row[place.names["id"]]
@@ -264,11 +274,12 @@ class CaseClient:
                     found.append({"id": f"{table}/{key}", link: key, **own})
         return found
 
-    def _whole(self, name: str, columns: tuple[str, ...]) -> ToolPlan[list[Row]]:
+    def _file_rows(self, name: str, columns: tuple[str, ...]) -> ToolPlan[list[CaseRow]]:
         """Return the rows of a file, printed part by part."""
         code = (
             "import json\n"
             f"rows = json.load(open({name!r}))\n"
+            "rows = rows if isinstance(rows, list) else [rows]\n"
             f"t = json.dumps([[r[c] for c in {list(columns)!r}] for r in rows],"
             " separators=(',', ':'))\n"
         )
@@ -338,7 +349,7 @@ _FOREIGN = {
 }
 
 
-def _query(place: ServedPlace, filters: Mapping[str, Filter]) -> dict[str, Any]:
+def _query(place: ServedPlace, filters: Mapping[str, RowFilter]) -> dict[str, Any]:
     """Return filters by the names and in the forms of a list."""
     query: dict[str, Any] = {}
     for name, value in filters.items():
@@ -350,9 +361,9 @@ def _query(place: ServedPlace, filters: Mapping[str, Filter]) -> dict[str, Any]:
     return query
 
 
-def _plain(place: ServedPlace, row: Row) -> Row:
+def _plain(place: ServedPlace, row: CaseRow) -> CaseRow:
     """Return a row by the columns' names, amounts in cents, days in ISO."""
-    found: Row = {}
+    found: CaseRow = {}
     for column, name in place.names.items():
         if name not in row:
             continue

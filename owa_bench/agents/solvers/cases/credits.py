@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from owa_bench.agents.solvers.cases.client import CaseClient, CaseMail, Row
+from owa_bench.agents.solvers.cases.client import CaseClient, CaseMail, CaseRow
 from owa_bench.agents.solvers.planning import PlanCall, ToolPlan
 from owa_bench.company.calendars import BusinessCalendar
 from owa_bench.company.language import calendar_page
@@ -45,7 +45,7 @@ _REQUEST = re.compile(r"request (R-\d+)")
 class _Request:
     """A request with what was found of it."""
 
-    row: Row
+    row: CaseRow
     letter: RequestLetter
     received: dt.date
     order: str = ""
@@ -65,9 +65,9 @@ class CreditsParser:
         self._miss = frozenset(miss)
         self._client = CaseClient(brief)
         self._today = dt.date.fromisoformat(str(brief.goal["begins"])[:10])
-        self._tables: dict[str, dict[str, Row]] = {}
+        self._tables: dict[str, dict[str, CaseRow]] = {}
         self._requests: list[_Request] = []
-        self._answers: dict[str, Row] = {}
+        self._answers: dict[str, CaseRow] = {}
 
     def plan(self) -> ToolPlan[PlanCall]:
         """Return the plan of the case; its last call finishes."""
@@ -89,8 +89,9 @@ class CreditsParser:
                 self._read_letters(queue, mails)
                 yield from self._find_orders()
                 yield from self._fetch()
-            yield from self._settle(self._amended(policy, amendments, mails), queue, mails)
-            if not client.unread:
+            in_force = self._amended(policy, amendments, mails)
+            taken = yield from self._settle(in_force, queue, mails)
+            if taken and not client.unread:
                 break
         yield from client.submit("table", self._by_customer())
         yield from client.submit("exceptions", self._exceptions())
@@ -99,7 +100,7 @@ class CreditsParser:
 
     # --- letters and orders -----------------------------------------------------------------
 
-    def _read_letters(self, queue: list[Row], mails: Mapping[str, CaseMail]) -> None:
+    def _read_letters(self, queue: list[CaseRow], mails: Mapping[str, CaseMail]) -> None:
         for row in queue:
             letter = read_request(mails[row["mail"]].text)
             if letter is not None:
@@ -124,7 +125,7 @@ class CreditsParser:
             else:
                 request.order = letter.order or ships[letter.shipment]["order"]
 
-    def _by_key(self, table: str, keys: Iterable[str]) -> ToolPlan[dict[str, Row]]:
+    def _by_key(self, table: str, keys: Iterable[str]) -> ToolPlan[dict[str, CaseRow]]:
         wanted = sorted(key for key in keys if key)
         rows = (yield from self._client.rows(table, id=wanted)) if wanted else []
         return {row["id"]: row for row in rows}
@@ -190,9 +191,9 @@ class CreditsParser:
         return with_amendments(policy, told)
 
     def _settle(
-        self, policy: Policy, queue: list[Row], mails: Mapping[str, CaseMail]
-    ) -> ToolPlan[None]:
-        """Decide all requests and post what is new."""
+        self, policy: Policy, queue: list[CaseRow], mails: Mapping[str, CaseMail]
+    ) -> ToolPlan[bool]:
+        """Decide all requests and post the new decisions; return whether all were taken."""
         taken = {row["id"] for row in queue if str(row["status"]).startswith("decided by")}
         for request in self._requests:
             request.follow_ups = [
@@ -206,10 +207,13 @@ class CreditsParser:
         answers = self._decide(taken)
         new = [row for key, row in answers.items() if self._answers.get(key) != row]
         self._answers = answers
-        if new:
-            yield from self._client.post("decide", new)
+        if not new:
+            return True
+        reply = yield from self._client.post("decide", new)
+        states = {row["state"] for row in reply["decisions"]} if reply else set()
+        return states <= {"taken"}
 
-    def _decide(self, taken: set[str]) -> dict[str, Row]:
+    def _decide(self, taken: set[str]) -> dict[str, CaseRow]:
         miss, answers = self._miss, {}
         used: dict[Any, int] = {}
         earlier: list[_Request] = []
@@ -230,7 +234,7 @@ class CreditsParser:
                 kind = "calendar year" if "cap_period" in miss else terms["cap"]["period"]
                 key = customer["id"], period_of(request.received, kind)
                 if key not in used:
-                    used[key] = self._noted(customer["id"], key[1], kind, terms)
+                    used[key] = self._note_cents(customer["id"], key[1], kind, terms)
                 room = cap_room(terms, ground, customer["plan"], used[key])
                 if room is not None:
                     cents = min(cents, room)
@@ -254,7 +258,7 @@ class CreditsParser:
             }
         return answers
 
-    def _noted(
+    def _note_cents(
         self, customer: str, period: tuple[int, int], kind: str, terms: Mapping[str, Any]
     ) -> int:
         if "cap_notes" in self._miss:
@@ -270,10 +274,10 @@ class CreditsParser:
 
     # --- facts ------------------------------------------------------------------------------
 
-    def _customer(self, request: _Request) -> Row:
+    def _customer(self, request: _Request) -> CaseRow:
         return self._tables["customers"][self._tables["orders"][request.order]["customer"]]
 
-    def _of(self, table: str, column: str, key: str) -> list[Row]:
+    def _of(self, table: str, column: str, key: str) -> list[CaseRow]:
         return [row for row in self._tables[table].values() if row[column] == key]
 
     def _calendar(self, country: str) -> ServedCalendar:
@@ -299,7 +303,7 @@ class CreditsParser:
         signed = (terms["delivery"]["stamp"] == SIGNATURE) != ("proofs" in self._miss)
         return self._stamp_day(request, signed=signed)
 
-    def _line(self, request: _Request) -> Row | None:
+    def _line(self, request: _Request) -> CaseRow | None:
         """Return the line of the article that the letter names, None without one."""
         if request.letter.ground not in ("damage", "price"):
             return None
@@ -344,7 +348,7 @@ class CreditsParser:
             received=request.received,
             withdrawn="withdrawn" in said,
             other_desk=closed,
-            known_sender=self._known(request, customer["id"]),
+            known_sender=self._is_known(request, customer["id"]),
             repeated="duplicates" not in miss
             and any((r.order, r.letter.ground) == (request.order, letter.ground) for r in earlier),
             delivered=delivered,
@@ -366,7 +370,7 @@ class CreditsParser:
             plan=customer["plan"],
         )
 
-    def _known(self, request: _Request, customer: str) -> bool:
+    def _is_known(self, request: _Request, customer: str) -> bool:
         if "senders" in self._miss:
             return True
         return any(
@@ -432,8 +436,8 @@ class CreditsParser:
 
     # --- deliverables -----------------------------------------------------------------------
 
-    def _by_customer(self) -> list[Row]:
-        rows: dict[str, Row] = {}
+    def _by_customer(self) -> list[CaseRow]:
+        rows: dict[str, CaseRow] = {}
         for request in self._requests:
             answer = self._answers[request.row["id"]]
             if not answer["amount_cents"]:
@@ -444,7 +448,7 @@ class CreditsParser:
             row[column] += answer["amount_cents"]
         return list(rows.values())
 
-    def _exceptions(self) -> list[Row]:
+    def _exceptions(self) -> list[CaseRow]:
         rows = []
         asked = [
             what
@@ -495,4 +499,4 @@ class CreditsParser:
             holds = (cents > MONEY.read(amount[2])) == (amount[1] == "more than")
         else:
             holds = (cents > 0) == ("gets no money" not in text)
-        return _CLAIM if holds else 1.0 - _CLAIM
+        return _CLAIM if holds else round(1.0 - _CLAIM, 2)

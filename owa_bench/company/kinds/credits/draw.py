@@ -1,6 +1,7 @@
 """Draws a credit case: policy, facts, letters, pages, people, events, systems."""
 
 import datetime as dt
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,16 @@ from owa_bench.company.draw import Company, CompanySpec, draw_company
 from owa_bench.company.hosts import draw_hosts
 from owa_bench.company.kinds.arranging import (
     NEWSLETTERS,
-    chosen,
     fill_heads,
     frozen_tables,
     mail_keys,
+    sample_rows,
 )
 from owa_bench.company.kinds.contract import CaseSpec, CaseWorld
 from owa_bench.company.kinds.credits.plan import play_scenes
 from owa_bench.company.kinds.credits.policies import draw_policy
 from owa_bench.company.kinds.credits.requests import CreditMatter, CreditRequest
-from owa_bench.company.kinds.credits.scenes import CreditScenes, DraftRequest
+from owa_bench.company.kinds.credits.scenes import CreditScenes, DraftRequest, note_cents
 from owa_bench.company.language import calendar_page
 from owa_bench.company.language.credits_letters import WITHDRAWN, write_follow_up, write_request
 from owa_bench.company.language.credits_policy import CLAUSES, FORM, GUARANTEE, LONG_LIMIT
@@ -84,7 +85,7 @@ def _background(scenes: CreditScenes, rng: np.random.Generator) -> None:
     """Add credit notes and contracts of customers who ask for nothing."""
     books, today = scenes.books, scenes.today
     asking = {books.orders[draft.order].customer for draft in scenes.drafts}
-    for customer in chosen(tuple(books.customers.values()), 40, rng, asking):
+    for customer in sample_rows(tuple(books.customers.values()), 40, rng, asking):
         orders = books.orders.of("customer", customer.id)
         if not orders:
             continue
@@ -92,7 +93,7 @@ def _background(scenes: CreditScenes, rng: np.random.Generator) -> None:
         if rng.random() < 0.7:
             kind = pick(("late", "damage", "price", "double", "goodwill"), rng)
             issued = today - dt.timedelta(1 + int(rng.integers(150)))
-            scenes.note(place, kind, 500 + int(rng.integers(30_000)), issued)
+            scenes.note(place, kind, note_cents(rng), issued)
         elif scenes.level > 1:
             sentence = pick(CLAUSES, rng)
             number = 1 if sentence is GUARANTEE else 30 if sentence is LONG_LIMIT else 9
@@ -275,10 +276,11 @@ class _Writer:
         """Choose requests that are taken back, or decided by a colleague, during the case."""
         if self._spec.level < 3:
             return
+        asked = Counter(draft.order for draft in self._drafts)
         plain = [
             place
             for place, draft in enumerate(self._drafts)
-            if draft.letter.ground == "late" and draft.follow_up is None and not draft.repeated
+            if draft.letter.ground == "late" and draft.follow_up is None and asked[draft.order] == 1
         ]
         drawn = [plain[n] for n in self._rng.permutation(len(plain)).tolist()]
         for what, place in zip(("withdrawn", "other_desk"), drawn, strict=False):
@@ -303,7 +305,7 @@ class _Writer:
                 text = FORM.write_amendment(self._policy, amendment, rng, practice=practice)
                 subject = f"{self._policy.title}/{amendment.number}"
                 owner = f"{self._owner.name}, {self._owner.role}"
-                text = f"Dear all,\n{text}\nThe page follows tomorrow.\n{owner}"
+                text = f"Dear all,\n{text}\nThe page of changes follows on another day.\n{owner}"
                 mail = self._mail(keys.pop(0), self._owner.email, subject, begins, text)
                 add(amendment.event, (mail,))
         for request, draft in zip(requests, self._drafts, strict=True):
@@ -342,21 +344,20 @@ class _Writer:
                 text=calendar_page.write_calendar(today),
             )
         ]
-        if self._spec.level > 1:
-            pages.append(
-                Page(
-                    slug="which-word-counts",
-                    title="Which source counts",
-                    updated=today - dt.timedelta(30 + int(rng.integers(90))),
-                    by=owner.name,
-                    text="If sources conflict, the first of these that speaks on the point "
-                    "counts: 1. a signed contract of the customer that is in force; 2. an "
-                    "amendment of the credit policy that covers the day of receipt, on the page "
-                    "of changes or in a mail of the policy's owner; 3. the credit policy. Pages "
-                    "of questions and answers, chat and notes never count. Nobody, whatever the "
-                    "position, can instruct the desk to leave the policy.",
-                )
+        pages.append(
+            Page(
+                slug="which-word-counts",
+                title="Which source counts",
+                updated=today - dt.timedelta(30 + int(rng.integers(90))),
+                by=owner.name,
+                text="If sources conflict, the first of these that speaks on the point "
+                "counts: 1. a signed contract of the customer that is in force; 2. an "
+                "amendment of the credit policy that covers the day of receipt, on the page "
+                "of changes or in a mail of the policy's owner; 3. the credit policy. Pages "
+                "of questions and answers, chat and notes never count. Nobody, whatever the "
+                "position, can instruct the desk to leave the policy.",
             )
+        )
         late = self._policy.terms["limit_late"]["days"]
         pages.append(
             Page(
@@ -386,6 +387,11 @@ class _Writer:
                 words=("policy", "change", "amend", "rule"),
                 answer="The policy with its amendments is what counts. I announce amendments by "
                 "mail, and the page of changes follows a day later.",
+            ),
+            ChatFact(
+                roles=("Policy Owner, Credits",),
+                words=(),
+                answer="I decide nothing on single requests: the policy is as it is written.",
             ),
             ChatFact(
                 roles=("Head of Customer Accounts", "Sales Director"),

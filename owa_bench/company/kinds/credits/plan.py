@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from owa_bench.company.kinds.contract import NoWorldError
-from owa_bench.company.kinds.credits.scenes import CreditScenes, OrderPlace, overseas
+from owa_bench.company.kinds.credits.scenes import CreditScenes, OrderPlace, note_cents, overseas
 from owa_bench.company.language.credits_letters import (
     CORRECTED,
     LATER_PICTURE,
@@ -291,6 +291,18 @@ def late_capped(s: CreditScenes) -> None:
         issued = first.received.date() - dt.timedelta(age)
         if part > 0:
             s.note(place, pick(("late", "late", "damage"), s.rng), part, issued)
+    other = s.another_order(place)
+    late_days = cap_days(s)
+    day = s.late_day(other, late_days)
+    if s.today - dt.timedelta(20) <= day <= s.today - dt.timedelta(3):
+        s.deliver(other, day)
+        s.causes(other, s.plain_causes(), late_days)
+        s.ask(other._replace(delivered=day), "late", vague=False)
+
+
+def cap_days(s: CreditScenes) -> int:
+    """Return a delay of the lowest tier."""
+    return int(s.policy.terms["tiers"]["first"])
 
 
 # --- other grounds --------------------------------------------------------------------
@@ -368,7 +380,7 @@ def double(s: CreditScenes) -> None:
     if s.rng.random() < 0.5:
         kind = pick(("double", "double", "price"), s.rng)
         issued = draft.received.date() - dt.timedelta(1 + int(s.rng.integers(4)))
-        cents = place.order.net_cents if kind == "double" else place.order.net_cents // 20 + 1
+        cents = place.order.net_cents if kind == "double" else note_cents(s.rng)
         s.note(place, kind, cents, issued)
 
 
@@ -380,7 +392,7 @@ def goodwill(s: CreditScenes) -> None:
     if s.rng.random() < 0.8:
         days = s.policy.terms["goodwill"]["days"]
         age = days + pick((-40, -20, 15, 40), s.rng)
-        s.note(place, "goodwill", 1_500, draft.received.date() - dt.timedelta(age))
+        s.note(place, "goodwill", note_cents(s.rng), draft.received.date() - dt.timedelta(age))
 
 
 def goodwill_other_plan(s: CreditScenes) -> None:
@@ -398,7 +410,7 @@ def _try(scene: Callable[[CreditScenes], None], s: CreditScenes) -> bool:
     return True
 
 
-Scene = Callable[[CreditScenes], None]
+SceneFunction = Callable[[CreditScenes], None]
 
 
 class ScenePlan(NamedTuple):
@@ -411,13 +423,13 @@ class ScenePlan(NamedTuple):
         times: How often a case that has it plays it, by level.
     """
 
-    scene: Scene
+    scene: SceneFunction
     level: int
     odds: float
     times: tuple[int, int, int]
 
 
-ALWAYS: Mapping[int, tuple[tuple[Scene, int], ...]] = {
+ALWAYS: Mapping[int, tuple[tuple[SceneFunction, int], ...]] = {
     1: ((late, 2), (late_in_grace, 1), (damage, 1), (price, 1)),
     2: ((late, 3), (late_in_grace, 1), (damage, 2), (price, 1), (price_right, 1)),
     3: ((late, 4), (late_in_grace, 1), (damage, 2), (price, 2), (price_right, 1)),

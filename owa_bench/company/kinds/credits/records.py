@@ -152,7 +152,7 @@ class CreditRecords:
             received=received,
             withdrawn=(back == "mail" or back in happened) and "withdrawals" not in blind,
             other_desk=request.other_desk in happened,
-            known_sender=self._known(request.sender, customer.id, blind),
+            known_sender=self._is_known(request.sender, customer.id, blind),
             repeated=bool(same) and "duplicates" not in blind,
             delivered=delivered,
             late_days=days.between(promised, delivered),
@@ -177,7 +177,7 @@ class CreditRecords:
             plan=customer.plan,
         )
 
-    def _known(self, address: str, customer: str, blind: Set[str]) -> bool:
+    def _is_known(self, address: str, customer: str, blind: Set[str]) -> bool:
         return "senders" in blind or any(
             row.customer == customer and (row.status == "active" or "left_contacts" in blind)
             for row in self.contacts.get(address, ())

@@ -115,6 +115,18 @@ class CreditScenes:
         day = local_day(customer.country, stamp) if stamp else self.today
         return OrderPlace(order, customer, day)
 
+    def another_order(self, place: OrderPlace) -> OrderPlace:
+        """Return another order of a customer that was delivered lately.
+
+        Args:
+            place: An order of the customer.
+        Raises: NoWorldError: There is none.
+        """
+        for other in self._pool:
+            if other.customer.id == place.customer.id and other.order.id != place.order.id:
+                return other
+        raise NoWorldError("no other order")
+
     def late_order(
         self, late: int, test: Callable[[OrderPlace], bool] = lambda place: True, hour: int = 0
     ) -> OrderPlace:
@@ -127,16 +139,16 @@ class CreditScenes:
         """
 
         def fits(place: OrderPlace) -> bool:
-            day = self._late_day(place, late)
+            day = self.late_day(place, late)
             oldest = self.today - dt.timedelta(_OLDEST)
             return oldest <= day <= self.today - dt.timedelta(_NEWEST) and test(
                 place._replace(delivered=day)
             )
 
         place = self.order(fits)
-        day = self._late_day(place, late)
+        day = self.late_day(place, late)
         self.deliver(place, day, hour=hour)
-        self.causes(place, self._plain_causes(), late)
+        self.causes(place, self.plain_causes(), late)
         return place._replace(delivered=day)
 
     def deliver(
@@ -212,6 +224,7 @@ class CreditScenes:
             place: The order.
             line: One of its lines.
             unit_cents: The price.
+        Returns: The new line.
         """
         new = self.books.order_lines.put(replace(line, unit_cents=unit_cents))
         net = sum(row.quantity * row.unit_cents for row in self.lines(place))
@@ -248,9 +261,11 @@ class CreditScenes:
             invoices: Of a double bill.
             false: Odds that the letter states something wrongly.
             vague: Whether the letter may name the order by its day and an article.
+        Returns: The request, which the caller may still change.
         """
         rng, order = self.rng, place.order
-        contact = pick(self.books.contacts.of("customer", place.customer.id), rng)
+        contacts = self.books.contacts.of("customer", place.customer.id)
+        contact = pick([row for row in contacts if row.status == "active"], rng)
         day = self.received_day(place) if received is None else received
         at = dt.datetime.combine(day, dt.time(7 + int(rng.integers(12))))
         at += dt.timedelta(minutes=int(rng.integers(60)))
@@ -345,7 +360,7 @@ class CreditScenes:
         )
 
     def note(self, place: OrderPlace, kind: str, cents: int, issued: dt.date) -> None:
-        """Add a credit note of a customer.
+        """Add a credit note of a customer: on the order's invoice if it is for a double one.
 
         Args:
             place: An order of the customer.
@@ -353,7 +368,11 @@ class CreditScenes:
             cents: Amount.
             issued: Day of issue.
         """
-        (bill, *_) = self.books.invoices.of("order", place.order.id)
+        bills = self.books.invoices.of("order", place.order.id)
+        if kind != "double":
+            every = self.books.invoices.of("customer", place.customer.id)
+            bills = tuple(bill for bill in every if bill.issued < issued) or every
+        bill = pick(bills, self.rng)
         self.books.credit_notes.put(
             CreditNote(
                 id=self.free_key("credit_notes", "CN", 6100),
@@ -386,7 +405,7 @@ class CreditScenes:
         The number of the second bill lies in a gap between its neighbours in time.
         """
         (first,) = self.books.invoices.of("order", place.order.id)
-        issued = first.issued + dt.timedelta(2 + int(self.rng.integers(5)))
+        issued = first.issued + dt.timedelta(1 + int(self.rng.integers(7)))
         later = [bill for bill in self.books.invoices.values() if bill.issued >= issued]
         numbers = {int(bill.id[3:]) for bill in self.books.invoices.values()}
         for bill in later:
@@ -441,11 +460,17 @@ class CreditScenes:
                 places.append(OrderPlace(order, customer, day))
         return [places[n] for n in self.rng.permutation(len(places)).tolist()]
 
-    def _late_day(self, place: OrderPlace, late: int) -> dt.date:
+    def late_day(self, place: OrderPlace, late: int) -> dt.date:
+        """Return the day on which an order is so many business days late.
+
+        Args:
+            place: The order.
+            late: Business days, 0 for on time.
+        """
         promised = self.books.shipments[place.order.shipment].promised
         return self.days(place.customer).add(promised, late) if late else promised
 
-    def _plain_causes(self) -> list[str]:
+    def plain_causes(self) -> list[str]:
         """Return causes of which the main one does not excuse."""
         excused = self.policy.terms.get("causes", {}).get("causes", ())
         open_causes = [name for name in CAUSES if CAUSE_WORDS[name] not in excused]
@@ -462,3 +487,8 @@ class CreditScenes:
 def overseas(place: OrderPlace) -> bool:
     """Return whether an evening there is the next day in UTC."""
     return offset_h(place.customer.country, place.delivered) < 0
+
+
+def note_cents(rng: np.random.Generator) -> int:
+    """Return an amount such as credit notes have."""
+    return 500 + int(rng.integers(30_000))

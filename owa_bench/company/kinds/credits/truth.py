@@ -1,4 +1,4 @@
-"""What is right of a credit case: decisions, credits by customer, exceptions."""
+"""The right answers of a credit case: decisions, credits by customer, exceptions."""
 
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
@@ -72,7 +72,7 @@ def policy_in_force(policy: Policy, happened: Set[str], blind: Set[str]) -> Poli
     missed = {"amendments": False, "news": True}
     known = tuple(
         a
-        for a in policy.told(happened).amendments
+        for a in policy.known_with(happened).amendments
         if not any(source in blind and bool(a.event) == mailed for source, mailed in missed.items())
     )
     return replace(policy, amendments=known)
@@ -121,7 +121,7 @@ def decide(
             period = "calendar year" if "cap_period" in blind else terms["cap"]["period"]
             key = customer.id, period_of(request.received.date(), period)
             if key not in used:
-                used[key] = _noted(records, customer.id, key[1], period, terms, blind)
+                used[key] = _note_cents(records, customer.id, key[1], period, terms, blind)
             room = cap_room(terms, name, customer.plan, used[key])
             if room is not None:
                 cents = min(cents, room)
@@ -148,7 +148,7 @@ def _other_desk(world: CaseWorld) -> frozenset[str]:
     return frozenset(r.other_desk for r in world.matter.requests if r.other_desk)
 
 
-def _noted(
+def _note_cents(
     records: CreditRecords,
     customer: str,
     period: tuple[int, int],

@@ -33,7 +33,7 @@ def _with_money(world: CaseWorld) -> tuple[str, ...]:
 
 @operator(announcement="D1", weight=0.3, targets=_with_money, group="meaning")
 def unit_of_field(world: CaseWorld, target: str) -> CaseWorld:
-    """Serve the amounts of a list in euros, as text with two decimals.
+    """Serve the amounts of a list in euros, as text with two decimals; if they are, in cents.
 
     Changes: Values of the amounts; the host's description says the unit.
     Leaves alone: What the amounts are, names, every other field.
@@ -41,11 +41,13 @@ def unit_of_field(world: CaseWorld, target: str) -> CaseWorld:
     Source: docs/casework.md#drift.
     """
 
-    def in_euros(served: ServedColumn) -> ServedColumn:
+    def other_unit(served: ServedColumn) -> ServedColumn:
+        if served.form == "euros":
+            return replace(served, form="", about=served.about.replace(IN_EUROS, IN_CENTS))
         return replace(served, form="euros", about=served.about.replace(IN_CENTS, IN_EUROS))
 
     for column in _MONEY[target]:
-        world = with_columns(world, target, column, in_euros)
+        world = with_columns(world, target, column, other_unit)
     return world
 
 
@@ -55,7 +57,7 @@ def _with_days(world: CaseWorld) -> tuple[str, ...]:
 
 @operator(announcement="D2", weight=0.3, targets=_with_days, group="meaning")
 def day_form(world: CaseWorld, target: str, rng: Generator) -> CaseWorld:
-    """Serve a day of a list as DD.MM.YYYY.
+    """Serve a day of a list as DD.MM.YYYY; if it is, as YYYY-MM-DD.
 
     Changes: How one day is written, in replies and filters; the description shows the form.
     Leaves alone: The days, names, every other field.
@@ -63,7 +65,9 @@ def day_form(world: CaseWorld, target: str, rng: Generator) -> CaseWorld:
     Source: docs/casework.md#drift.
     """
 
-    def dotted(served: ServedColumn) -> ServedColumn:
+    def other_form(served: ServedColumn) -> ServedColumn:
+        if served.form == "dotted":
+            return replace(served, form="", about=served.about.removesuffix(DOTTED))
         return replace(served, form="dotted", about=served.about + DOTTED)
 
-    return with_columns(world, target, pick(_DAYS[target], rng), dotted)
+    return with_columns(world, target, pick(_DAYS[target], rng), other_form)

@@ -13,7 +13,7 @@ from owa_bench.envs.casework.world_edits import with_row
 from owa_bench.seeding import pick
 
 
-def _asked(world: CaseWorld) -> list[str]:
+def _queue_orders(world: CaseWorld) -> list[str]:
     """Return the orders that requests are about."""
     return sorted({request.order for request in world.matter.requests})
 
@@ -32,7 +32,7 @@ def total_lags(world: CaseWorld, target: str, rng: Generator) -> CaseWorld:
     Source: docs/casework.md#drift.
     """
     orders = {row.id: row for row in world.tables["orders"]}
-    order = orders[pick(_asked(world), rng)]
+    order = orders[pick(_queue_orders(world), rng)]
     lines = [row for row in world.tables["order_lines"] if row.order == order.id]
     more = pick(lines, rng).unit_cents
     return with_row(world, "orders", replace(order, net_cents=order.net_cents + more))
@@ -52,7 +52,7 @@ def stamps_differ(world: CaseWorld, target: str, rng: Generator) -> CaseWorld:
     proofs = {row.shipment: row for row in world.tables["proofs"]}
     countries = {row.id: row.country for row in world.tables["customers"]}
     back = dt.timedelta(1 + int(rng.integers(3)))
-    for place in rng.permutation(len(orders_of := _asked(world))).tolist():
+    for place in rng.permutation(len(orders_of := _queue_orders(world))).tolist():
         order = orders[orders_of[place]]
         shipment, proof = shipments[order.shipment], proofs[order.shipment]
         if world.policy.terms["delivery"]["stamp"] == SIGNATURE:

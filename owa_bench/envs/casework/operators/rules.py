@@ -62,7 +62,8 @@ def policy_mailed(world: CaseWorld, target: str, rng: Generator) -> CaseWorld:
         to=world.mails[0].to,
         subject=f"{world.policy.title}/{amendment.number}",
         at=at,
-        text=f"Dear all,\n{said}\nThe page will follow.\n{owner.name}, {owner.role}",
+        text=f"Dear all,\n{said}\nThe page of changes follows on another day.\n"
+        f"{owner.name}, {owner.role}",
     )
     mails = sorted((*world.mails, mail), key=lambda one: (one.at, one.id))
     return replace(world, mails=tuple(mails))
