@@ -40,7 +40,7 @@ def test_the_table_is_made_at_a_small_size():
     given = argparse.Namespace(steps=512, cases=2, search=2, rounds=0, tests=2, level=1)
     lines = case_queue.table(given).splitlines()
     rows = [line for line in lines if line.startswith("| ")]
-    assert len(rows) == 8
+    assert len(rows) == 9
     assert sum("MaskablePPO, 512 steps" in row for row in rows) == 1
     low, high = (case_queue.interval(np.array([0.1, 0.3, 0.2]))[n] for n in (1, 2))
     assert low == pytest.approx(-0.048, abs=1e-3)
