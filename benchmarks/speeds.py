@@ -33,6 +33,7 @@ SCRIPTS = (
     *("commands", "agent_start", "toolquest", "recorder", "scoring", "scale", "episodes"),
     *("concurrency", "chat_agents", "open_sessions", "cartpole3d", "cartpole3d_batched"),
     *("crew", "changesurf", "recall", "projforge", "robot_speed", "run_view", "python_desk"),
+    "case_queue_speed",
 )
 CODE = ("owa_bench", "benchmarks", "tests/builders")
 PEERS = {  # by what is installed: what it needs beside itself

@@ -28,7 +28,7 @@ SETTLE, NEXT, LOOK_AGAIN, HAND_IN = range(_COUNT, _COUNT + 4)
 ACTIONS = (*(one.name for one in LOOK_UPS), "settle", "next", "look_again", "hand_in")
 MINUTES = (*(one.minutes for one in LOOK_UPS), 1, 1, 2, 3)  # of each action [D]
 FEATURES = 39  # of a request before any look-up
-_OF_CASE = 7
+_OF_CASE = 9
 SIZE = FEATURES + 2 * _COUNT + ANSWER_SIZE + _OF_CASE + _COUNT
 _OPTIONS = ("case", "world")
 _BITS = np.array([[m >> n & 1 for n in range(_COUNT)] for m in range(1 << _COUNT)], np.float32)
@@ -348,6 +348,8 @@ class CaseQueueEnv(gym.Env[QueueNumbers, int]):
             standing is not None and standing != self._now,
             self._left / self._day,
             min(1.0, self._left / (20.0 * waiting)) if waiting else 1.0,
+            min(1.0, self._left / 10.0),
+            min(1.0, max(0.0, (self._left - MINUTES[HAND_IN] - waiting) / 20.0)),
             self._settled / count,
             min(1.0, self._unread / 4),
             place / count,

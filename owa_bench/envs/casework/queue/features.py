@@ -1,4 +1,4 @@
-"""What is known of a request before any look-up, as numbers in [0, 1]."""
+"""The features of a request before any look-up, as numbers in [0, 1]."""
 
 import math
 from typing import Any
