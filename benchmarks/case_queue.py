@@ -370,7 +370,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=200_000)
+    parser.add_argument("--steps", type=int, default=400_000)
     parser.add_argument("--cases", type=int, default=48)
     parser.add_argument("--search", type=int, default=24, help="training cases to search on")
     parser.add_argument("--rounds", type=int, default=1, help="of neighbours in the search")
