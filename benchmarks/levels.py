@@ -4,9 +4,9 @@
     python benchmarks/levels.py --print-only  reads the reports that are there
     python benchmarks/levels.py --arm         plays `agentic` with an arm too (40 minutes more)
 
-Each agent plays battery `full_small` in a run of its own on the same worlds, kept in
---state and gone on with where it was stopped; each gets a signed report. With --arm `agentic`
-also plays `full_arm`, the same and 20 hours of RoboSim2Real. `EXPECTED` was
+All play battery `full_small` in one run, where they are references of each other, kept in
+--state and gone on with where it was stopped; it gets a signed report. With --arm `agentic`
+also plays `full_arm` in a run of its own, the same and 20 hours of RoboSim2Real. `EXPECTED` was
 committed before the first run: what does not come out so is printed and stays.
 Writes docs/tables/levels.md.
 """
@@ -59,18 +59,15 @@ def command(*words):
     subprocess.run(whole, check=True, env=env, stdout=subprocess.DEVNULL)
 
 
-def play(agent, state, battery, workers):
-    """Play what lacks of an agent's run, then sign its report; return the seconds."""
-    out, first = state / agent, state / AGENTS[0]
-    spec = agent
-    if agent == WITH_ARM:
-        spec, battery = f"{WITH_ARM}=agentic", ARM_BATTERY
+def play(out, battery, agents, workers):
+    """Play what lacks of a run, then sign its report; return the seconds."""
     words = ["--out", out, "--workers", workers]
     if (out / "plan.json").exists():
         words.append("--resume")
     else:
-        words += ["--battery", battery, "--agent", spec]
-        words += ["--worlds-of", first] if out != first and agent != WITH_ARM else []
+        words += ["--battery", battery]
+        for agent in agents:
+            words += ["--agent", agent]
     began = time.monotonic()
     command("run", *words)
     took = time.monotonic() - began
@@ -79,9 +76,9 @@ def play(agent, state, battery, workers):
 
 
 def read(out):
-    """Return the verdict of the agent."""
+    """Return the verdicts of a run by agent."""
     report = json.loads((out / "report.json").read_text())
-    return next(v for v in report["judgement"]["verdicts"] if v["arm"] == out.name)
+    return {verdict["arm"]: verdict for verdict in report["judgement"]["verdicts"]}
 
 
 def figures(verdict):
@@ -98,6 +95,12 @@ def bounded(value, interval):
     if interval is None or interval["low"] is None:
         return f"{value:.3f}"
     return f"{value:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+
+
+def axis_cell(axis):
+    """Return an axis with its interval; one that a surrogate gave says so."""
+    mark = " SURROGATE" if axis["surrogate"] and axis["value"] is not None else ""
+    return bounded(axis["value"], axis["tasks_like_these"]) + mark
 
 
 def kappa_cell(verdict):
@@ -133,7 +136,7 @@ def rows(verdicts):
     own = [*verdicts.values()]
     for symbol in AXES:
         axes = [next(a for a in v["axes"] if a["symbol"] == symbol) for v in own]
-        yield symbol, *(bounded(a["value"], a["tasks_like_these"]) for a in axes)
+        yield symbol, *map(axis_cell, axes)
     for name in ("AAI", "AAI with E", "AAI_dyn", "jaggedness"):
         yield name, *(index_cell(v, name) for v in own)
     yield "kappa", *(kappa_cell(v) for v in own)
@@ -182,17 +185,21 @@ def main():
     parser.add_argument("--print-only", action="store_true")
     parser.add_argument("--arm", action="store_true", help="`agentic` with an arm too")
     given = parser.parse_args()
-    agents = (*AGENTS, WITH_ARM) if given.arm else AGENTS
-    if not given.print_only:
-        for agent in agents:
-            took = play(agent, given.state, given.battery, given.workers)
-            print(f"{agent}: played in {took / 60:.1f} min", flush=True)
-    verdicts = {agent: read(given.state / agent) for agent in agents}
+    runs = {"archetypes": (given.battery, AGENTS)}
+    if given.arm:
+        runs[WITH_ARM] = (ARM_BATTERY, (f"{WITH_ARM}=agentic",))
+    found = {}
+    for name, (battery, agents) in runs.items():
+        if not given.print_only:
+            took = play(given.state / name, battery, agents, given.workers)
+            print(f"{name}: played in {took / 60:.1f} min", flush=True)
+        found |= read(given.state / name)
+    verdicts = {agent: found[agent] for agent in (*AGENTS, *([WITH_ARM] if given.arm else []))}
     lines = [
         "# Levels of four archetypes",
         "",
-        "Made by `python benchmarks/levels.py`: battery `full_small`, one run an agent "
-        "on the same worlds, a signed report each. Intervals are *tasks like these*, "
+        "Made by `python benchmarks/levels.py`: battery `full_small`, one run of all, "
+        "a signed report. Intervals are *tasks like these*, "
         "95 percent. The battery is under-powered: no line is a placement. `fixed` "
         "replays what solved each task without drift, so it is told answers that "
         "others must find; in Recall, MultiCrew and SelfRev it is no lower bound.",

@@ -31,7 +31,14 @@ RESULTS = ROOT / ".speeds" / "results"
 MOST_S, SMALL_S, INSTALL_S = 3_600, 600, 900
 SCRIPTS = (
     *("commands", "agent_start", "toolquest", "recorder", "scoring", "scale", "episodes"),
-    *("concurrency", "chat_agents", "open_sessions", "cartpole3d", "cartpole3d_batched"),
+    *(
+        "actor_kills",
+        "concurrency",
+        "chat_agents",
+        "open_sessions",
+        "cartpole3d",
+        "cartpole3d_batched",
+    ),
     *("crew", "changesurf", "recall", "projforge", "robot_speed", "run_view", "python_desk"),
     "case_queue_speed",
 )

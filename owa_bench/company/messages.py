@@ -58,6 +58,7 @@ class CaseEvent(msgspec.Struct, frozen=True, kw_only=True):
         mails: Delivered then; their `at` is set to the time.
         pages: Put into the wiki then, in place of those of the same slug.
         rows: (table, row): put into a table then, in place of the row of the same key.
+        dropped: (table, key): taken out of a table then.
         unless_settled: An item; if the agent has settled it, the event does not happen.
     """
 
@@ -67,4 +68,5 @@ class CaseEvent(msgspec.Struct, frozen=True, kw_only=True):
     mails: tuple[Mail, ...] = ()
     pages: tuple[Page, ...] = ()
     rows: tuple[tuple[str, Any], ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
     unless_settled: str = ""

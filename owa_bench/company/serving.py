@@ -72,6 +72,11 @@ class _LiveTable:
             self._rows.pop(row.id, None)
         self._by.clear()
 
+    def drop(self, key: str) -> None:
+        """Remove a row if it is there."""
+        self._rows.pop(key, None)
+        self._by.clear()
+
     def select(self, filters: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """Return the rows that all filters leave, by key, in order."""
         found = self._rows
@@ -196,6 +201,19 @@ class SystemServer:
         for live in self._live.values():
             if live.served.table == table:
                 live.put(row)
+
+    def drop(self, table: str, key: str) -> None:
+        """Remove a row wherever it is served.
+
+        Args:
+            table: Of the world.
+            key: Of the row.
+        """
+        self._tables[table].pop(key, None)
+        self._joins.clear()
+        for live in self._live.values():
+            if live.served.table == table:
+                live.drop(key)
 
     def request(self, method: str, host: str, target: str, now: dt.datetime) -> SystemReply:
         """Return what a host answers.

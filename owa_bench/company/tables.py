@@ -115,7 +115,7 @@ class Delay(Row, frozen=True, kw_only=True):
 
 
 class Invoice(Row, frozen=True, kw_only=True):
-    """A bill for an order."""
+    """A bill for an order; `status` is open, paid or cancelled."""
 
     customer: str
     order: str
@@ -124,6 +124,7 @@ class Invoice(Row, frozen=True, kw_only=True):
     net_cents: int
     vat_cents: int
     status: str
+    replaced_by: str = ""
 
 
 class CreditNote(Row, frozen=True, kw_only=True):
@@ -134,6 +135,7 @@ class CreditNote(Row, frozen=True, kw_only=True):
     kind: str
     cents: int
     issued: dt.date
+    applied: bool = False
 
 
 class CustomerContract(Row, frozen=True, kw_only=True):
@@ -155,3 +157,35 @@ class QueueRequest(Row, frozen=True, kw_only=True):
     subject: str
     received: dt.datetime
     status: str = "open"
+
+
+class BankLine(Row, frozen=True, kw_only=True):
+    """A line of a bank statement; `cents` is negative where money left the account."""
+
+    booked: dt.date
+    value: dt.date
+    cents: int
+    payer: str
+    account: str
+    text: str
+    reference: str
+
+
+class BankStatement(Row, frozen=True, kw_only=True):
+    """A statement of the bank: its days, and the sum of its lines as a check."""
+
+    first: dt.date
+    last: dt.date
+    version: int
+    lines: int
+    total_cents: int
+
+
+class RegisteredPayer(Row, frozen=True, kw_only=True):
+    """Somebody who pays for a customer."""
+
+    customer: str
+    payer: str
+    kind: str
+    valid_from: dt.date
+    valid_to: dt.date

@@ -17,6 +17,7 @@ WORDS = "ERROR: no server at 10.0.0.1\nERROR: No matching distribution found for
 SANDBOXED = {"agent_start", "python_desk"}
 QUICK = {"recorder"}  # on two cores in less than five seconds
 NEEDS = {  # the module of an extra, and the extra's mark
+    "actor_kills": ("ray", ()),
     "cartpole3d": ("pybullet", pytest.mark.physics),
     "cartpole3d_batched": ("numba", pytest.mark.physics),
     "changesurf": ("playwright", pytest.mark.browser),

@@ -86,7 +86,11 @@ def both_sides(
 
 def verdict(episodes: Iterable[DeviceEpisode]) -> AgentVerdict:
     """Return the verdict on the agent."""
-    played = traces(episodes)
+    return verdict_of(traces(episodes))
+
+
+def verdict_of(played: list[Trace]) -> AgentVerdict:
+    """Return the verdict on the agent over attempts of a run."""
     plan = plan_of(played, embodied=True)
     made = judge(plan, played, RULES, PRICES, evidence_root="", replay_root=ROOT)
     return next(one for one in made.verdicts if one.arm == "agent")
@@ -94,7 +98,12 @@ def verdict(episodes: Iterable[DeviceEpisode]) -> AgentVerdict:
 
 def embodiment(episodes: Iterable[DeviceEpisode]) -> AxisScore:
     """Return axis E of the agent."""
-    return next(one for one in verdict(episodes).axes if one.symbol == "E")
+    return axis_of(verdict(episodes))
+
+
+def axis_of(judged: AgentVerdict) -> AxisScore:
+    """Return axis E of a verdict."""
+    return next(one for one in judged.axes if one.symbol == "E")
 
 
 def part(score: AxisScore, name: str) -> float:

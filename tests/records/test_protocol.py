@@ -23,7 +23,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 
 def test_another_number_is_another_protocol_by_name() -> None:
-    published = {"default-7": "33417023aa153200fff59163bc1cf896eb4a2508dbdc0fcbcd5c0e84baa03fd9"}
+    published = {"default-8": "51710900b0e9b4708ecff4bc597239917294dccc2ddc14815346c5ea75186fb7"}
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in CHANGELOG.md"
     )

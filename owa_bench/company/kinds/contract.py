@@ -163,7 +163,7 @@ class CaseProposition(NamedTuple):
 
     Attributes:
         name: Of the statement.
-        kind: Such as "amount-over".
+        kind: Such as "amount_over".
         text: For the agent.
         truth: Whether it is so.
         careless: What a careless reader would answer; in half of all statements it is right.

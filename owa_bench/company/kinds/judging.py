@@ -8,7 +8,7 @@ from owa_bench.company.kinds.contract import CaseTruth, Harm, ItemTruth, JsonRow
 
 FRAME_RATE = 0.5  # of exp(-rate * severity) [D]
 PLAIN = "plain"
-_PLAIN_WEIGHTS = (1.0, 0.25, 0.1)  # of plain items: without reasons, less a reason, least [D]
+_PLAIN_WEIGHTS = (1.5, 0.35, 0.1)  # of plain items: without reasons, less a reason, least [D]
 
 
 def items_by_reason(truth: CaseTruth, score: Callable[[ItemTruth], float]) -> float:

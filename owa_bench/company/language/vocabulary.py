@@ -191,7 +191,8 @@ TABLES: Mapping[str, TableWords] = {
             "due": "day on which it is due",
             "net_cents": "amount without tax, in cents",
             "vat_cents": "tax, in cents",
-            "status": "open or paid",
+            "status": "open, paid or cancelled",
+            "replaced_by": "invoice that replaces a cancelled one, empty without one",
         },
     ),
     "credit_notes": TableWords(
@@ -205,6 +206,7 @@ TABLES: Mapping[str, TableWords] = {
             "kind": "ground of the credit",
             "cents": "amount of the credit, in cents",
             "issued": "day of the credit note",
+            "applied": "whether it is used up",
         },
     ),
     "requests": TableWords(
@@ -218,6 +220,93 @@ TABLES: Mapping[str, TableWords] = {
             "subject": "subject of the mail",
             "received": "time of receipt",
             "status": "open, decided, or decided by somebody else",
+        },
+    ),
+    "planned": TableWords(
+        "freight.corp",
+        "/planned",
+        ("Shipments that are planned with the carrier.", "Planned shipments, not billed yet."),
+        {
+            "id": "number of the planned shipment",
+            "customer": "customer who gets the shipment",
+            "country": "country of the address",
+            "remote": "whether the address is in a remote area",
+            "residential": "whether the address is residential",
+            "service": "economy, standard or express",
+            "plan": "plan of the customer: Basic, Plus or Prime",
+            "pickup": "day of pickup",
+            "pieces": "number of pieces",
+            "weight_g": "actual weight of the whole shipment, in grams",
+            "length_cm": "length of a piece, in cm",
+            "width_cm": "width of a piece, in cm",
+            "height_cm": "height of a piece, in cm",
+            "dangerous": "whether it holds dangerous goods",
+            "declared_cents": "declared value, in cents",
+        },
+    ),
+    "bills": TableWords(
+        "freight.corp",
+        "/bills",
+        ("Bills of the carrier, one a shipment.", "What the carrier billed, shipment by shipment."),
+        {
+            "id": "number of the freight bill",
+            "customer": "customer who gets the shipment",
+            "country": "country of the address",
+            "remote": "whether the address is in a remote area",
+            "residential": "whether the address is residential",
+            "service": "economy, standard or express",
+            "plan": "plan of the customer: Basic, Plus or Prime",
+            "pickup": "day of pickup",
+            "pieces": "number of pieces",
+            "weight_g": "actual weight of the whole shipment, in grams",
+            "length_cm": "length of a piece, in cm",
+            "width_cm": "width of a piece, in cm",
+            "height_cm": "height of a piece, in cm",
+            "dangerous": "whether it holds dangerous goods",
+            "declared_cents": "declared value, in cents",
+            "billed_cents": "total of the bill, in cents",
+            "made_by": "engine or clerk; empty if nobody recorded it",
+        },
+    ),
+    "payers": TableWords(
+        "crm.corp",
+        "/payers",
+        ("Registered payers of customers.", "Who may pay for which customer."),
+        {
+            "id": "key of the entry",
+            "customer": "customer of the entry",
+            "payer": "name of the payer",
+            "kind": "factor or treasury",
+            "valid_from": "first day of the entry",
+            "valid_to": "last day of the entry",
+        },
+    ),
+    "bank_lines": TableWords(
+        "bank.corp",
+        "/entries",
+        ("Lines of the account.", "What came in and went out, a line a row."),
+        {
+            "id": "number of the line",
+            "booked": "booking day",
+            "value": "value day",
+            "cents": "amount, in cents; negative if money left the account",
+            "payer": "name of the payer as the bank has it",
+            "account": "account of the payer, empty if the bank has none",
+            "text": "text of the payment",
+            "reference": "bank reference",
+        },
+    ),
+    "statements": TableWords(
+        "bank.corp",
+        "/statements",
+        ("Statements that the lines come from.", "Bank statements and their versions."),
+        {
+            "id": "key of the statement",
+            "first": "first booking day of the statement",
+            "last": "last booking day of the statement",
+            "version": "version of the statement; a new one replaces its lines",
+            "lines": "number of lines",
+            "total_cents": "sum of the lines, in cents",
         },
     ),
 }
@@ -253,4 +342,34 @@ CALLS: Mapping[str, CallWords] = {
     "add_contact": CallWords("crm.corp", "POST", "/contacts", "Add a contact.", 10),
     "change_customer": CallWords("crm.corp", "PATCH", "/customers", "Change a customer.", 10),
     "issue_credit": CallWords("billing.corp", "POST", "/credit-notes", "Issue a credit note.", 20),
+    "quote": CallWords(
+        "rater.corp",
+        "POST",
+        "/quotes",
+        "Make test quotes; nothing is booked. The body is a list of 1 to 10 shipments, each with "
+        "country, remote, residential, service, plan, pickup, pieces, weight_g, length_cm, "
+        "width_cm, height_cm, dangerous and declared_cents. Each shipment counts as one test "
+        "quote. A shipment with zone, service, plan and number of pieces of a planned one is "
+        "refused. The reply has the total in cents of each shipment, in order.",
+    ),
+    "book_freight": CallWords(
+        "rater.corp",
+        "POST",
+        "/bookings",
+        "Book shipments with the carrier; a booking cannot be undone.",
+        20,
+    ),
+    "allocate": CallWords(
+        "ledger.corp",
+        "POST",
+        "/allocations",
+        "Post allocations: mode (replace: takes back all that was posted before; add) and rows, a "
+        "list of line, invoice, paid_cents, discount_cents, charge_cents, credit_cents (0 if left "
+        "out). A row of the same line and invoice replaces the old one. Nothing is checked "
+        "against the bank.",
+    ),
+    "write_off": CallWords(
+        "billing.corp", "POST", "/write-offs", "Write off what is open on an invoice.", 20
+    ),
+    "remind": CallWords("crm.corp", "POST", "/reminders", "Send a reminder to a customer.", 10),
 }

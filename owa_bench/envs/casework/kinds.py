@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 
+from owa_bench.company.kinds.close import KIND as CLOSE
 from owa_bench.company.kinds.contract import CaseKind, CaseSpec, CaseWorld, NoWorldError
 from owa_bench.company.kinds.credits.kind import KIND as CREDITS
+from owa_bench.company.kinds.tariff import KIND as TARIFF
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive, is_practice
 
-KINDS: Mapping[str, CaseKind] = {kind.name: kind for kind in (CREDITS,)}
+KINDS: Mapping[str, CaseKind] = {kind.name: kind for kind in (CREDITS, CLOSE, TARIFF)}
 FAMILIES = tuple(KINDS)
 TIERS = (1, 2, 3)
 _REDRAWS = 40

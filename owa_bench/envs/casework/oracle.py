@@ -118,15 +118,16 @@ class CaseOracle(Oracle):
         left = [event for event in left if event.unless_settled not in state.settled]
         late = max((event.minute for event in left), default=0)
         if late > state.minute:
-            return _call("wait", minutes=min(WAIT_MINUTES, late - state.minute))
+            return _call("wait", seconds=60 * min(WAIT_MINUTES, late - state.minute))
         truth = case_truth(world, state)
         calls, deliverables = kind.solution(world, truth)
-        right = right_items(world, state)
-        if any(item.id not in right for item in truth.items) and calls:
-            name, body = calls[0]
+        for name, body in calls:
+            effect = kind.post(world, state, name, body).settled
+            if all(state.settled.get(key) == answer for key, answer in effect.items()):
+                continue
             pairs = [(host.host, call) for host in world.hosts for call in host.calls]
             host, call = next(pair for pair in pairs if pair[1].call == name)
-            if state.receipts:
+            if state.receipts:  # of this very call
                 url, receipt = f"https://{host}{call.confirm}", state.receipts[0]
                 return _call("http", method="POST", url=url, body={"receipt": receipt})
             return _call("http", method=call.method, url=f"https://{host}{call.path}", body=body)

@@ -90,7 +90,7 @@ class CaseSession(Session):
     @override
     def call(self, tool: str, arguments: CaseArguments, *, now_ms: int, step: int) -> ToolResult:
         self._pass(now_ms // MINUTE_MS)
-        minutes = _MINUTES.get(tool) or arguments["minutes"]
+        minutes = _MINUTES.get(tool) or -(-arguments["seconds"] // 60)
         try:
             result = self._tools[tool](arguments, step)
         except FieldError as error:
@@ -101,11 +101,21 @@ class CaseSession(Session):
 
     @override
     def finish_refusal(self, arguments: CaseArguments) -> str:
-        """Return why `finish` does not end the episode yet: nothing was done at all."""
-        if self.state.settled or self.state.handed_in or self.state.used.get("warned"):
+        """Return why `finish` does not end the episode yet, "" where it does.
+
+        An answer in its words alone would be lost, so the first call whose words hold data while
+        nothing was posted or handed in is refused.
+        """
+        words = arguments.get("answer", "")
+        data = any(letter.isdigit() or letter in "[{" for letter in words)
+        done = self.state.settled or self.state.handed_in or self.state.used.get("warned")
+        if done or not data:
             return ""
         self.state = replace(self.state, used={**self.state.used, "warned": 1})
-        return "Nothing was posted or handed in yet. Call finish again to end all the same."
+        return (
+            "Nothing was posted or handed in yet: `answer` is not judged. Call finish again to end "
+            "all the same."
+        )
 
     @override
     def close(self) -> None:
@@ -142,6 +152,8 @@ class CaseSession(Session):
             self._server.pages[page.slug] = page
         for table, row in event.rows:
             self._server.put(table, row)
+        for table, key in event.dropped:
+            self._server.drop(table, key)
         self.state = replace(self.state, happened=self.state.happened | {event.name})
 
     def _header(self) -> str:
@@ -271,7 +283,6 @@ class CaseSession(Session):
     def _python_desk(self) -> PythonDesk:
         if self._python is None:
             self._python = PythonDesk(self._folder.path)
-            self.process = "a sandbox and a folder"
         return self._python
 
     def _run(self, code: str) -> ToolResult:

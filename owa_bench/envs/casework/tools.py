@@ -93,9 +93,9 @@ TOOLS = (
     ),
     tool_spec(
         "wait",
-        "Let time pass.",
-        "minutes",
-        minutes={"type": "integer", "minimum": 1, "maximum": WAIT_MINUTES},
+        "Let time pass, rounded up to whole minutes.",
+        "seconds",
+        seconds={"type": "integer", "minimum": 1, "maximum": 60 * WAIT_MINUTES},
     ),
     tool_of(
         "submit",

@@ -16,7 +16,7 @@ that are thrown away:
   checkpoint, also played by a drift-blind baseline.
 
 Suites that are drawn once stand outside the days: the agents play them one time, every episode with
-an empty memory.
+an empty memory, on a body with what is remembered of that body.
 """
 
 import itertools
@@ -109,7 +109,11 @@ def plan_campaign(
         )
     )
     once = draws.mark_controls(_drawn_entries(campaign.once))
-    outside = (replace(e, arm=arm.name) for e in once for arm in arms.learners)
+    outside = (
+        replace(e, arm=arm.name, lane=draws.body_lane(e, arm.name))
+        for e in once
+        for arm in arms.learners
+    )
     return assemble_plan(
         (*campaign.checkpoint, *campaign.once),
         agents,

@@ -13,10 +13,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cached_property
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for_messages
 from pathlib import Path
@@ -27,10 +28,12 @@ import msgspec
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.hosting.transports import AgentTransport
 from owa_bench.records.layout import RunLayout
-from owa_bench.runs.plan.budget import RunTally
+from owa_bench.records.trace import Leaf
+from owa_bench.runs.plan.budget import RunTally, totals
 from owa_bench.runs.play.loop import AttemptResult
 from owa_bench.runs.play.work_items import WorkItem, WorkQueue
 from owa_bench.runs.play.worker import END, Worker, WorkerConfig, WorkerMessage
+from owa_bench.runs.store import files
 
 _LOG = logging.getLogger(__name__)
 OnDone = Callable[[AttemptResult], None]
@@ -158,9 +161,10 @@ class WorkerHosts(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _PoolWorker:
-    """One worker and the items it was given."""
+    """One worker, the number of its shard and the items it was given."""
 
     link: WorkerLink
+    shard: int
     items: dict[int, WorkItem] = field(default_factory=dict)
     ready: bool = False
 
@@ -186,6 +190,7 @@ class WorkerPool:
         self._hosts = hosts
         self._shard = config.shard
         self._startup_failures = 0
+        self._unbegun = Counter[int]()
         self._workers: dict[WorkerLink, _PoolWorker] = {}
 
     def play(self, workers: int) -> None:
@@ -205,7 +210,7 @@ class WorkerPool:
         config = msgspec.structs.replace(self._config, shard=self._shard)
         self._shard += 1
         link = self._hosts.start(config)
-        self._workers[link] = _PoolWorker(link)
+        self._workers[link] = _PoolWorker(link, config.shard)
 
     def dispatch(self) -> None:
         """Give waiting items to workers with a free thread, one each in turn."""
@@ -243,17 +248,53 @@ class WorkerPool:
         del self._workers[worker.link]
         how = worker.link.wait() or "in order"
         self.deaths += 1
-        self._startup_failures = 0 if worker.ready else self._startup_failures + 1
+        if not worker.link.lost:
+            self._startup_failures = 0 if worker.ready else self._startup_failures + 1
         if self._startup_failures >= MAX_STARTUP_FAILURES:
             raise InfrastructureFailure(f"workers die before they are ready ({how})")
         again = "a worker died (%s); its %d open attempts are played again"
         _LOG.warning(again, how, len(worker.items))
         left = [*worker.items.values()]
         if worker.ready:  # else none of them has begun
-            died = not worker.link.lost
-            left = [i.after_exit(died=died) if i.attempts else i for i in left]
+            left = [*self._left_by(worker, how)]
         self._items.put_first(reversed(left))
         self.start_worker()
+
+    def _left_by(self, worker: _PoolWorker, how: str) -> Iterator[WorkItem]:
+        """Yield what is left of the items of a worker that died."""
+        open_items = [item for item in worker.items.values() if item.attempts]
+        names = {item.attempts[0].name for item in open_items}
+        leaves = files.shard_leaves(self._layout, worker.shard, names, self._plan_digest)
+        for item in worker.items.values():
+            leaf = leaves.get(item.attempts[0].name) if item.attempts else None
+            if leaf is not None and leaf.status != "unfinished":  # only its message was lost
+                self._on_done(self._result_of(leaf))
+                yield item.after(leaf)
+            elif leaf is not None:
+                yield item.after_exit(died=not worker.link.lost)
+            else:  # nothing has begun: the number is free, and no agent is to blame
+                if item.attempts and not worker.link.lost:
+                    self._count_unbegun(item, how)
+                yield item
+
+    @cached_property
+    def _plan_digest(self) -> str:
+        return files.plan_digest(self._layout)
+
+    def _result_of(self, leaf: Leaf) -> AttemptResult:
+        """Return the result of an attempt as its record has it."""
+        trace = files.read_trace(self._layout, leaf)
+        spent = totals(trace.events, self._config.prices)
+        return AttemptResult(leaf=leaf, end=trace.end, spent=spent)
+
+    def _count_unbegun(self, item: WorkItem, how: str) -> None:
+        """Count a death before an attempt began; refuse to go on after several at one entry."""
+        index = item.attempts[0].index
+        self._unbegun[index] += 1
+        if self._unbegun[index] >= MAX_STARTUP_FAILURES:
+            raise InfrastructureFailure(
+                f"{self._unbegun[index]} workers died before entry {index} began ({how})"
+            )
 
     def shutdown(self) -> None:
         """End every worker: idle ones in order, busy ones at once."""

@@ -145,7 +145,7 @@ class NodeWorker:
         self._plan = plan
         self._agents = agents
         self._items = queue.SimpleQueue[bytes]()
-        self._messages = queue.SimpleQueue[NodeMessage | None]()
+        self._messages = Messages()
 
     def give(self, item: bytes) -> None:
         """Take the bytes of a `GivenItem`; empty: end when the items are done."""
@@ -154,23 +154,19 @@ class NodeWorker:
     def messages(self) -> Iterator[bytes]:
         """Play what is given; yield the messages, several at a time.
 
+        It goes on when the driver has taken what was yielded.
+
         Yields: Bytes of a list of `NodeMessage`.
         """
         threading.Thread(target=self._work, daemon=True).start()
-        ended = False
-        while not ended:
-            waiting = [self._messages.get()]
-            while not self._messages.empty():
-                waiting.append(self._messages.get())
-            ended = None in waiting
-            yield msgspec.msgpack.encode([each for each in waiting if each])
+        yield from self._messages.batches()
 
     def _work(self) -> None:
         try:
             self._play_items()
         except BaseException as error:  # noqa: BLE001  a thread has no other way
             self._tell(WorkerMessage(error=f"{type(error).__name__}: {error}"))
-        self._messages.put(None)
+        self._messages.end()
 
     def _play_items(self) -> None:
         with ExitStack() as stack:
@@ -185,6 +181,7 @@ class NodeWorker:
             worker = stack.enter_context(Worker(config, store))
             threads = stack.enter_context(ThreadPoolExecutor(config.concurrency))
             self._tell(WorkerMessage())
+            self._messages.settle()
             while data := self._items.get():
                 given = msgspec.msgpack.decode(data, type=GivenItem)
                 store.given[given.item.number] = given
@@ -194,12 +191,49 @@ class NodeWorker:
         self._messages.put(WorkerReport(message))
 
 
+class Messages:
+    """Messages of a worker in the order of writing, from any thread."""
+
+    def __init__(self) -> None:
+        self._waiting = queue.SimpleQueue[NodeMessage | threading.Event | None]()
+
+    def put(self, message: NodeMessage) -> None:
+        """Add a message."""
+        self._waiting.put(message)
+
+    def end(self) -> None:
+        """Add the end: no message follows."""
+        self._waiting.put(None)
+
+    def settle(self) -> None:
+        """Return when the driver has taken the messages so far."""
+        taken = threading.Event()
+        self._waiting.put(taken)
+        taken.wait()
+
+    def batches(self) -> Iterator[bytes]:
+        """Yield what waits until the end; to be resumed when the batch before was taken.
+
+        Yields: Bytes of a list of `NodeMessage`.
+        """
+        ended = False
+        while not ended:
+            waiting = [self._waiting.get()]
+            while not self._waiting.empty():
+                waiting.append(self._waiting.get())
+            ended = None in waiting
+            told = [each for each in waiting if isinstance(each, NodeMessage)]
+            if told:
+                yield msgspec.msgpack.encode(told)
+            for each in waiting:
+                if isinstance(each, threading.Event):
+                    each.set()
+
+
 class NodeStore:
     """The store of a node's worker; what is written becomes messages."""
 
-    def __init__(
-        self, plan: bytes, order: NodeOrder, messages: "queue.SimpleQueue[NodeMessage | None]"
-    ) -> None:
+    def __init__(self, plan: bytes, order: NodeOrder, messages: "Messages") -> None:
         self.plan = msgspec.json.decode(plan, type=Plan)
         self.plan_digest = document_digest(msgspec.json.decode(plan))
         self.given: dict[int, GivenItem] = {}
@@ -219,7 +253,7 @@ class NodeStore:
 class SentOutput:
     """A `ShardOutput` that sends the bytes."""
 
-    def __init__(self, order: NodeOrder, messages: "queue.SimpleQueue[NodeMessage | None]") -> None:
+    def __init__(self, order: NodeOrder, messages: "Messages") -> None:
         self.name = order.shard
         self.size = order.head
         self._messages = messages
@@ -236,6 +270,10 @@ class SentOutput:
         self.size += len(frame)
         self._dirty = True
 
+    def settle(self) -> None:
+        """Return when the driver has taken what was sent."""
+        self._messages.settle()
+
     def commit(self, leaves: Sequence[Leaf]) -> None:
         """Have everything so far made durable, then the leaves appended."""
         if leaves or self._dirty:
@@ -249,7 +287,7 @@ class SentOutput:
 class SentSnapshots:
     """Snapshots of one lane: in memory here, sent to the driver."""
 
-    def __init__(self, given: GivenItem, messages: "queue.SimpleQueue[NodeMessage | None]") -> None:
+    def __init__(self, given: GivenItem, messages: "Messages") -> None:
         self._lane = given.item.lane or ""
         self._sealed = dict(given.snapshots)
         self._messages = messages

@@ -47,6 +47,7 @@ from owa_bench.seeding import fresh_bytes
 _LOG = logging.getLogger(__name__)
 _READY_S = 120.0  # in which a node must say whether it can play
 _NODE_S = 5.0  # in which the cluster sees that a dead worker's machine is gone
+_LOOK_S = 0.2  # between two looks at that machine
 _MESSAGES = msgspec.msgpack.Decoder(list[NodeMessage])
 
 
@@ -188,15 +189,28 @@ class RayHosts:
         actor = terms(NodeWorker).remote(msgspec.msgpack.encode(order), self._plan, self._agents)
         return RayWorker(self, actor, node, output)
 
-    def wait(self, links: Collection[WorkerLink]) -> list[WorkerLink]:
+    def wait(self, links: Collection[WorkerLink]) -> Sequence[WorkerLink]:
         """Wait for messages; return the workers that have some, or have died.
+
+        One that has died is returned when it is known whether its machine is gone too; others
+        do not wait for that.
 
         Args:
             links: The workers.
         Returns: Some of them.
         """
-        streams = {link.stream: link for link in links if isinstance(link, RayWorker)}
-        ready, _ = self._ray.wait(list(streams), fetch_local=False)
+        workers = [link for link in links if isinstance(link, RayWorker)]
+        dead = [worker for worker in workers if worker.died_at is not None]
+        streams = {worker.stream: worker for worker in workers if worker.died_at is None}
+        ready: list[Any] = []
+        while not ready:
+            if judged := [worker for worker in dead if self._is_judged(worker)]:
+                return judged
+            if streams:
+                timeout = _LOOK_S if dead else None
+                ready, _ = self._ray.wait(list(streams), fetch_local=False, timeout=timeout)
+            else:
+                time.sleep(_LOOK_S)
         return [streams[stream] for stream in ready]
 
     def ended(self, node: str, *, died: bool) -> None:
@@ -224,15 +238,17 @@ class RayHosts:
             raise EOFError(_last_line(error)) from error
 
     def is_lost(self, node: str) -> bool:
-        """Return whether a dead worker's machine is gone too; waits a moment."""
-        until = time.monotonic() + _NODE_S
-        while node in self._live_nodes() and time.monotonic() < until:
-            time.sleep(0.2)
+        """Return whether a machine is gone, as far as the cluster has seen."""
         return node not in self._live_nodes()
 
     def kill(self, actor: Any) -> None:
         """End an actor at once."""
         self._ray.kill(actor)
+
+    def _is_judged(self, worker: "RayWorker") -> bool:
+        """Return whether it is known if a dead worker's machine is gone too."""
+        late = time.monotonic() - (worker.died_at or 0.0) >= _NODE_S
+        return late or self.is_lost(worker.node)
 
     def _live_nodes(self) -> dict[str, Any]:
         """Return the nodes that are alive and have processors, by their id."""
@@ -274,17 +290,26 @@ class RayHosts:
 
 
 class RayWorker:
-    """One actor, and the shard that its records are written to here."""
+    """One actor, and the shard that its records are written to here.
+
+    Attributes:
+        node: The node that it is on.
+        died_at: When it was seen to have died, None while it lives.
+    """
 
     def __init__(self, hosts: RayHosts, actor: Any, node: str, output: ShardFiles) -> None:
+        # A worker goes on yielding when this process has taken what it yielded before.
         self.stream = actor.messages.options(
-            num_returns="streaming", concurrency_group="messages"
+            num_returns="streaming",
+            concurrency_group="messages",
+            _generator_backpressure_num_objects=1,
         ).remote()
         self._hosts = hosts
         self._actor = actor
-        self._node = node
         self._output = output
         self._how = ""
+        self.node = node
+        self.died_at: float | None = None
         self.lost = False
 
     def give(self, item: WorkItem) -> None:
@@ -304,16 +329,22 @@ class RayWorker:
     def receive(self) -> list[WorkerMessage]:
         """Write what the worker recorded; return what it says.
 
+        Returns: Its messages; none at the first call after it died.
         Raises:
-            EOFError: It has died.
+            EOFError: It has ended, or has died before.
             InfrastructureFailure: Its records cannot be written.
         """
+        if self.died_at is not None:
+            self.lost = self._hosts.is_lost(self.node)
+            raise EOFError(self._how)
         try:
             messages = self._hosts.take(self.stream)
         except EOFError as error:
             self._how = str(error)
-            self.lost = bool(self._how) and self._hosts.is_lost(self._node)
-            raise
+            if not self._how:
+                raise
+            self.died_at = time.monotonic()
+            return []
         try:
             told = [self._record_message(message) for message in messages]
         except OSError as error:
@@ -334,7 +365,7 @@ class RayWorker:
                 break
         self._output.commit(())
         self._output.close()
-        self._hosts.ended(self._node, died=bool(self._how))
+        self._hosts.ended(self.node, died=bool(self._how))
         self._hosts.kill(self._actor)
         return self._how
 

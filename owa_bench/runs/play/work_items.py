@@ -110,6 +110,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     died: bool = False
     history: EntryHistory = NO_HISTORY
 
+    @property
+    def name(self) -> str:
+        """The id under which it is recorded."""
+        return attempt_id(self.index, self.number)
+
     def again(self, status: Status) -> "Attempt | None":
         """Return the attempt after this one, which did not count; None: no more.
 

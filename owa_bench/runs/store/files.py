@@ -143,6 +143,25 @@ def next_shard(layout: RunLayout) -> int:
     return 1 + max(numbers, default=-1)
 
 
+def shard_leaves(
+    layout: RunLayout, shard: int, names: Set[str], plan_digest: str
+) -> dict[str, Leaf]:
+    """Return the leaves of those attempts of which a shard holds a whole frame, by their id.
+
+    Args:
+        layout: The run directory.
+        shard: Number of the shard; nobody writes it any more.
+        names: The ids that are asked for.
+        plan_digest: With which every attempt's chain begins.
+    Raises: TraceError: A frame is out of order or twice there.
+    """
+    found, _ = index_shards([layout.shard(shard)])
+    return {
+        name: _leaf(layout, name, found[name], plan_digest, None, frozenset())
+        for name in names & found.keys()
+    }
+
+
 def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
     """Return one attempt as its leaf says it was written.
 

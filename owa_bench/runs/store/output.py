@@ -40,6 +40,9 @@ class ShardOutput(Protocol):
         Raises: OSError: They cannot be written.
         """
 
+    def settle(self) -> None:
+        """Return when no kill of this process can lose what was appended so far."""
+
     def commit(self, leaves: Sequence[Leaf]) -> None:
         """Make everything appended so far durable, then append the leaves.
 
@@ -95,6 +98,9 @@ class ShardFiles:
                 _write(self._shard, frame)
             self.size += len(frame)
         self._appended += 1
+
+    def settle(self) -> None:
+        """Do nothing: what was written outlives the process that wrote it."""
 
     def commit(self, leaves: Sequence[Leaf]) -> None:
         """Sync the pack and the shard, then append the leaves.

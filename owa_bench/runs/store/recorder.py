@@ -3,10 +3,11 @@
 One recorder writes one shard; any number of episodes may be open in it at once, from any number of
 threads. A frame holds lines of one attempt and closes at 1,000 lines, 256 KiB or 1 s, whichever
 comes first, right after an attempt's first event, so that a begun attempt stays visible, and after
-help was given. Blobs go into the shard's pack no later than the frame whose events name them. What
-was given to the output is safe from a kill: a killed process loses at most its open frames and the
-blobs they name. Within `COMMIT_S` the output makes everything durable; only then are the leaves of
-closed attempts appended.
+help was given. These two frames are safe from a kill of the process before the agent acts on. Blobs
+go into the shard's pack no later than the frame whose events name them. A killed process loses at
+most its open frames and the blobs they name, and on a node what has not reached the driver yet.
+Within `COMMIT_S` the output makes everything durable; only then are the leaves of closed attempts
+appended.
 
     frame   segment line, event lines, and in the last one the closing line
     chain   h_t = SHA-256(0x02 | h_(t-1) | exact bytes of event line t)
@@ -85,8 +86,11 @@ class EpisodeWriter:
             if self._born == _NEVER:
                 self._born = time.monotonic()
             urgent = type(event) in _NOTED and self._note(event)
+            begins = not self._frames
             if urgent or len(buffer.lines) >= self._lines_left or buffer.size >= self._bytes_left:
                 self._flush()
+            if urgent or begins:
+                self._recorder.settle()
 
     def blob(self, data: bytes) -> str:
         """Return the SHA-256 of redacted `data`; kept where transcripts are."""
@@ -240,6 +244,10 @@ class Recorder:
             place = (self._output.size + len(filler), len(frame))
             self._write(filler + frame, self._pack.flush())
             return place
+
+    def settle(self) -> None:
+        """Return when no kill of this process can lose a frame written so far."""
+        self._output.settle()
 
     def keep(self, data: bytes) -> str:
         """Return the SHA-256 of `data`, stored under it if transcripts are kept.

@@ -265,7 +265,8 @@ def _transfers(totals: Totals, sample: Sample) -> Floats:
     spread = np.maximum(totals.mean("E:matched squared") - device**2, 0.0)
     error = spread / np.maximum(tasks - 1.0, 1.0)
     variance = np.where(earlier > best, error, variance)
-    return transfer(np.maximum(best, earlier), device, variance)
+    crossed = transfer(np.maximum(best, earlier), device, variance)
+    return np.where(tasks > 0, crossed, np.nan)
 
 
 def _parts(totals: Totals, sample: Sample) -> FloatsByName:

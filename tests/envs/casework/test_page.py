@@ -21,8 +21,8 @@ def test_the_replies_that_the_page_quotes_are_served():
         assert line in served, line
     truth = case_truth(timeline.worlds[0], episode.session.state)
     answers = {item.id: item.answer for item in truth.items}
-    assert answers["R-01"]["amount_cents"] == 2777
-    assert answers["R-02"]["code"] == "duplicate"
+    assert answers["R-02"]["amount_cents"] == 330
+    assert answers["R-12"]["code"] == "duplicate"
     assert episode.ending.q_state == 1.0
 
 

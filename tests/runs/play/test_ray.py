@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.records.events import Intervention
 from owa_bench.records.layout import RunLayout
+from owa_bench.reports.check.integrity_checks import check_attempts
+from owa_bench.reports.read.bundle import read
 from owa_bench.runs.plan import escrow
 from owa_bench.runs.plan.plan import read_plan
 from owa_bench.runs.store import files
@@ -154,6 +157,57 @@ def test_what_a_killed_drivers_workers_play_on_reaches_nobody(crew, planned, add
     assert {path: path.stat().st_size for path in left} == left
     here = crew.play(planned("long"), "driver-here")
     assert root_of(crew, out) == root_of(crew, here.root)
+
+
+HOSTILE = """
+import os, signal
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+class KillsAtOnce:
+    def reset(self, *_): pass
+    def act(self, *_): kill()
+
+class AsksAndKills:
+    def reset(self, *_): self.asked = 0
+    def act(self, *_):
+        if self.asked == 2:
+            kill()
+        self.asked += 1
+        return {"tool": "ask_supervisor", "arguments": {"question": "what now?"}}
+"""
+
+
+def play_hostile(crew, address, name, *terms):
+    """Play an agent that kills its actor; return its attempts."""
+    (crew.folder / "hostile.py").write_text(HOSTILE)
+    words = ("--suite", "toolquest", "--family", "restock", "--tier", 1, "--delta", 0, *terms)
+    out = crew.folder / name
+    crew.owa(
+        "run", "--agent", f"hostile:{name}", "--in-process", "--out", out, *words, *on(address)
+    )
+    layout = RunLayout(out)
+    faults = check_attempts(read(out)).faults
+    assert {kind: found for kind, found in faults.items() if found} == {}
+    return [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
+
+
+def test_an_agent_that_kills_its_actor_hides_no_attempt(crew, address):
+    """The attack: end the actor before the record of the attempt has left the node."""
+    found = play_hostile(crew, address, "KillsAtOnce", "--episodes", 2, "--interventions", 0)
+    ends = [(t.leaf.attempt, t.leaf.status, t.start.worker_deaths) for t in found]
+    assert ends == [(0, "unfinished", 0), (1, "unfinished", 1), (2, "complete", 2)] * 2
+    assert {t.end.reason for t in found[2::3]} == {"2 workers died under this entry"}
+
+
+def test_an_agent_that_kills_its_actor_hides_no_help(crew, address):
+    """The attack: take the hints, end the actor before they are on record, and ask again."""
+    first, second, last = play_hostile(crew, address, "AsksAndKills", "--interventions", 3)
+    assert [each.kind for each in first.of(Intervention)] == ["hint"] * 2
+    told = [(each.source, each.kind) for each in second.of(Intervention)]
+    assert told == [("harness", "hint")] * 2 + [("env", "hint"), ("env", "refused")]
+    assert [each.source for each in last.of(Intervention)] == ["harness"] * 3
 
 
 def test_nothing_of_the_driver_lies_on_a_node(crew, planned, address, short):

@@ -7,7 +7,7 @@ import pytest
 from owa_bench.canonical import chain_start, chain_step, sha256
 from owa_bench.errors import InfrastructureFailure, RunDirectoryError
 from owa_bench.records import shards
-from owa_bench.records.events import ENCODER
+from owa_bench.records.events import ENCODER, Intervention
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PackReader, Transcripts
 from owa_bench.records.shards import scan
@@ -353,6 +353,28 @@ def test_blobs_are_written_before_the_frame_that_names_them(layout, start) -> No
         writer.emit(start())
         writer.close("infrastructure")
     assert order == [(True, True), (True, False), (False, True)]
+
+
+@pytest.mark.usefixtures("still")
+def test_the_first_event_and_help_are_settled_before_the_agent_goes_on(layout, start, call) -> None:
+    settled = []
+
+    class Output(ShardFiles):
+        def settle(self) -> None:
+            settled.append([len(frame.lines) for frame in frames(layout)])
+
+    digest = files.plan_digest(layout)
+    given = Intervention(step=2, source="env", kind="hint", question="", answer="", minutes=1.0)
+    with Recorder(Output(layout, 0), digest, KEY, True) as made:
+        writer = made.episode(0, 0)
+        writer.emit(start())
+        assert settled == [[1]]
+        writer.emit(call(1))
+        assert settled == [[1]]
+        writer.emit(given)
+        assert settled == [[1], [1, 2]]
+        writer.close("unfinished")
+    assert len(settled) == 2
 
 
 @pytest.mark.usefixtures("still")

@@ -12,6 +12,7 @@ from owa_bench.records.score import AxisScore
 from owa_bench.scoring.axes.embodiment import _parts, embodiment, safety, transfer
 from owa_bench.scoring.statistics.statistics_table import MILLION, Totals
 from owa_bench.scoring.verdict.robotics import weighted_rate
+from tests.builders import device_episodes
 from tests.builders.device_episodes import both_sides
 from tests.builders.device_episodes import embodiment as body
 from tests.builders.episodes import PROTOCOL, episode
@@ -100,6 +101,20 @@ def test_transfer_is_the_gap_by_the_better_side() -> None:
     sides = np.array([0.8, 0.2, 0.5]), np.array([0.2, 0.8, 0.5])
     found = transfer(*sides, np.zeros(3))
     assert found == pytest.approx([0.25, 0.25, 1.0])
+
+
+def test_a_family_that_is_not_on_both_sides_is_left_out_of_transfer() -> None:
+    """Such as every family of the other suites in a battery with an arm."""
+    played = device_episodes.traces(both_sides([True] * 8 + [False] * 2, [True] * 10, hours=HOURS))
+    alone = device_episodes.verdict_of(played)
+    other = [
+        episode(index=len(played) + k, pair=f"q{k}", family="restock", side="real")
+        for k in range(4)
+    ]
+    mixed = device_episodes.verdict_of([*played, *other])
+    found = [device_episodes.part(device_episodes.axis_of(v), "S2R") for v in (alone, mixed)]
+    assert found[0] < 1.0
+    assert found[1] == pytest.approx(found[0])
 
 
 def test_a_major_incident_is_no_success_and_a_minor_one_is() -> None:

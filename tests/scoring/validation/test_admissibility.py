@@ -98,6 +98,19 @@ def test_c_absent_magnitudes_are_named() -> None:
         check_drift_support(msgspec.structs.replace(plan, entries=kept), PROTOCOL)
 
 
+def test_c_a_suite_without_tools_needs_no_drift() -> None:
+    """T does not read it; a suite with tools beside it still needs every magnitude."""
+    plan = battery()
+    still = tuple(entry for entry in plan.entries if entry.delta == 0.0)
+    (suite,) = plan.suites
+    body = msgspec.structs.replace(suite, name="body", native=True)
+    moved = tuple(msgspec.structs.replace(entry, suite="body") for entry in still)
+    mixed = msgspec.structs.replace(plan, suites=(suite, body), entries=(*plan.entries, *moved))
+    check_drift_support(mixed, PROTOCOL)
+    with pytest.raises(DriftSupport, match="toolquest/reconcile"):
+        check_drift_support(msgspec.structs.replace(mixed, entries=(*still, *moved)), PROTOCOL)
+
+
 def test_d_another_price_card_is_named() -> None:
     plan = msgspec.structs.replace(battery(), price_digest="0" * 64)
     with pytest.raises(CostSchema, match=r"\(d\)"):

@@ -110,7 +110,7 @@ class CaseClient:
         Args:
             minutes: At least 1.
         """
-        yield from self.call("wait", minutes=minutes)
+        yield from self.call("wait", seconds=60 * minutes)
 
     def submit(self, name: str, rows: list[CaseRow]) -> ToolPlan[None]:
         """Hand in a deliverable.

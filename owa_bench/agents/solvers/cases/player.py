@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from owa_bench.agents.solvers.cases.close import CloseParser
 from owa_bench.agents.solvers.cases.credits import CreditsParser
+from owa_bench.agents.solvers.cases.tariff import TariffParser
 from owa_bench.agents.solvers.planning import PlanCall, ToolPlan
 from owa_bench.interfaces import Brief
 
 DESK = "submit"  # the tool by which a case is known
 PARSERS: Mapping[str, Callable[[Brief, Iterable[str]], ToolPlan[PlanCall]]] = {
-    "credits": lambda brief, miss: CreditsParser(brief, miss).plan()
+    "close": lambda brief, miss: CloseParser(brief, miss).plan(),
+    "credits": lambda brief, miss: CreditsParser(brief, miss).plan(),
+    "tariff": lambda brief, miss: TariffParser(brief, miss).plan(),
 }
 
 

@@ -9,7 +9,7 @@ from owa_bench.company.kinds.contract import CaseProposition, CaseWorld
 from owa_bench.company.kinds.credits.truth import SOURCES, credit_truth, decide
 from owa_bench.seeding import pick, stream
 
-KINDS = ("amount-over", "is-due", "total-over")
+KINDS = ("amount_over", "is_due", "total_over")
 _EACH = 3
 
 
@@ -38,14 +38,14 @@ def credit_propositions(world: CaseWorld) -> tuple[CaseProposition, ...]:
     ]
     for key, cents, wrong in amounts[:_EACH]:
         subject = f"By the rules, request {key} is worth"
-        found.append(_over(f"amount-{key}", "amount-over", subject, cents, wrong, rng))
+        found.append(_over(f"amount-{key}", "amount_over", subject, cents, wrong, rng))
     found += _due(answers, careless, [item.id for item in order], rng)
     total = sum(answer["amount_cents"] for answer in answers.values())
     wrong = sum(row["amount_cents"] for row in careless[pick(SOURCES, rng)].values())
     if wrong == total:
         wrong = total * (80 + 45 * int(rng.integers(2))) // 100
     subject = "By the rules, approved and proposed amounts of the whole queue add up to"
-    found.append(_over("total", "total-over", subject, total, wrong, rng))
+    found.append(_over("total", "total_over", subject, total, wrong, rng))
     return tuple(found)
 
 
@@ -94,7 +94,7 @@ def _due(
         found.append(
             CaseProposition(
                 f"due-{key}",
-                "is-due",
+                "is_due",
                 f"By the rules, request {key} gets {what}.",
                 pays[key] == claim,
                 said == claim,

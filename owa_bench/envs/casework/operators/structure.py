@@ -13,7 +13,10 @@ from owa_bench.envs.casework.world_edits import host_of, served_tables, with_hos
 from owa_bench.errors import DriftError
 from owa_bench.seeding import pick
 
-_SPLIT = {"invoices": ("status", ("open", "paid")), "contacts": ("status", ("active", "left"))}
+_SPLIT = {
+    "invoices": ("status", ("open", "paid", "cancelled")),
+    "contacts": ("status", ("active", "left")),
+}
 _MERGED = {"proofs": "shipments"}
 _MOVED = ("credit_notes", "contracts", "people", "delays")
 _RETIRED = ("order_lines", "prices", "orders", "customers")
