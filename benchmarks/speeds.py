@@ -40,6 +40,7 @@ SCRIPTS = (
         "cartpole3d_batched",
     ),
     *("crew", "changesurf", "recall", "projforge", "robot_speed", "run_view", "python_desk"),
+    "case_queue_speed",
 )
 CODE = ("owa_bench", "benchmarks", "tests/builders")
 PEERS = {  # by what is installed: what it needs beside itself

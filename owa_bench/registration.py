@@ -22,13 +22,14 @@ ENV_IDS = {
     "owa_bench/SelfRev-v2": ("owa_bench.runs.assembly:make_env", "selfrev"),
     "owa_bench/ToolQuest-v3": ("owa_bench.runs.assembly:make_env", "toolquest"),
 }
-# Twins for training that no run records: each with an env of many lanes, too.
+# Twins for training that no run records, and their env of many lanes where there is one.
 _FAST = "owa_bench.envs.cartpole3d.batched"
-FAST_IDS = {
+FAST_IDS: dict[str, tuple[str, str | None]] = {
     "owa_bench/CartPole3DFast-v2": (
         f"{_FAST}.single_env:CartPole3DFastEnv",
         f"{_FAST}.vector_env:BatchedCartPole3D",
-    )
+    ),
+    "owa_bench/CaseQueueFast-v1": ("owa_bench.envs.casework.queue.env:CaseQueueEnv", None),
 }
 
 

@@ -72,7 +72,18 @@ def case_quality(world: CaseWorld, state: CaseState) -> float:
         world: The one that is played.
         state: Of the case.
     """
-    kind, truth = KINDS[world.kind], case_truth(world, state)
+    return quality_by(world, case_truth(world, state), state)
+
+
+def quality_by(world: CaseWorld, truth: CaseTruth, state: CaseState) -> float:
+    """Return the quality of a state by a truth that was found before.
+
+    Args:
+        world: The one that is played.
+        truth: After the events that have happened.
+        state: Of the case.
+    """
+    kind = KINDS[world.kind]
     main, *others = kind.parts(world, truth, state)
     if not main.value:
         return 0.0

@@ -23,11 +23,23 @@ def draw_world(instance: Instance) -> CaseWorld:
         instance: Its seed draws everything.
     Raises: InfrastructureFailure: No drawn company has the facts that the case needs.
     """
-    kind, practice = KINDS[instance.family], is_practice(instance.seed)
+    return draw_case(instance.family, instance.tier, instance.seed)
+
+
+def draw_case(name: str, level: int, seed: int) -> CaseWorld:
+    """Return the world of a case.
+
+    Args:
+        name: Of the kind.
+        level: 1 to 3.
+        seed: Draws everything.
+    Raises: InfrastructureFailure: No drawn company has the facts that the case needs.
+    """
+    kind, practice = KINDS[name], is_practice(seed)
     for number in range(_REDRAWS):
-        seed = derive(instance.seed, "case", instance.family, instance.tier, number)
+        drawn = derive(seed, "case", name, level, number)
         try:
-            return kind.draw(CaseSpec(seed, instance.tier, practice))
+            return kind.draw(CaseSpec(drawn, level, practice))
         except NoWorldError:
             continue
     raise InfrastructureFailure(f"No company of {_REDRAWS} has the facts of this case.")

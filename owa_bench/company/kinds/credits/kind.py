@@ -151,7 +151,11 @@ class CreditsKind(CaseKind):
         table, rows = truth.deliverables["table"], state.handed_in
         amounts = ("approved_cents", "proposed_cents")
         return (
-            CasePart("decisions", 0.65, items_by_reason(truth, lambda i: _score(i, state))),
+            CasePart(
+                "decisions",
+                0.65,
+                items_by_reason(truth, lambda i: decision_score(i, state.settled.get(i.id))),
+            ),
             CasePart("table", 0.1, f1_rows(table, rows.get("table", ()), ("customer",), amounts)),
             CasePart(
                 "exceptions",
@@ -204,9 +208,13 @@ def _refusal(row: Mapping[str, Any], *, taken: bool) -> str:
     return ""
 
 
-def _score(item: ItemTruth, state: CaseState) -> float:
-    """Return 1 for a decision that is right, 0.4 if amount or approver is wrong, else 0."""
-    row = state.settled.get(item.id)
+def decision_score(item: ItemTruth, row: Mapping[str, Any] | None) -> float:
+    """Return 1 for a decision that is right, 0.4 if amount or approver is wrong, else 0.
+
+    Args:
+        item: What is right.
+        row: The standing decision, None without one.
+    """
     answer = item.answer
     if not row or (row["decision"], row["code"]) != (answer["decision"], answer["code"]):
         return 0.0

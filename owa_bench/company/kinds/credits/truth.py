@@ -1,6 +1,6 @@
 """The right answers of a credit case: decisions, credits by customer, exceptions."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -79,7 +79,12 @@ def policy_in_force(policy: Policy, happened: Set[str], blind: Set[str]) -> Poli
 
 
 def decide(
-    world: CaseWorld, happened: Set[str] = _NO_EVENTS, blind: Set[str] = _NO_EVENTS
+    world: CaseWorld,
+    happened: Set[str] = _NO_EVENTS,
+    blind: Set[str] = _NO_EVENTS,
+    *,
+    among: Sequence[CreditRequest] | None = None,
+    records: CreditRecords | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return the right answer of every request, by its key.
 
@@ -87,14 +92,18 @@ def decide(
         world: Of the kind.
         happened: Names of the events so far.
         blind: Sources that are not looked at.
+        among: Only these requests, in order of receipt: with one of a customer all of that
+            customer, who share a limit. None: all.
+        records: Of the world; None: those of the last worlds are kept.
     Returns: decision, code, amount_cents and approver of each.
     """
-    records, policy = records_of(world), policy_in_force(world.policy, happened, blind)
+    policy = policy_in_force(world.policy, happened, blind)
+    records = records or records_of(world)
     today = world.begins.date()
     used: dict[tuple[str, tuple[int, int]], int] = {}
     answers: dict[str, dict[str, Any]] = {}
     seen: list[CreditRequest] = []
-    for request in world.matter.requests:
+    for request in world.matter.requests if among is None else among:
         terms = policy.at(request.received.date())
         if "check_order" in blind:
             checks = [text for text in CHECKS.values() if text in terms["order"]["checks"]]
@@ -165,13 +174,13 @@ def by_customer(
 
     Args:
         world: Of the kind.
-        answers: Of every request.
+        answers: By the key of the request; some may lack.
     """
     records = records_of(world)
     rows: dict[str, dict[str, Any]] = {}
     for request in world.matter.requests:
-        answer = answers[request.id]
-        if not answer["amount_cents"]:
+        answer = answers.get(request.id)
+        if answer is None or not answer["amount_cents"]:
             continue
         key = records.orders[request.order].customer
         row = rows.setdefault(key, {"customer": key, "approved_cents": 0, "proposed_cents": 0})
@@ -189,25 +198,44 @@ def exceptions(world: CaseWorld, happened: Set[str] = _NO_EVENTS) -> tuple[dict[
     """
     records = records_of(world)
     policy = policy_in_force(world.policy, happened, _NO_EVENTS)
-    rows = []
-    for request in world.matter.requests:
-        terms = policy.at(request.received.date())
-        kinds = [
-            (EXCEPTIONS[0], _states_wrongly(records, request, terms)),
-            (EXCEPTIONS[1], _conflict(records, request)),
-            (EXCEPTIONS[2], request.letter.instruction),
-        ]
-        asked = kinds[: world.level]
-        rows += [{"request": request.id, "what": what} for what, holds in asked if holds]
-    return tuple(rows)
+    return tuple(
+        {"request": request.id, "what": what}
+        for request in world.matter.requests
+        for what in request_exceptions(records, request, policy, world.level)
+    )
+
+
+def request_exceptions(
+    records: CreditRecords,
+    request: CreditRequest,
+    policy: Policy,
+    level: int,
+    blind: Set[str] = _NO_EVENTS,
+) -> tuple[str, ...]:
+    """Return the exceptions of a request, of the kinds that a level asks for.
+
+    Args:
+        records: Of the world.
+        request: Of the world.
+        policy: With the amendments that the reader knows.
+        level: 1 to 3.
+        blind: Sources that are not looked at.
+    """
+    terms = policy.at(request.received.date())
+    kinds = (
+        (EXCEPTIONS[0], _states_wrongly(records, request, terms, blind)),
+        (EXCEPTIONS[1], _conflict(records, request, blind)),
+        (EXCEPTIONS[2], request.letter.instruction),
+    )
+    return tuple(what for what, holds in kinds[:level] if holds)
 
 
 def _states_wrongly(
-    records: CreditRecords, request: CreditRequest, terms: Mapping[str, Any]
+    records: CreditRecords, request: CreditRequest, terms: Mapping[str, Any], blind: Set[str]
 ) -> bool:
     """Return whether the letter states what the records contradict."""
     letter, order = request.letter, records.orders[request.order]
-    delivered = records.delivered(order.id, terms, _NO_EVENTS)
+    delivered = records.delivered(order.id, terms, blind)
     stated = (
         (letter.delivered, delivered),
         (letter.promised, records.shipments[order.shipment].promised),
@@ -230,15 +258,19 @@ def money_text(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def _conflict(records: CreditRecords, request: CreditRequest) -> bool:
+def _conflict(records: CreditRecords, request: CreditRequest, blind: Set[str]) -> bool:
     """Return whether two records of the order differ on a fact that both hold."""
     order = records.orders[request.order]
     total = sum(row.quantity * row.unit_cents for row in records.lines[order.id])
-    days = [
-        records.delivered(order.id, {"delivery": {"stamp": stamp}}, _NO_EVENTS)
+    if total != order.net_cents and "lines" not in blind:
+        return True
+    if "proofs" in blind:
+        return False
+    signed, scanned = (
+        records.delivered(order.id, {"delivery": {"stamp": stamp}}, blind)
         for stamp in ("signature on the proof of delivery", "carrier's scan")
-    ]
-    return total != order.net_cents or days[0] != days[1]
+    )
+    return signed != scanned
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,1 @@
+"""The queue view of a case: look-ups and decisions as numbers, for training."""
