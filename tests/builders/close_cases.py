@@ -3,10 +3,13 @@
 import json
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from owa_bench.agents.solvers.cases.close import CloseParser
 from owa_bench.agents.solvers.planning import PlanReply
 from owa_bench.company.kinds.close import KIND
 from owa_bench.company.kinds.contract import CaseSpec, CaseState, CaseWorld, NoWorldError
+from owa_bench.envs.casework import session
 from owa_bench.interfaces import Brief
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import derive
@@ -43,9 +46,11 @@ def events(world: CaseWorld) -> frozenset[str]:
 
 def answered(world: CaseWorld, truth: Any) -> CaseState:
     """Return the state in which an answer is posted and handed in."""
-    ((call, body),), deliverables = KIND.solution(world, truth)
-    settled = KIND.post(world, CaseState(), call, body).settled
-    return CaseState(settled=dict(settled), handed_in=dict(deliverables))
+    calls, deliverables = KIND.solution(world, truth)
+    state = CaseState()
+    for call, body in calls:
+        state = CaseState(settled=dict(KIND.post(world, state, call, body).settled))
+    return replace(state, handed_in=dict(deliverables))
 
 
 def parts(world: CaseWorld, truth: Any, state: CaseState) -> dict[str, float]:
@@ -60,9 +65,6 @@ def quality(world: CaseWorld, truth: Any, state: CaseState) -> float:
 
 def play(world: CaseWorld, miss: tuple[str, ...] = ()) -> ClosePlay:
     """Return what the parser comes to, through the tools of a session."""
-    from owa_bench.envs.casework import kinds, session
-
-    kinds.KINDS.setdefault("close", KIND)  # type: ignore[attr-defined]
     line = Timeline(instance=None, starts=(0,), worlds=(world,), changes=((),), realised=0.0)  # type: ignore[arg-type]
     case = session.CaseSession(line, NullSink())
     task = case.task

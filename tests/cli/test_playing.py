@@ -449,7 +449,7 @@ def test_drift_of_a_domain_without_operators_is_refused(owa, place, domainless, 
     assert said.code == 2
     assert "`--delta` must be 0 alone" in said.err
     assert "no operator is of domain 'apy', as the card of `toolquest`" in said.err
-    assert "its `domain` must be one of api, crew" in said.err
+    assert "its `domain` must be one of api, casework, crew" in said.err
     assert "(did you mean `api`?)" in said.err
     assert not (place / "x").exists()
 

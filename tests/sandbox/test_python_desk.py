@@ -251,7 +251,7 @@ def test_the_same_code_prints_the_same_in_any_call_of_any_desk(make):
         ),
         ("import os\nwhile True: os.fork()", {}, "ended: it had more processes", False),
         (
-            "import os, time\nfor n in range(30): os.fork() or time.sleep(9)",
+            "import os, time\nfor n in range(30): os.fork() or time.sleep(9)\ntime.sleep(9)",
             {},
             "ended: it had more processes",
             False,
