@@ -17,50 +17,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
-from owa_bench.agents.solvers.cases.player import case_plan
-from owa_bench.agents.solvers.planning import Runner
 from owa_bench.company.kinds.contract import CaseWorld
-from owa_bench.discovery import get
-from owa_bench.drift.timeline import drift_step, source
 from owa_bench.envs.casework.judge import case_quality
-from owa_bench.envs.casework.kinds import FAMILIES, KINDS, TIERS, draw_world
+from owa_bench.envs.casework.kinds import FAMILIES, KINDS, TIERS
 from owa_bench.envs.casework.releases import releases
-from owa_bench.interfaces import Brief
-from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.episode_events import NullSink
+from owa_bench.records.instance import Timeline
+from tests.builders import cases
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/tables/cases.md"
-FIRST = 10_000  # seeds from here on are for tests
+FIRST = cases.FIRST
 DELTAS = (0.0, 0.5, 1.0)
-SUITE = get("suites", "casework")
-
-
-def instance(family: str, tier: int, seed: int, delta: float) -> Instance:
-    """Return an instance under a magnitude of drift."""
-    plain = Instance(
-        suite="casework", version=SUITE.card.version, family=family, tier=tier, seed=seed
-    )
-    return replace(plain, drift_step=drift_step("casework", plain, delta)) if delta else plain
 
 
 def played(timeline: Timeline) -> dict[str, Any]:
     """Play the parser of served text; return q, acts and characters read."""
-    episode = Episode(SUITE, timeline, sink=NullSink(), terms=EpisodeTerms())
-    episode.begin()
-    task, text, read = episode.task, "", 0
-    brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
-    runner = Runner(case_plan(brief))
-    try:
-        while episode.ending is None:
-            text = episode.step(runner.advance(text).text()).text
-            read += len(text)
-        return {"q": episode.ending.q_state, "acts": episode.steps, "read": read}
-    finally:
-        episode.close()
+    texts: list[str] = []
+    episode = cases.play(timeline, texts=texts)
+    assert episode.ending is not None
+    return {"q": episode.ending.q_state, "acts": episode.steps, "read": sum(map(len, texts))}
 
 
 class KeptPlays:
@@ -90,8 +65,8 @@ def sweep(kept: KeptPlays, families: Iterable[str], seeds: int) -> Iterator[str]
                 rows = []
                 for seed in range(FIRST, FIRST + seeds):
                     name = f"{family}-{tier}-{delta}-{seed}"
-                    case = instance(family, tier, seed, delta)
-                    rows.append(kept.of(name, lambda case=case: played(source("casework")(case))))
+                    case = family, tier, seed, delta
+                    rows.append(kept.of(name, lambda case=case: played(cases.timeline(*case))))
                     print(f"  {name}: q {rows[-1]['q']:.3f}", file=sys.stderr)
                 least = min(row["q"] for row in rows)
                 solved = sum(row["q"] == 1.0 for row in rows)
@@ -120,7 +95,7 @@ def ablations(families: Iterable[str], seeds: int) -> Iterator[str]:
             costs: dict[str, list[float]] = defaultdict(list)
             sets = set()
             for seed in range(FIRST, FIRST + seeds):
-                world = draw_world(instance(family, tier, seed, 0.0))
+                world = cases.world(family, tier, seed)
                 happened = frozenset(event.name for event in world.events)
                 items = kind.truth(world, happened).items
                 present = frozenset(reason for item in items for reason in item.reasons)
@@ -138,10 +113,10 @@ def ablations(families: Iterable[str], seeds: int) -> Iterator[str]:
 
 def chain(kept: KeptPlays, family: str, count: int, plays: int) -> Iterator[str]:
     """Yield what a chain of releases does to the parser, and how many tools it offers."""
-    case = instance(family, 2, FIRST, 0.0)
+    case = cases.instance(family, 2)
     tools: set[tuple[str, str, str]] = set()
     qualities = []
-    for release in releases(draw_world(case), FIRST, count):
+    for release in releases(cases.world(family, 2), FIRST, count):
         for host in release.world.hosts:
             tools |= {(host.host, "GET", served.path) for served in host.tables}
             tools |= {(host.host, call.method, call.path) for call in host.calls}
@@ -169,11 +144,13 @@ def main() -> None:
     options.add_argument("--traps", type=int, default=0, help="worlds of the table of traps")
     options.add_argument("--releases", type=int, default=0, help="releases of the chain")
     options.add_argument("--kept", type=Path, default=Path("runs/cases.jsonl"))
-    options.add_argument("--families", default=",".join(FAMILIES))
+    options.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     options.add_argument("--page", type=Path, default=PAGE, help="page to write; - for none")
     chosen = options.parse_args()
     chosen.kept.parent.mkdir(parents=True, exist_ok=True)
-    kept, families = KeptPlays(chosen.kept), chosen.families.split(",")
+    kept, families = KeptPlays(chosen.kept), chosen.families
+    if min(chosen.seeds, chosen.traps + 1, chosen.releases + 1) < 1:
+        options.error("--seeds must be at least 1, --traps and --releases at least 0")
     traps = chosen.traps or max(3, chosen.seeds)
     count = chosen.releases or max(8, min(200, 10 * chosen.seeds))
     lines = [

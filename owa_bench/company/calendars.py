@@ -1,7 +1,6 @@
 """Countries and their calendars: business days, holidays and local time, by integers alone."""
 
 import datetime as dt
-import itertools
 import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
@@ -188,14 +187,3 @@ def utc(code: str, day: dt.date, minute: int) -> dt.datetime:
     midnight = dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC)
     local = midnight + dt.timedelta(minutes=minute)
     return local - dt.timedelta(hours=offset_h(code, day))
-
-
-def weekdays(first: dt.date, last: dt.date) -> list[dt.date]:
-    """Return the days from Monday to Friday of a span, both ends included.
-
-    Args:
-        first: The first day.
-        last: The last day.
-    """
-    days = (first + dt.timedelta(n) for n in itertools.count())
-    return [d for d in itertools.takewhile(lambda d: d <= last, days) if d.weekday() < SATURDAY]

@@ -18,11 +18,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of the wiki.
-
-    `kind` says whether somebody keeps it as binding ("policy", "reference") or writes down what he
-    remembers ("notes").
-    """
+    """A page of the wiki, with the day of its last change and its author."""
 
     slug: str
     title: str

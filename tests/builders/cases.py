@@ -49,10 +49,7 @@ def final_truth(drawn: CaseWorld, blind: Iterable[str] = ()) -> CaseTruth:
 
 def state_of(drawn: CaseWorld, truth: CaseTruth) -> CaseState:
     """Return the state of somebody who answers so, after all events."""
-    settled = {item.id: dict(item.answer) for item in truth.items}
-    return CaseState(
-        settled=settled, handed_in=dict(truth.deliverables), happened=all_events(drawn)
-    )
+    return KINDS[drawn.kind].state_of(drawn, truth, all_events(drawn))
 
 
 def play(timeline: Timeline, miss: Iterable[str] = (), texts: list[str] | None = None) -> Episode:

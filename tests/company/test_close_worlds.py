@@ -10,10 +10,10 @@ from owa_bench.company.kinds.close import KIND
 from owa_bench.company.kinds.close.plan import LEVEL_OF
 from owa_bench.company.kinds.contract import CaseState
 from owa_bench.company.kinds.publishing import published_pages
-from owa_bench.company.kinds.separable import separability
 from owa_bench.company.language.close_policy import CODES
 from owa_bench.company.language.close_records import named_numbers
 from tests.builders.close_cases import answered, draw, events, parts, quality
+from tests.builders.separable import separability
 
 WORLDS = {(level, seed): draw(seed, level) for level, seed in ((1, 1), (1, 2), (2, 3), (3, 4))}
 FIRST = (1, 1)

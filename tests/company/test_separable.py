@@ -5,9 +5,9 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from owa_bench.company.kinds.separable import TREE, auc, separability
 from owa_bench.errors import FieldError
 from owa_bench.seeding import stream
+from tests.builders.separable import TREE, auc, separability
 
 WORLDS, PER_WORLD, NOISE = 50, 60, 0.07  # three standard deviations of an AUC of 200 rows
 FIRST = dt.date(2025, 1, 1)

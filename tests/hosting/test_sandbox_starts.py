@@ -26,10 +26,18 @@ BURNT_S = 0.2
 AGENT = f'''
 import json, os, pathlib, time
 
+import owa_bench
+
 
 def holds(number):
     """Whether a descriptor is open still; what lists them is gone by now."""
     return os.path.exists("/proc/self/fd/" + number)
+
+
+def files(folder):
+    """Return the modules of a folder of the package that serves cases."""
+    place = pathlib.Path(owa_bench.__file__).parent / "company" / folder
+    return sorted(path.name for path in place.rglob("*.py")) if place.exists() else []
 
 
 class Looks:
@@ -58,6 +66,8 @@ class Looks:
             "processes": sorted(n for n in os.listdir("/proc") if n.isdigit()),
             "descriptors": [n for n in os.listdir("/proc/self/fd") if holds(n)],
             "folders": sorted(os.listdir("/")),
+            "generators": files("kinds"),
+            "languages": files("language"),
         }}
         return {{"text": json.dumps(seen)}}
 '''
@@ -115,6 +125,12 @@ def test_both_see_the_same_and_count_all_work(both):
     assert one["filter"] == "2"
     assert one["group"] == "0::/"  # no number of another process or episode
     assert min(one_s, other_s) >= 2 * BURNT_S - 0.03  # the kernel counts in hundredths
+
+
+def test_agents_see_the_language_of_cases_and_no_answer_key(both):
+    for one, _ in both:
+        assert "policy.py" in one["languages"]
+        assert one["generators"] == []
 
 
 def test_no_group_is_left(both):

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from owa_bench.canonical import record_digest
 from owa_bench.company.language.policy import Policy, PolicyForm
 from owa_bench.company.messages import CaseEvent, ChatFact, Mail, Page
 from owa_bench.company.systems import SystemHost
+from owa_bench.errors import UsageError
 
 LEVELS = (1, 2, 3)
 THETA = 0.95
@@ -108,7 +110,6 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
         harms: In order.
         used: Counts of what is limited, such as test quotes.
         receipts: Of calls that wait for their confirmation.
-        refused: Code and evidence of a refusal of the whole case.
     """
 
     minute: int = 0
@@ -119,7 +120,6 @@ class CaseState(msgspec.Struct, frozen=True, kw_only=True):
     harms: tuple[Harm, ...] = ()
     used: dict[str, int] = {}
     receipts: tuple[str, ...] = ()
-    refused: tuple[str, tuple[str, ...]] | None = None
 
 
 class ItemTruth(NamedTuple):
@@ -286,6 +286,26 @@ class CaseKind(ABC):
             truth: What is right now.
         Returns: (call, body) in order, and rows by deliverable.
         """
+
+    def amendable(self, world: CaseWorld) -> tuple[str, ...]:
+        """Return the rules of the policy that drift may amend; none unless a kind says so.
+
+        Args:
+            world: Any of the kind.
+        """
+        return ()
+
+    def amended_values(
+        self, world: CaseWorld, rule: str, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Return new values of a rule that may be amended.
+
+        Args:
+            world: Any of the kind.
+            rule: One of `amendable`.
+            rng: Draws them.
+        """
+        raise UsageError(f"The policy of the kind `{self.name}` is not amended by drift.")
 
     def standing_harms(
         self, world: CaseWorld, truth: CaseTruth, state: CaseState

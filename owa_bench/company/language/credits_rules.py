@@ -1,7 +1,7 @@
 """The rules of a credit policy, applied to the facts of a request."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from owa_bench.company.language.credits_policy import CAUSE_WORDS, CHECKS, GROUND_WORDS
@@ -260,3 +260,118 @@ def present_person(
             break
         person = by_key[person["deputy"]]
     return str(person["id"])
+
+
+class PastCredit(NamedTuple):
+    """A credit note: its ground, its amount and its day of issue."""
+
+    ground: str
+    cents: int
+    issued: dt.date
+
+
+class AskingCustomer(NamedTuple):
+    """The customer of a request.
+
+    Attributes:
+        id: Key of the customer.
+        plan: Service plan.
+        region: Sales region.
+        notes: Credit notes so far.
+    """
+
+    id: str
+    plan: str
+    region: str
+    notes: tuple[PastCredit, ...]
+
+
+class CreditDesk:
+    """Settles requests in the order of receipt: checks and ground, limit, approver.
+
+    Args:
+        people: Rows of the staff, as `present_person` reads them.
+        today: The day of the decision.
+        blind: Parts of the policy that the reader leaves out: "check_order", "cap", "cap_notes",
+            "cap_period", "absences". Other names are passed over.
+    """
+
+    def __init__(
+        self, people: Sequence[Mapping[str, Any]], today: dt.date, blind: Set[str] = frozenset()
+    ) -> None:
+        self._people, self._today, self._blind = people, today, blind
+        self._used: dict[tuple[str, tuple[int, int]], int] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
+
+    def terms(self, terms: PolicyTerms) -> PolicyTerms:
+        """Return the terms as this reader reads them.
+
+        Args:
+            terms: Those in force.
+        """
+        known = dict(terms)
+        if "check_order" in self._blind:
+            named = terms["order"]["checks"]
+            known["order"] = {"checks": [text for text in CHECKS.values() if text in named]}
+        if "cap" in self._blind:
+            known.pop("cap", None)
+        return known
+
+    def settle(
+        self, key: str, terms: PolicyTerms, facts: CreditFacts, customer: AskingCustomer
+    ) -> None:
+        """Settle a request; its answer is in `answers`.
+
+        Args:
+            key: Of the request.
+            terms: As `terms` returned them.
+            facts: Of the request.
+            customer: Of the order.
+        """
+        decision, code, cents = judge_ground(terms, facts)
+        approver = ""
+        if decision == "approve":
+            cents = self._limited(terms, facts, customer, cents)
+            if not cents:
+                decision, code = "refuse", "cap"
+        if role := approver_role(terms, facts.ground, customer.region, cents):
+            decision = "escalate"
+            absences = "absences" not in self._blind
+            approver = present_person(self._people, role, self._today, absences=absences)
+        self.answers[key] = {
+            "request": key,
+            "decision": decision,
+            "code": code,
+            "amount_cents": cents,
+            "approver": approver,
+        }
+
+    def _limited(
+        self, terms: PolicyTerms, facts: CreditFacts, customer: AskingCustomer, cents: int
+    ) -> int:
+        """Return what is left of an amount within the limit of its period."""
+        if "cap" not in terms:
+            return cents
+        kind = "calendar year" if "cap_period" in self._blind else terms["cap"]["period"]
+        period = customer.id, period_of(facts.received, kind)
+        if period not in self._used:
+            self._used[period] = self._note_cents(terms, customer, kind, period[1])
+        room = cap_room(terms, facts.ground, customer.plan, self._used[period])
+        if room is None:
+            return cents
+        cents = min(cents, room)
+        self._used[period] += cents
+        return cents
+
+    def _note_cents(
+        self, terms: PolicyTerms, customer: AskingCustomer, kind: str, period: tuple[int, int]
+    ) -> int:
+        """Return what credit notes of capped grounds take of a period's limit."""
+        if "cap_notes" in self._blind:
+            return 0
+        return sum(
+            note.cents
+            for note in customer.notes
+            if GROUND_WORDS[note.ground] in terms["cap"]["grounds"]
+            and period_of(note.issued, kind) == period
+        )

@@ -1,11 +1,11 @@
 """Judges a case: quality, and the names of all that an agent needs to have been served."""
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 from owa_bench.company.kinds.contract import CaseState, CaseTruth, CaseWorld
 from owa_bench.company.kinds.judging import frame
+from owa_bench.company.kinds.keeping import kept_per_world
 from owa_bench.envs.casework.kinds import KINDS
 from owa_bench.records.events import fixed
 
@@ -22,37 +22,19 @@ class NeededTexts(NamedTuple):
     items: int
 
 
-class _OneWorld:
-    """A world that is compared by identity, for results that are kept."""
-
-    def __init__(self, world: CaseWorld) -> None:
-        self.world = world
-
-    def __hash__(self) -> int:
-        return id(self.world)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OneWorld) and self.world is other.world
-
-
-@lru_cache(maxsize=8)
-def _needed(one: _OneWorld) -> NeededTexts:
-    world = one.world
-    kind = KINDS[world.kind]
-    items = kind.truth(world).items
-    names = {name for item in items for name in item.rows}
-    names.add(f"page/{kind.policy_slug}")
-    names |= {f"mail/{mail.id}" for event in world.events for mail in event.mails}
-    return NeededTexts(frozenset(names), len(items))
-
-
+@kept_per_world(8)
 def needed_texts(world: CaseWorld) -> NeededTexts:
     """Return what a case needs to be served.
 
     Args:
         world: The one that is played.
     """
-    return _needed(_OneWorld(world))
+    kind = KINDS[world.kind]
+    items = kind.truth(world).items
+    names = {name for item in items for name in item.rows}
+    names.add(f"page/{kind.policy_slug}")
+    names |= {f"mail/{mail.id}" for event in world.events for mail in event.mails}
+    return NeededTexts(frozenset(names), len(items))
 
 
 def case_truth(world: CaseWorld, state: CaseState) -> CaseTruth:

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from owa_bench.company.kinds.contract import CaseWorld
-from owa_bench.company.messages import Page
 from owa_bench.company.systems import ServedColumn, ServedTable, SystemHost
 from owa_bench.errors import DriftError
 
@@ -82,18 +81,6 @@ def with_row(world: CaseWorld, table: str, row: Any) -> CaseWorld:
     """
     rows = tuple(row if old.id == row.id else old for old in world.tables[table])
     return replace(world, tables={**world.tables, table: rows})
-
-
-def with_page(world: CaseWorld, page: Page) -> CaseWorld:
-    """Return a world with a page in place of the page of the same slug.
-
-    Args:
-        world: Before.
-        page: The new one.
-    """
-    return replace(
-        world, pages=tuple(page if old.slug == page.slug else old for old in world.pages)
-    )
 
 
 def served_tables(world: CaseWorld, among: Iterable[str] = ()) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from owa_bench import contract_checks
 from owa_bench.company.kinds.contract import THETA
 from owa_bench.company.language.vocabulary import TABLES
+from owa_bench.envs.casework.judge import needed_texts
 from owa_bench.envs.casework.kinds import FAMILIES
 from owa_bench.envs.casework.session import MINUTE_MS, CaseSession
 from owa_bench.records.instance import Timeline
@@ -277,3 +279,24 @@ def test_tables_and_columns_are_told_apart_by_their_words():
     assert len(abouts) == len(set(abouts))
     for words in TABLES.values():
         assert len(set(words.columns.values())) == len(words.columns)
+
+
+# --- what disqualifies ----------------------------------------------------------------
+
+
+def posted(reads):
+    """Return the breaches of an agent that posts the truth, with or without reading first."""
+    world = cases.world(tier=1)
+    timeline = cases.timeline(tier=1)
+    state = cases.state_of(world, cases.final_truth(world))
+    if reads:
+        state = replace(state, served=needed_texts(world).names)
+    (detector,) = cases.SUITE.detectors
+    return detector.inspect(timeline, state, ())
+
+
+def test_right_answers_of_somebody_who_read_nothing_disqualify():
+    first, second = posted(reads=False)
+    assert "credit-policy was never read" in first
+    assert "12 of 12" in second
+    assert posted(reads=True) == ()

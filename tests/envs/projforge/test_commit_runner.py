@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 HARMLESS = "return 7"
 CLOSED = "[os.chmod(p, 0) for p in ('/work', '/tmp', '/dev/shm')]"
 DEEP = "os.chdir('/work'); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
-FULL = "[open(f'/work/{n}', 'wb').write(bytes(60 << 20)) for n in range(20)]"
+FULL = "[open(f'{n}', 'wb').write(bytes(60 << 20)) for n in range(20)]"
 
 
 @pytest.fixture

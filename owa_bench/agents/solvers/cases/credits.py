@@ -20,15 +20,13 @@ from owa_bench.company.language.credits_letters import (
     read_follow_up,
     read_request,
 )
-from owa_bench.company.language.credits_policy import CHECKS, CLAUSES, FORM, GROUND_WORDS, SIGNATURE
+from owa_bench.company.language.credits_policy import CLAUSES, FORM, SIGNATURE
 from owa_bench.company.language.credits_rules import (
+    AskingCustomer,
     ContractClause,
+    CreditDesk,
     CreditFacts,
-    approver_role,
-    cap_room,
-    judge_ground,
-    period_of,
-    present_person,
+    PastCredit,
 )
 from owa_bench.company.language.policy import Amendment, Policy, with_amendments
 from owa_bench.company.language.text import MONEY, read_all
@@ -214,63 +212,22 @@ class CreditsParser:
         return states <= {"taken"}
 
     def _decide(self, taken: set[str]) -> dict[str, CaseRow]:
-        miss, answers = self._miss, {}
-        used: dict[Any, int] = {}
+        desk = CreditDesk(list(self._tables["people"].values()), self._today, self._miss)
         earlier: list[_Request] = []
         for request in self._requests:
-            terms = self._policy.at(request.received)
-            if "check_order" in miss:
-                checks = [text for text in CHECKS.values() if text in terms["order"]["checks"]]
-                terms = {**terms, "order": {"checks": checks}}
-            if "cap" in miss:
-                terms.pop("cap", None)
-            closed = request.row["id"] in taken and "other_desk" not in miss
+            key = request.row["id"]
+            terms = desk.terms(self._policy.at(request.received))
+            closed = key in taken and "other_desk" not in self._miss
             facts = self._facts(request, terms, earlier, closed=closed)
             earlier.append(request)
-            decision, code, cents = judge_ground(terms, facts)
-            customer = self._customer(request)
-            ground = request.letter.ground
-            if decision == "approve" and "cap" in terms:
-                kind = "calendar year" if "cap_period" in miss else terms["cap"]["period"]
-                key = customer["id"], period_of(request.received, kind)
-                if key not in used:
-                    used[key] = self._note_cents(customer["id"], key[1], kind, terms)
-                room = cap_room(terms, ground, customer["plan"], used[key])
-                if room is not None:
-                    cents = min(cents, room)
-                    used[key] += cents
-                    if not cents:
-                        decision, code = "refuse", "cap"
-            approver = ""
-            if decision == "approve":
-                role = approver_role(terms, ground, customer["region"], cents)
-                if role:
-                    decision = "escalate"
-                    people = list(self._tables["people"].values())
-                    absences = "absences" not in miss
-                    approver = present_person(people, role, self._today, absences=absences)
-            answers[request.row["id"]] = {
-                "request": request.row["id"],
-                "decision": decision,
-                "code": code,
-                "amount_cents": cents,
-                "approver": approver,
-            }
-        return answers
-
-    def _note_cents(
-        self, customer: str, period: tuple[int, int], kind: str, terms: Mapping[str, Any]
-    ) -> int:
-        if "cap_notes" in self._miss:
-            return 0
-        capped = {name for name, text in GROUND_WORDS.items() if text in terms["cap"]["grounds"]}
-        return sum(
-            note["cents"]
-            for note in self._tables["credit_notes"].values()
-            if note["customer"] == customer
-            and note["kind"] in capped
-            and period_of(dt.date.fromisoformat(note["issued"]), kind) == period
-        )
+            row = self._customer(request)
+            notes = tuple(
+                PastCredit(note["kind"], note["cents"], dt.date.fromisoformat(note["issued"]))
+                for note in self._of("credit_notes", "customer", row["id"])
+            )
+            customer = AskingCustomer(row["id"], row["plan"], row["region"], notes)
+            desk.settle(key, terms, facts, customer)
+        return desk.answers
 
     # --- facts ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from owa_bench.company.calendars import SATURDAY
 from owa_bench.company.draw import Company
 from owa_bench.company.kinds.contract import NoWorldError
-from owa_bench.company.language.close_policy import BOOKING, DISCOUNT_CLAUSE
+from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE
 from owa_bench.company.language.close_records import percent_of
 from owa_bench.company.language.close_texts import (
     PAYER_FIRST,
@@ -460,7 +460,3 @@ class CloseDraft:
         elif chance < 0.3:
             value = booked + _DAY * (3 if booked.weekday() == 4 else 1)
         return value if value.month == booked.month and self.is_bank_day(value) else booked
-
-    def basis_is_booking(self) -> bool:
-        """Return whether the booking day decides on the month."""
-        return bool(self.terms["month"]["basis"] == BOOKING)

@@ -1,13 +1,13 @@
 """The truth of a month: the rules applied to the world's records, with and without care."""
 
 from collections.abc import Mapping, Set
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from owa_bench.company.kinds.close.world import CORRECTED
 from owa_bench.company.kinds.contract import CaseTruth, CaseWorld, ItemTruth
+from owa_bench.company.kinds.keeping import kept_per_world
 from owa_bench.company.language.close_policy import DISCOUNT_CLAUSE
 from owa_bench.company.language.close_records import Receivables, RecordRow
 from owa_bench.company.language.close_rules import (
@@ -139,19 +139,6 @@ class _Evidence:
         return frozenset(found.union(*(self._by.get(name, ()) for name in names)))
 
 
-class _SameWorld:
-    """A world that is compared by identity, for truths that are kept."""
-
-    def __init__(self, world: CaseWorld) -> None:
-        self.world = world
-
-    def __hash__(self) -> int:
-        return id(self.world)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameWorld) and self.world is other.world
-
-
 def month_truth(world: CaseWorld, happened: Set[str], blind: Set[str]) -> CaseTruth:
     """Return what is right of a month, or what a reader without some care would find.
 
@@ -160,13 +147,12 @@ def month_truth(world: CaseWorld, happened: Set[str], blind: Set[str]) -> CaseTr
         happened: Names of the events that have happened.
         blind: What is overlooked; then no reasons are given.
     """
-    return _kept_truth(_SameWorld(world), frozenset(happened), frozenset(blind))
+    return _kept_truth(world, frozenset(happened), frozenset(blind))
 
 
-@lru_cache(maxsize=8)
-def _kept_truth(one: _SameWorld, happened: frozenset[str], blind: frozenset[str]) -> CaseTruth:
+@kept_per_world(8)
+def _kept_truth(world: CaseWorld, happened: frozenset[str], blind: frozenset[str]) -> CaseTruth:
     """Return what is right; a session asks for it at every step."""
-    world = one.world
     happened = happened - {CORRECTED} if CORRECTION in blind else happened
     records = month_records(world, happened)
     result = month_result(world, records, happened, blind - {CORRECTION})

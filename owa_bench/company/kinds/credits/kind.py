@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Set
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 from typing_extensions import override
 
@@ -20,7 +21,7 @@ from owa_bench.company.kinds.contract import (
     JsonRow,
     PostResult,
 )
-from owa_bench.company.kinds.credits import propositions, truth
+from owa_bench.company.kinds.credits import policies, propositions, truth
 from owa_bench.company.kinds.credits.draw import draw_credits, queue_row
 from owa_bench.company.kinds.judging import f1_rows, items_by_reason
 from owa_bench.company.language.credits_policy import CODES, FORM
@@ -178,6 +179,16 @@ class CreditsKind(CaseKind):
     ) -> tuple[tuple[tuple[str, Any], ...], Mapping[str, tuple[JsonRow, ...]]]:
         rows = [dict(item.answer) for item in truth.items]
         return (("decide", rows),), truth.deliverables
+
+    @override
+    def amendable(self, world: CaseWorld) -> tuple[str, ...]:
+        return policies.amendable(world.policy)
+
+    @override
+    def amended_values(
+        self, world: CaseWorld, rule: str, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        return policies.drawn_change(world.policy, rule, rng)
 
     @override
     def standing_harms(

@@ -1,7 +1,6 @@
 """The right answers of a credit case: decisions, credits by customer, exceptions."""
 
 from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,14 +8,8 @@ from msgspec.structs import replace
 from owa_bench.company.kinds.contract import CaseTruth, CaseWorld, ItemTruth
 from owa_bench.company.kinds.credits.records import FACT_SOURCES, CreditRecords, served_rows
 from owa_bench.company.kinds.credits.requests import CreditRequest
-from owa_bench.company.language.credits_policy import CHECKS, GROUND_WORDS
-from owa_bench.company.language.credits_rules import (
-    approver_role,
-    cap_room,
-    judge_ground,
-    period_of,
-    present_person,
-)
+from owa_bench.company.kinds.keeping import kept_per_world
+from owa_bench.company.language.credits_rules import AskingCustomer, CreditDesk, PastCredit
 from owa_bench.company.language.policy import Policy
 
 SOURCES = (
@@ -34,30 +27,14 @@ EXCEPTIONS = ("false_statement", "record_conflict", "instruction")
 _NO_EVENTS: frozenset[str] = frozenset()
 
 
-class _ByIdentity(tuple[CaseWorld]):
-    """A world compared by identity: comparing its rows takes longer than judging it."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return id(self[0])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self[0] is other[0]
-
-
-@lru_cache(maxsize=4)
-def _indexed(holder: _ByIdentity) -> CreditRecords:
-    return CreditRecords(holder[0])
-
-
+@kept_per_world(4)
 def records_of(world: CaseWorld) -> CreditRecords:
     """Return the indexed tables of a world, made once for the last worlds.
 
     Args:
         world: Of the kind.
     """
-    return _indexed(_ByIdentity((world,)))
+    return CreditRecords(world)
 
 
 def policy_in_force(policy: Policy, happened: Set[str], blind: Set[str]) -> Policy:
@@ -99,72 +76,25 @@ def decide(
     """
     policy = policy_in_force(world.policy, happened, blind)
     records = records or records_of(world)
-    today = world.begins.date()
-    used: dict[tuple[str, tuple[int, int]], int] = {}
-    answers: dict[str, dict[str, Any]] = {}
+    desk = CreditDesk(records.people, world.begins.date(), blind)
+    known = happened - _other_desk(world) if "other_desk" in blind else happened
     seen: list[CreditRequest] = []
     for request in world.matter.requests if among is None else among:
-        terms = policy.at(request.received.date())
-        if "check_order" in blind:
-            checks = [text for text in CHECKS.values() if text in terms["order"]["checks"]]
-            terms = {**terms, "order": {"checks": checks}}
-        if "cap" in blind:
-            terms = {name: values for name, values in terms.items() if name != "cap"}
-        seen_events = happened - _other_desk(world) if "other_desk" in blind else happened
-        facts = records.facts(request, terms, seen, seen_events, blind)
+        terms = desk.terms(policy.at(request.received.date()))
+        facts = records.facts(request, terms, seen, known, blind)
         seen.append(request)
-        ground = judge_ground(terms, facts)
-        decision, code, cents = ground
         customer = records.customers[records.orders[request.order].customer]
-        name = request.letter.ground
-        if decision == "approve" and "cap" in terms:
-            period = "calendar year" if "cap_period" in blind else terms["cap"]["period"]
-            key = customer.id, period_of(request.received.date(), period)
-            if key not in used:
-                used[key] = _note_cents(records, customer.id, key[1], period, terms, blind)
-            room = cap_room(terms, name, customer.plan, used[key])
-            if room is not None:
-                cents = min(cents, room)
-                used[key] += cents
-                if not cents:
-                    decision, code = "refuse", "cap"
-        approver = ""
-        role = approver_role(terms, name, customer.region, cents) if decision == "approve" else ""
-        if role:
-            decision = "escalate"
-            absences = "absences" not in blind
-            approver = present_person(records.people, role, today, absences=absences)
-        answers[request.id] = {
-            "request": request.id,
-            "decision": decision,
-            "code": code,
-            "amount_cents": cents,
-            "approver": approver,
-        }
-    return answers
+        notes = tuple(
+            PastCredit(note.kind, note.cents, note.issued)
+            for note in records.notes.get(customer.id, ())
+        )
+        asking = AskingCustomer(customer.id, customer.plan, customer.region, notes)
+        desk.settle(request.id, terms, facts, asking)
+    return desk.answers
 
 
 def _other_desk(world: CaseWorld) -> frozenset[str]:
     return frozenset(r.other_desk for r in world.matter.requests if r.other_desk)
-
-
-def _note_cents(
-    records: CreditRecords,
-    customer: str,
-    period: tuple[int, int],
-    kind: str,
-    terms: Mapping[str, Any],
-    blind: Set[str],
-) -> int:
-    """Return what credit notes of capped grounds take of a period's limit."""
-    if "cap_notes" in blind:
-        return 0
-    grounds = {name for name, words in GROUND_WORDS.items() if words in terms["cap"]["grounds"]}
-    return sum(
-        note.cents
-        for note in records.notes.get(customer, ())
-        if note.kind in grounds and period_of(note.issued, kind) == period
-    )
 
 
 def by_customer(
@@ -273,9 +203,8 @@ def _conflict(records: CreditRecords, request: CreditRequest, blind: Set[str]) -
     return signed != scanned
 
 
-@lru_cache(maxsize=8)
-def _truth(holder: _ByIdentity, happened: frozenset[str], blind: frozenset[str]) -> CaseTruth:
-    world = holder[0]
+@kept_per_world(8)
+def _truth(world: CaseWorld, happened: frozenset[str], blind: frozenset[str]) -> CaseTruth:
     answers = decide(world, happened, blind)
     reasons: dict[str, list[str]] = {key: [] for key in answers}
     if not blind:
@@ -303,4 +232,4 @@ def credit_truth(
         happened: Names of the events so far.
         blind: Sources that are not looked at; then no reasons are given.
     """
-    return _truth(_ByIdentity((world,)), frozenset(happened), frozenset(blind))
+    return _truth(world, frozenset(happened), frozenset(blind))

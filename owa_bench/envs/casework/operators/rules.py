@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from numpy.random import Generator
 
 from owa_bench.company.kinds.contract import CaseWorld
-from owa_bench.company.kinds.credits.policies import amendable, drawn_change
 from owa_bench.company.language.policy import MAILED
 from owa_bench.company.messages import Mail
 from owa_bench.drift.operator import operator
@@ -18,14 +17,14 @@ _FIRST, _LAST = 1, 8  # days before today from which a change may hold
 
 
 def _rules(world: CaseWorld) -> tuple[str, ...]:
-    return amendable(world.policy)
+    return KINDS[world.kind].amendable(world)
 
 
 def _amended(world: CaseWorld, target: str, rng: Generator, event: str) -> CaseWorld:
     """Return a world with a rule changed from a day of receipt on."""
     age = _FIRST + int(rng.integers(_LAST - _FIRST))
     first = world.begins.date() - dt.timedelta(age)
-    values = drawn_change(world.policy, target, rng)
+    values = KINDS[world.kind].amended_values(world, target, rng)
     return replace(world, policy=world.policy.amended(target, first, event=event, **values))
 
 
