@@ -14,11 +14,13 @@ import argparse
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from owa_bench.company.kinds.contract import LEVELS
 from owa_bench.company.language.credits_policy import GROUNDS
 from owa_bench.envs.casework.queue.env import (
     HAND_IN,
@@ -375,9 +377,14 @@ def main() -> None:
     parser.add_argument("--search", type=int, default=24, help="training cases to search on")
     parser.add_argument("--rounds", type=int, default=1, help="of neighbours in the search")
     parser.add_argument("--tests", type=int, default=80)
-    parser.add_argument("--level", type=int, default=LEVEL)
+    parser.add_argument("--level", type=int, default=LEVEL, choices=LEVELS)
     parser.add_argument("--small", action="store_true", help="to see that it works; writes nothing")
     given = parser.parse_args()
+    least = min(given.steps, given.cases, given.search, given.rounds + 1, given.tests)
+    if least < 1:
+        parser.error("--steps, --cases, --search and --tests must be at least 1, --rounds 0")
+    if find_spec("sb3_contrib") is None:  # before the search, which takes minutes
+        parser.error("sb3-contrib is missing: pip install 'owa_bench[rl]'")
     if given.small:
         given.steps, given.cases, given.search, given.tests = 1_024, 2, 2, 3
         given.level, given.rounds = 1, 0
